@@ -1,0 +1,90 @@
+# Everything a newcomer, a contributor and CI run. `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first Python from 3.11 to 3.13 that answers; PYTHON=/path/to/python chooses another.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	"$$p" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& command -v "$$p" && break; done)
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/python -m pytest
+WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+SHELL_FILES := $(shell git ls-files -co --exclude-standard -- '*.sh' .ci/run)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# Two stages: the rehearsal needs no test tools. flit_core, which installs the project itself,
+# is in both.
+$(VENV)/.rehearsal: requirements/rehearsal.txt pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --require-hashes -r requirements/rehearsal.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.develop: requirements/develop.txt $(VENV)/.rehearsal
+	$(PIP) install --require-hashes -r requirements/develop.txt
+	@touch $@
+
+.PHONY: setup
+setup: $(VENV)/.develop ## install everything for work on the project into .venv
+
+.PHONY: rehearse
+rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away again, simulated
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	export AIINFRA_REHEARSAL_FOLDER="$$folder"; \
+	for action in Create Create Destroy; do \
+		printf '\n===== entrypoint.py --env-file examples/env.list --rehearse %s\n' "$$action"; \
+		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse "$$action"; \
+	done; \
+	printf '\n===== What the simulated cloud still holds\n'; \
+	$(BIN)/python -m provision.rehearsal show
+
+.PHONY: check
+check: $(VENV)/.develop ## linters, types, formats
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m provision.terraform fmt -check -diff -recursive terraform
+	$(BIN)/shellcheck $(SHELL_FILES)
+
+.PHONY: test
+test: $(VENV)/.develop ## all layers of tests
+	$(PYTEST) -n $(WORKERS) --dist worksteal
+
+LAYERS := unit golden terraform rehearsal contract
+.PHONY: $(LAYERS:%=test-%)
+$(LAYERS:%=test-%): test-%: $(VENV)/.develop
+	$(PYTEST) -n $(WORKERS) --dist worksteal tests/$*
+
+test-unit: ## no process, no network
+test-golden: ## what people and Terraform read, against files
+test-terraform: ## the modules: format, validate, terraform test
+test-rehearsal: ## whole actions against the simulated cloud
+test-contract: ## settings, README, examples and variables agree; recorded traffic
+
+.PHONY: docs
+docs: $(VENV)/.rehearsal ## renew what is generated from the code in the README
+	$(BIN)/python -m provision.documentation README.md
+
+.PHONY: lock
+lock: $(VENV)/.develop ## renew requirements/*.txt from pyproject.toml
+	@for set in run rehearsal develop; do \
+		extras=; \
+		[ $$set = run ] || extras="--extra rehearsal --constraint requirements/run.txt"; \
+		[ $$set = develop ] && extras="$$extras --extra develop --constraint requirements/rehearsal.txt"; \
+		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+			--no-header --no-annotate $$extras pyproject.toml --output-file requirements/$$set.txt; \
+	done
+
+.PHONY: clean
+clean: ## remove what the targets above made in the tree
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,6 @@
+"""Start the program: `python entrypoint.py --help`."""
+
+from provision.cli import entrypoint
+
+if __name__ == "__main__":
+    entrypoint()
