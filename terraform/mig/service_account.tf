@@ -1,0 +1,8 @@
+module "service_account" {
+  source = "../modules/service-account"
+
+  cluster_id      = var.cluster_id
+  name_prefix     = var.name_prefix
+  project_id      = var.project_id
+  service_account = var.service_account
+}

@@ -1,0 +1,97 @@
+# What the root hands to its modules, seen from outside: its outputs.
+
+mock_provider "google" {
+  mock_data "google_compute_image" {
+    defaults = {
+      disk_size_gb = 50
+      name         = "pytorch-v1"
+      self_link    = "https://www.googleapis.com/compute/v1/projects/images/global/images/pytorch-v1"
+    }
+  }
+  mock_data "google_compute_default_service_account" {
+    defaults = { email = "123-compute@developer.gserviceaccount.com" }
+  }
+}
+
+variables {
+  boot_disk       = { size_gb = 2000, type = "pd-ssd" }
+  cluster_id      = "3f9c2a71"
+  group           = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+  image           = { project = "images", family = "pytorch" }
+  labels          = { team = "ml" }
+  name_prefix     = "train"
+  network_config  = "new_network"
+  project_id      = "my-project"
+  region          = "us-central1"
+  service_account = { create = true }
+  zone            = "us-central1-a"
+}
+
+run "a_cluster_in_a_new_network_tells_its_names" {
+  assert {
+    condition     = output.cluster_id == "3f9c2a71"
+    error_message = "The marker is ${output.cluster_id}."
+  }
+  assert {
+    condition = output.network == {
+      network    = "projects/my-project/global/networks/train-net"
+      subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
+    }
+    error_message = "The network is ${jsonencode(output.network)}."
+  }
+  assert {
+    condition     = output.service_account_email == "train-nodes@my-project.iam.gserviceaccount.com"
+    error_message = "The account is ${output.service_account_email}."
+  }
+  assert {
+    condition = output.image == {
+      family    = "pytorch"
+      name      = "pytorch-v1"
+      project   = "images"
+      self_link = "https://www.googleapis.com/compute/v1/projects/images/global/images/pytorch-v1"
+    }
+    error_message = "The image is ${jsonencode(output.image)}."
+  }
+  assert {
+    condition     = output.group.name == "train-mig" && output.group.base_instance_name == "train-vm"
+    error_message = "The group is ${jsonencode(output.group)}."
+  }
+  assert {
+    condition     = output.group.zone == "us-central1-a" && output.group.size == 2
+    error_message = "The group is ${jsonencode(output.group)}."
+  }
+}
+
+run "another_size_keeps_the_template" {
+  variables {
+    group = { instance_count = 3, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+  }
+
+  assert {
+    condition     = output.group.size == 3
+    error_message = "The size is ${output.group.size}."
+  }
+  assert {
+    condition     = output.group.instance_template == run.a_cluster_in_a_new_network_tells_its_names.group.instance_template
+    error_message = "The template is ${output.group.instance_template}."
+  }
+}
+
+run "a_cluster_in_the_default_network_uses_what_is_there" {
+  variables {
+    network_config  = "default_network"
+    service_account = { create = false }
+  }
+
+  assert {
+    condition = output.network == {
+      network    = "projects/my-project/global/networks/default"
+      subnetwork = "projects/my-project/regions/us-central1/subnetworks/default"
+    }
+    error_message = "The network is ${jsonencode(output.network)}."
+  }
+  assert {
+    condition     = output.service_account_email == "123-compute@developer.gserviceaccount.com"
+    error_message = "The account is ${output.service_account_email}."
+  }
+}

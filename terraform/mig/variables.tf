@@ -1,0 +1,184 @@
+# Every message says the rule, the value received and a value that would pass:
+# these are read by people who wrote an env.list, not this file.
+
+variable "boot_disk" {
+  description = "Boot disk of each VM: size in GiB, at least the image's, and type. A change replaces the template; running VMs keep their disk."
+  type = object({
+    size_gb = number
+    type    = string
+  })
+  nullable = false
+
+  validation {
+    condition     = var.boot_disk.size_gb >= 10 && var.boot_disk.size_gb <= 65536 && floor(var.boot_disk.size_gb) == var.boot_disk.size_gb
+    error_message = "A boot disk has a whole number of GiB from 10 to 65536; received ${var.boot_disk.size_gb}. 2000 would pass."
+  }
+  validation {
+    condition     = contains(["hyperdisk-balanced", "pd-balanced", "pd-extreme", "pd-ssd", "pd-standard"], var.boot_disk.type)
+    error_message = "A boot disk is of type hyperdisk-balanced, pd-balanced, pd-extreme, pd-ssd or pd-standard; received \"${var.boot_disk.type}\". \"pd-ssd\" would pass."
+  }
+}
+
+variable "cluster_id" {
+  description = "Value of the marker `aiinfra-cluster`, by which everything that this root made is found again. The same at every run: a change replaces network and template."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9_-]{1,63}$", var.cluster_id))
+    error_message = "The marker is a label's value: 1 to 63 of a-z, 0-9, _ and -; received \"${var.cluster_id}\". \"3f9c2a71\" would pass."
+  }
+}
+
+variable "group" {
+  description = "The VMs, all equal: how many, machine type, GPUs where the machine type does not fix them (N1), metadata (its keys win over the tool's), and whether each gets an external IP."
+  type = object({
+    instance_count = number
+    machine_type   = string
+    gpu            = optional(object({ type = string, count = number }))
+    metadata       = map(string)
+    external_ip    = bool
+  })
+  nullable = false
+
+  validation {
+    condition     = var.group.instance_count >= 1 && floor(var.group.instance_count) == var.group.instance_count
+    error_message = "A group has a whole number of VMs, 1 or more; received ${var.group.instance_count}. 1 would pass."
+  }
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9]*(-[a-z0-9]+)+$", var.group.machine_type))
+    error_message = "A machine type is a bare name, family-kind-size; received \"${var.group.machine_type}\". \"a2-highgpu-2g\" would pass."
+  }
+  validation {
+    condition     = startswith(var.group.machine_type, "n1-") || var.group.gpu == null
+    error_message = "GPUs are attached to N1 machine types only, others bring their own; received gpu ${jsonencode(var.group.gpu)} with \"${var.group.machine_type}\". gpu = null would pass, or the machine type \"n1-standard-8\"."
+  }
+  validation {
+    condition     = !startswith(var.group.machine_type, "n1-") || var.group.gpu != null
+    error_message = "N1 machine types have no GPU of their own; received \"${var.group.machine_type}\" without gpu. gpu = { type = \"nvidia-tesla-t4\", count = 1 } would pass."
+  }
+  validation {
+    condition     = var.group.gpu == null ? true : var.group.gpu.count >= 1 && floor(var.group.gpu.count) == var.group.gpu.count
+    error_message = "The number of GPUs per VM is whole, 1 or more; received gpu ${jsonencode(var.group.gpu)}. count = 1 would pass."
+  }
+  validation {
+    condition     = alltrue([for key in keys(var.group.metadata) : can(regex("^[a-zA-Z0-9_-]{1,127}$", key))])
+    error_message = "A metadata key is 1 to 127 of letters, digits, _ and -; received ${jsonencode(keys(var.group.metadata))}. \"my-key\" would pass."
+  }
+}
+
+variable "image" {
+  description = "What VMs boot: the project that serves the image, and either a family, whose newest image is taken at each plan, or one image by name."
+  type = object({
+    project = string
+    family  = optional(string)
+    name    = optional(string)
+  })
+  nullable = false
+
+  validation {
+    condition     = (var.image.family == null) != (var.image.name == null)
+    error_message = "An image is named by exactly one of family and name; received ${jsonencode(var.image)}. family = \"common-cu129-ubuntu-2204-nvidia-580\" alone would pass."
+  }
+}
+
+variable "labels" {
+  description = "The user's labels for template, VMs and disks; the marker is added. A change replaces the template; running VMs keep their labels."
+  type        = map(string)
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for key in keys(var.labels) : can(regex("^[\\p{Ll}\\p{Lo}][\\p{Ll}\\p{Lo}\\p{N}_-]{0,62}$", key))])
+    error_message = "A label's key is 1 to 63 of lower-case letters, digits, _ and -, a letter first; received ${jsonencode(keys(var.labels))}. \"team\" would pass."
+  }
+  validation {
+    condition     = alltrue([for value in values(var.labels) : can(regex("^[\\p{Ll}\\p{Lo}\\p{N}_-]{0,63}$", value))])
+    error_message = "A label's value is up to 63 of lower-case letters, digits, _ and -; received ${jsonencode(values(var.labels))}. \"ml-research\" would pass."
+  }
+  validation {
+    condition     = length(var.labels) <= 63
+    error_message = "A resource has at most 64 labels, one of them the marker; received ${length(var.labels)}. 63 would pass."
+  }
+  validation {
+    condition     = !contains(keys(var.labels), "aiinfra-cluster")
+    error_message = "The label aiinfra-cluster is the marker and cannot be set; received \"${lookup(var.labels, "aiinfra-cluster", "")}\". The labels without it would pass."
+  }
+}
+
+variable "name_prefix" {
+  description = "Start of every name, and so what sets two clusters of one project apart. A change replaces everything."
+  type        = string
+  nullable    = false
+
+  # 24: the service account's id, "<name_prefix>-nodes", may have 30 characters.
+  validation {
+    condition     = can(regex("^[a-z]([a-z0-9-]{0,22}[a-z0-9])?$", var.name_prefix))
+    error_message = "A name prefix is 1 to 24 of a-z, 0-9 and -, a letter first and no - last; received \"${var.name_prefix}\" (${length(var.name_prefix)} characters). \"llm-train\" would pass."
+  }
+}
+
+variable "network_config" {
+  description = "default_network: the VMs join the project's network \"default\", which stays as it is. new_network: a network of their own, open inside, with ssh by Identity-Aware Proxy and Cloud NAT."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = var.network_config != "multi_nic_network"
+    error_message = "The network configuration \"multi_nic_network\" is not supported yet. \"new_network\" would pass."
+  }
+  validation {
+    condition     = contains(["default_network", "multi_nic_network", "new_network"], var.network_config)
+    error_message = "A network configuration is default_network or new_network; received \"${var.network_config}\". \"new_network\" would pass."
+  }
+}
+
+variable "project_id" {
+  description = "Project that holds and pays for the cluster; example.com:my-project where it is domain scoped."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
+    error_message = "A project id is 6 to 30 of a-z, 0-9 and -, a letter first and no - last, after its domain and a colon if it has one; received \"${var.project_id}\". \"my-project\" would pass."
+  }
+}
+
+variable "region" {
+  description = "Region of subnetwork, router and NAT; it must hold the zone."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z]+-[a-z]+[0-9]+$", var.region))
+    error_message = "A region is continent-area and a number; received \"${var.region}\". \"us-central1\" would pass."
+  }
+}
+
+variable "service_account" {
+  description = "The account that the VMs act as: create = true makes one with the least roles; else the given email, or with none the project's default compute account."
+  type = object({
+    create = bool
+    email  = optional(string)
+  })
+  nullable = false
+
+  validation {
+    condition     = !var.service_account.create || var.service_account.email == null
+    error_message = "A service account is either made or given; received create = true with the email ${jsonencode(var.service_account.email)}. create = false would pass."
+  }
+  validation {
+    condition     = var.service_account.email == null ? true : can(regex("^[^@ ]+@[^@ ]+\\.gserviceaccount\\.com$", var.service_account.email))
+    error_message = "A service account's email ends with .gserviceaccount.com; received ${jsonencode(var.service_account.email)}. \"nodes@my-project.iam.gserviceaccount.com\" would pass."
+  }
+}
+
+variable "zone" {
+  description = "Zone of the VMs; the machine type must be offered there."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = startswith(var.zone, "${var.region}-") && can(regex("-[a-z0-9]+$", trimprefix(var.zone, var.region)))
+    error_message = "A zone is its region and a letter, or an AI zone's ending; received \"${var.zone}\" with the region \"${var.region}\". \"${var.region}-a\" would pass."
+  }
+}

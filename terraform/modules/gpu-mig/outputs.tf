@@ -1,0 +1,21 @@
+output "group" {
+  description = "The managed instance group: name, zone, size (VMs wanted), instance_template (the name of the newest), self_link (URL), base_instance_name."
+  value = {
+    base_instance_name = google_compute_instance_group_manager.gpu.base_instance_name
+    instance_template  = google_compute_instance_template.gpu.name
+    name               = google_compute_instance_group_manager.gpu.name
+    self_link          = google_compute_instance_group_manager.gpu.self_link
+    size               = google_compute_instance_group_manager.gpu.target_size
+    zone               = google_compute_instance_group_manager.gpu.zone
+  }
+}
+
+output "image" {
+  description = "The image that new VMs boot: project, name, family (its own, also where it was asked for by name) and self_link (URL)."
+  value = {
+    family    = data.google_compute_image.boot.family
+    name      = data.google_compute_image.boot.name
+    project   = var.image.project
+    self_link = data.google_compute_image.boot.self_link
+  }
+}

@@ -1,0 +1,139 @@
+locals {
+  _marker = "aiinfra-cluster=${var.cluster_id}"
+  _labels = merge(var.labels, { aiinfra-cluster = var.cluster_id })
+
+  # All that the template holds, and nothing but what a plan knows. A template
+  # cannot be changed in place and a name cannot be used twice, so the name is a
+  # hash of this object: other content is another template, equal content is none.
+  # Hence the resource below takes every argument from here, constants too.
+  _template = {
+    description  = local._marker
+    labels       = local._labels
+    machine_type = var.group.machine_type
+    project      = var.project_id
+    region       = var.region
+
+    accelerators = var.group.gpu[*]
+
+    # The user's keys win.
+    metadata = merge({
+      VmDnsSetting          = "ZonalPreferred"
+      enable-oslogin        = "TRUE"
+      install-nvidia-driver = "True"
+    }, var.group.metadata)
+
+    boot_disk = {
+      auto_delete  = true
+      boot         = true
+      labels       = local._labels
+      size_gb      = var.boot_disk.size_gb
+      source_image = data.google_compute_image.boot.self_link
+      type         = var.boot_disk.type
+    }
+
+    network = {
+      nic_type   = "GVNIC"
+      subnetwork = var.subnetwork
+      # One access configuration is one external IP, none is none.
+      access_tiers = var.group.external_ip ? ["PREMIUM"] : []
+    }
+
+    # VMs with GPUs cannot move to another host while they run.
+    scheduling = {
+      automatic_restart   = true
+      on_host_maintenance = "TERMINATE"
+      preemptible         = false
+      provisioning_model  = "STANDARD"
+    }
+
+    # The scope allows all; the account's roles decide.
+    service_account = {
+      email  = var.service_account_email
+      scopes = ["https://www.googleapis.com/auth/cloud-platform"]
+    }
+
+    # Secure boot refuses the NVIDIA driver that is built on the VM, unsigned.
+    shielded = {
+      integrity_monitoring = true
+      secure_boot          = false
+      vtpm                 = true
+    }
+  }
+
+  _template_name = "${var.name_prefix}-${substr(sha256(jsonencode(local._template)), 0, 8)}"
+}
+
+data "google_compute_image" "boot" {
+  project = var.image.project
+  family  = var.image.family
+  name    = var.image.name
+}
+
+resource "google_compute_instance_template" "gpu" {
+  name         = local._template_name
+  project      = local._template.project
+  region       = local._template.region
+  description  = local._template.description
+  labels       = local._template.labels
+  machine_type = local._template.machine_type
+  metadata     = local._template.metadata
+
+  disk {
+    auto_delete  = local._template.boot_disk.auto_delete
+    boot         = local._template.boot_disk.boot
+    disk_size_gb = local._template.boot_disk.size_gb
+    disk_type    = local._template.boot_disk.type
+    labels       = local._template.boot_disk.labels
+    source_image = local._template.boot_disk.source_image
+  }
+
+  dynamic "guest_accelerator" {
+    for_each = local._template.accelerators
+
+    content {
+      count = guest_accelerator.value.count
+      type  = guest_accelerator.value.type
+    }
+  }
+
+  network_interface {
+    nic_type   = local._template.network.nic_type
+    subnetwork = local._template.network.subnetwork
+
+    dynamic "access_config" {
+      for_each = local._template.network.access_tiers
+
+      content {
+        network_tier = access_config.value
+      }
+    }
+  }
+
+  scheduling {
+    automatic_restart   = local._template.scheduling.automatic_restart
+    on_host_maintenance = local._template.scheduling.on_host_maintenance
+    preemptible         = local._template.scheduling.preemptible
+    provisioning_model  = local._template.scheduling.provisioning_model
+  }
+
+  service_account {
+    email  = local._template.service_account.email
+    scopes = local._template.service_account.scopes
+  }
+
+  shielded_instance_config {
+    enable_integrity_monitoring = local._template.shielded.integrity_monitoring
+    enable_secure_boot          = local._template.shielded.secure_boot
+    enable_vtpm                 = local._template.shielded.vtpm
+  }
+
+  lifecycle {
+    # The group uses the old template until it is given the new one.
+    create_before_destroy = true
+
+    precondition {
+      condition     = var.boot_disk.size_gb >= data.google_compute_image.boot.disk_size_gb
+      error_message = "A boot disk is at least as large as its image; received ${var.boot_disk.size_gb} GiB for ${data.google_compute_image.boot.name}. ${data.google_compute_image.boot.disk_size_gb} would pass."
+    }
+  }
+}

@@ -1,0 +1,58 @@
+# The module under test once, and once more for each thing that can be changed, so
+# that one plan shows all their names.
+
+locals {
+  _account    = "train-nodes@my-project.iam.gserviceaccount.com"
+  _group      = { instance_count = 2, machine_type = "a2-highgpu-2g", gpu = null, metadata = {}, external_ip = false }
+  _subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
+
+  _first = {
+    boot_disk  = { size_gb = 2000, type = "pd-ssd" }
+    cluster_id = "3f9c2a71"
+    group      = local._group
+    labels     = {}
+    account    = local._account
+    subnetwork = local._subnetwork
+    zone       = "us-central1-a"
+  }
+
+  _variants = {
+    the_first         = local._first
+    the_same_again    = local._first
+    another_size      = merge(local._first, { group = merge(local._group, { instance_count = 9 }) })
+    another_zone      = merge(local._first, { zone = "us-central1-b" })
+    account           = merge(local._first, { account = "team@my-project.iam.gserviceaccount.com" })
+    attached_gpus     = merge(local._first, { group = merge(local._group, { gpu = { type = "nvidia-tesla-t4", count = 1 } }) })
+    boot_disk_size    = merge(local._first, { boot_disk = { size_gb = 1000, type = "pd-ssd" } })
+    boot_disk_type    = merge(local._first, { boot_disk = { size_gb = 2000, type = "pd-balanced" } })
+    external_ip       = merge(local._first, { group = merge(local._group, { external_ip = true }) })
+    labels            = merge(local._first, { labels = { team = "ml" } })
+    machine_type      = merge(local._first, { group = merge(local._group, { machine_type = "a2-highgpu-4g" }) })
+    marker            = merge(local._first, { cluster_id = "00000000" })
+    metadata          = merge(local._first, { group = merge(local._group, { metadata = { purpose = "training" } }) })
+    more_gpus         = merge(local._first, { group = merge(local._group, { gpu = { type = "nvidia-tesla-t4", count = 2 } }) })
+    other_subnetwork  = merge(local._first, { subnetwork = "projects/my-project/regions/us-central1/subnetworks/default" })
+    users_own_oslogin = merge(local._first, { group = merge(local._group, { metadata = { enable-oslogin = "FALSE" } }) })
+  }
+}
+
+module "variant" {
+  source   = "../.."
+  for_each = local._variants
+
+  boot_disk             = each.value.boot_disk
+  cluster_id            = each.value.cluster_id
+  group                 = each.value.group
+  image                 = { project = "images", family = "pytorch" }
+  labels                = each.value.labels
+  name_prefix           = "train"
+  project_id            = "my-project"
+  region                = "us-central1"
+  service_account_email = each.value.account
+  subnetwork            = each.value.subnetwork
+  zone                  = each.value.zone
+}
+
+output "names" {
+  value = { for variant, made in module.variant : variant => made.group.instance_template }
+}

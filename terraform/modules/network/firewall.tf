@@ -1,0 +1,37 @@
+resource "google_compute_firewall" "internal" {
+  count = local._is_new ? 1 : 0
+
+  name          = "${var.name_prefix}-internal"
+  project       = var.project_id
+  description   = local._marker
+  network       = google_compute_network.new[0].id
+  direction     = "INGRESS"
+  source_ranges = [var.ip_range]
+
+  allow {
+    protocol = "tcp"
+  }
+  allow {
+    protocol = "udp"
+  }
+  allow {
+    protocol = "icmp"
+  }
+}
+
+resource "google_compute_firewall" "iap_ssh" {
+  count = local._is_new ? 1 : 0
+
+  name        = "${var.name_prefix}-iap-ssh"
+  project     = var.project_id
+  description = local._marker
+  network     = google_compute_network.new[0].id
+  direction   = "INGRESS"
+  # Identity-Aware Proxy's own range: who may come through is decided by IAM.
+  source_ranges = ["35.235.240.0/20"]
+
+  allow {
+    protocol = "tcp"
+    ports    = ["22"]
+  }
+}

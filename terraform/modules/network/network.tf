@@ -1,0 +1,50 @@
+locals {
+  _is_new = var.network_config == "new_network"
+
+  # Networks and their parts have no labels: the description carries the marker.
+  _marker = "aiinfra-cluster=${var.cluster_id}"
+
+  # Names, not ids or self links: a plan knows them before anything is made, and
+  # they refer to the resource all the same, so that what uses them waits for it.
+  _network    = one(concat(google_compute_network.new[*].name, data.google_compute_network.default[*].name))
+  _subnetwork = one(concat(google_compute_subnetwork.new[*].name, data.google_compute_subnetwork.default[*].name))
+}
+
+data "google_compute_network" "default" {
+  count = local._is_new ? 0 : 1
+
+  name    = "default"
+  project = var.project_id
+}
+
+data "google_compute_subnetwork" "default" {
+  count = local._is_new ? 0 : 1
+
+  name    = "default"
+  project = var.project_id
+  region  = var.region
+}
+
+resource "google_compute_network" "new" {
+  count = local._is_new ? 1 : 0
+
+  name                    = "${var.name_prefix}-net"
+  project                 = var.project_id
+  description             = local._marker
+  auto_create_subnetworks = false
+  # The greatest that Google's network carries; NCCL's messages are large.
+  mtu = 8896
+}
+
+resource "google_compute_subnetwork" "new" {
+  count = local._is_new ? 1 : 0
+
+  name          = "${var.name_prefix}-primary-subnet"
+  project       = var.project_id
+  region        = var.region
+  description   = local._marker
+  network       = google_compute_network.new[0].id
+  ip_cidr_range = var.ip_range
+  # Google's APIs and container images stay off the NAT.
+  private_ip_google_access = true
+}

@@ -1,0 +1,124 @@
+mock_provider "google" {}
+
+variables {
+  cluster_id     = "3f9c2a71"
+  name_prefix    = "train"
+  network_config = "new_network"
+  project_id     = "my-project"
+  region         = "us-central1"
+}
+
+run "the_default_network_is_looked_up_and_nothing_is_made" {
+  command = plan
+
+  variables {
+    network_config = "default_network"
+  }
+
+  assert {
+    condition = 0 == length(concat(
+      google_compute_firewall.iap_ssh,
+      google_compute_firewall.internal,
+      google_compute_network.new,
+      google_compute_router.new,
+      google_compute_router_nat.new,
+      google_compute_subnetwork.new,
+    ))
+    error_message = "Something is made."
+  }
+  assert {
+    condition     = data.google_compute_subnetwork.default[0].region == "us-central1"
+    error_message = "The subnetwork is looked up in ${data.google_compute_subnetwork.default[0].region}."
+  }
+  assert {
+    condition     = output.network == "projects/my-project/global/networks/default"
+    error_message = "The network is ${output.network}."
+  }
+  assert {
+    condition     = output.subnetwork == "projects/my-project/regions/us-central1/subnetworks/default"
+    error_message = "The subnetwork is ${output.subnetwork}."
+  }
+}
+
+run "a_new_network_has_its_names_and_its_marker_and_is_known_before_it_is_made" {
+  command = plan
+
+  assert {
+    condition = alltrue([
+      for description in concat(
+        google_compute_firewall.iap_ssh[*].description,
+        google_compute_firewall.internal[*].description,
+        google_compute_network.new[*].description,
+        google_compute_router.new[*].description,
+        google_compute_subnetwork.new[*].description,
+      ) : description == "aiinfra-cluster=3f9c2a71"
+    ])
+    error_message = "Something has another description."
+  }
+  assert {
+    condition     = output.network == "projects/my-project/global/networks/train-net"
+    error_message = "The network is ${output.network}."
+  }
+  assert {
+    condition     = output.subnetwork == "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
+    error_message = "The subnetwork is ${output.subnetwork}."
+  }
+  assert {
+    condition     = 0 == length(concat(data.google_compute_network.default, data.google_compute_subnetwork.default))
+    error_message = "The default network is looked up."
+  }
+}
+
+run "a_new_network_carries_jumbo_frames_and_reaches_the_internet_by_nat" {
+  command = plan
+
+  assert {
+    condition     = google_compute_network.new[0].mtu == 8896 && !google_compute_network.new[0].auto_create_subnetworks
+    error_message = "The MTU is ${google_compute_network.new[0].mtu}."
+  }
+  assert {
+    condition     = google_compute_subnetwork.new[0].ip_cidr_range == "10.0.0.0/16"
+    error_message = "The range is ${google_compute_subnetwork.new[0].ip_cidr_range}."
+  }
+  assert {
+    condition     = google_compute_subnetwork.new[0].private_ip_google_access
+    error_message = "Google's APIs are reached through the NAT."
+  }
+  assert {
+    condition     = google_compute_router_nat.new[0].router == google_compute_router.new[0].name
+    error_message = "The NAT is on ${google_compute_router_nat.new[0].router}."
+  }
+  assert {
+    condition     = google_compute_router_nat.new[0].source_subnetwork_ip_ranges_to_nat == "ALL_SUBNETWORKS_ALL_IP_RANGES"
+    error_message = "The NAT serves ${google_compute_router_nat.new[0].source_subnetwork_ip_ranges_to_nat}."
+  }
+}
+
+run "a_new_network_lets_in_its_own_range_and_ssh_from_identity_aware_proxy_only" {
+  command = plan
+
+  variables {
+    ip_range = "172.16.0.0/20"
+  }
+
+  assert {
+    condition     = google_compute_firewall.internal[0].source_ranges == toset(["172.16.0.0/20"])
+    error_message = "The sources are ${jsonencode(google_compute_firewall.internal[0].source_ranges)}."
+  }
+  assert {
+    condition     = google_compute_subnetwork.new[0].ip_cidr_range == "172.16.0.0/20"
+    error_message = "The range is ${google_compute_subnetwork.new[0].ip_cidr_range}."
+  }
+  assert {
+    condition     = toset(google_compute_firewall.internal[0].allow[*].protocol) == toset(["icmp", "tcp", "udp"])
+    error_message = "Allowed is ${jsonencode(google_compute_firewall.internal[0].allow)}."
+  }
+  assert {
+    condition     = google_compute_firewall.iap_ssh[0].source_ranges == toset(["35.235.240.0/20"])
+    error_message = "The sources are ${jsonencode(google_compute_firewall.iap_ssh[0].source_ranges)}."
+  }
+  assert {
+    condition     = [for rule in google_compute_firewall.iap_ssh[0].allow : "${rule.protocol}/${join(",", rule.ports)}"] == ["tcp/22"]
+    error_message = "Allowed is ${jsonencode(google_compute_firewall.iap_ssh[0].allow)}."
+  }
+}

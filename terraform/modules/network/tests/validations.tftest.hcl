@@ -1,0 +1,49 @@
+mock_provider "google" {}
+
+variables {
+  cluster_id     = "3f9c2a71"
+  name_prefix    = "train"
+  network_config = "new_network"
+  project_id     = "my-project"
+  region         = "us-central1"
+}
+
+run "refuses_an_unknown_network_configuration" {
+  command = plan
+
+  variables {
+    network_config = "defualt_network"
+  }
+
+  expect_failures = [var.network_config]
+}
+
+run "refuses_a_range_with_host_bits" {
+  command = plan
+
+  variables {
+    ip_range = "10.0.0.1/16"
+  }
+
+  expect_failures = [var.ip_range]
+}
+
+run "refuses_a_range_that_is_an_address" {
+  command = plan
+
+  variables {
+    ip_range = "10.0.0.0"
+  }
+
+  expect_failures = [var.ip_range]
+}
+
+run "refuses_a_range_of_ipv6" {
+  command = plan
+
+  variables {
+    ip_range = "fd00::/64"
+  }
+
+  expect_failures = [var.ip_range]
+}

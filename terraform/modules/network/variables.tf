@@ -1,0 +1,47 @@
+variable "cluster_id" {
+  description = "Value of the marker `aiinfra-cluster`, written into every description. A change replaces the network."
+  type        = string
+  nullable    = false
+}
+
+variable "ip_range" {
+  description = "Range of the subnetwork of a new network, and the only source that its internal firewall rule trusts. At least one address per VM; a /16 has room for 65,532."
+  type        = string
+  default     = "10.0.0.0/16"
+  nullable    = false
+
+  validation {
+    condition     = can(cidrnetmask(var.ip_range)) ? cidrhost(var.ip_range, 0) == split("/", var.ip_range)[0] : false
+    error_message = "A range is an IPv4 network address with its prefix length; received \"${var.ip_range}\". \"10.0.0.0/16\" would pass."
+  }
+}
+
+variable "name_prefix" {
+  description = "Start of every name that is made."
+  type        = string
+  nullable    = false
+}
+
+variable "network_config" {
+  description = "default_network: look up the network \"default\" and make nothing. new_network: make a network."
+  type        = string
+  nullable    = false
+
+  # Without this rule any other word would look up the default network.
+  validation {
+    condition     = contains(["default_network", "new_network"], var.network_config)
+    error_message = "A network configuration is default_network or new_network; received \"${var.network_config}\". \"new_network\" would pass."
+  }
+}
+
+variable "project_id" {
+  description = "Project of the network."
+  type        = string
+  nullable    = false
+}
+
+variable "region" {
+  description = "Region of subnetwork, router and NAT."
+  type        = string
+  nullable    = false
+}

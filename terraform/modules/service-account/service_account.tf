@@ -1,0 +1,38 @@
+locals {
+  _is_default = !var.service_account.create && var.service_account.email == null
+
+  # The domain of the account's address. A domain-scoped project turns around:
+  # example.com:my-project has my-project.example.com.iam.gserviceaccount.com.
+  _domain = "${join(".", reverse(split(":", var.project_id)))}.iam.gserviceaccount.com"
+
+  # Composed, not read back: a plan knows it before the account is made.
+  _made  = [for account in google_service_account.nodes : "${account.account_id}@${local._domain}"]
+  _given = compact([var.service_account.email])
+  _email = one(concat(local._made, local._given, data.google_compute_default_service_account.project[*].email))
+
+  # What the Ops Agent needs; whatever a workload needs is its owner's to grant.
+  _roles = ["roles/logging.logWriter", "roles/monitoring.metricWriter"]
+}
+
+data "google_compute_default_service_account" "project" {
+  count = local._is_default ? 1 : 0
+
+  project = var.project_id
+}
+
+resource "google_service_account" "nodes" {
+  count = var.service_account.create ? 1 : 0
+
+  account_id   = "${var.name_prefix}-nodes"
+  project      = var.project_id
+  display_name = "VMs of the cluster ${var.name_prefix}"
+  description  = "aiinfra-cluster=${var.cluster_id}"
+}
+
+resource "google_project_iam_member" "nodes" {
+  for_each = var.service_account.create ? toset(local._roles) : []
+
+  project = var.project_id
+  role    = each.value
+  member  = "serviceAccount:${local._email}"
+}

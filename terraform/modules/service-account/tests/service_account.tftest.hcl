@@ -1,0 +1,88 @@
+mock_provider "google" {
+  mock_data "google_compute_default_service_account" {
+    defaults = { email = "123-compute@developer.gserviceaccount.com" }
+  }
+}
+
+variables {
+  cluster_id      = "3f9c2a71"
+  name_prefix     = "train"
+  project_id      = "my-project"
+  service_account = { create = true }
+}
+
+run "an_account_of_its_own_is_known_before_it_is_made_and_may_write_logs_and_metrics_only" {
+  command = plan
+
+  assert {
+    condition     = google_service_account.nodes[0].account_id == "train-nodes"
+    error_message = "The account's id is ${google_service_account.nodes[0].account_id}."
+  }
+  assert {
+    condition     = google_service_account.nodes[0].description == "aiinfra-cluster=3f9c2a71"
+    error_message = "The description is ${google_service_account.nodes[0].description}."
+  }
+  assert {
+    condition     = length(data.google_compute_default_service_account.project) == 0
+    error_message = "The default account is looked up."
+  }
+  assert {
+    condition     = toset([for binding in google_project_iam_member.nodes : binding.role]) == toset(["roles/logging.logWriter", "roles/monitoring.metricWriter"])
+    error_message = "The roles are ${jsonencode([for binding in google_project_iam_member.nodes : binding.role])}."
+  }
+  assert {
+    condition     = alltrue([for binding in google_project_iam_member.nodes : binding.member == "serviceAccount:train-nodes@my-project.iam.gserviceaccount.com"])
+    error_message = "The roles go to ${jsonencode([for binding in google_project_iam_member.nodes : binding.member])}."
+  }
+  assert {
+    condition     = output.email == "train-nodes@my-project.iam.gserviceaccount.com"
+    error_message = "The email is ${output.email}."
+  }
+}
+
+run "the_email_of_a_domain_scoped_project_ends_with_its_domain" {
+  command = plan
+
+  variables {
+    project_id = "example.com:my-project"
+  }
+
+  assert {
+    condition     = output.email == "train-nodes@my-project.example.com.iam.gserviceaccount.com"
+    error_message = "The email is ${output.email}."
+  }
+}
+
+run "a_given_account_is_used_and_gets_no_roles" {
+  command = plan
+
+  variables {
+    service_account = { create = false, email = "team@other-project.iam.gserviceaccount.com" }
+  }
+
+  assert {
+    condition     = output.email == "team@other-project.iam.gserviceaccount.com"
+    error_message = "The email is ${output.email}."
+  }
+  assert {
+    condition     = length(google_service_account.nodes) + length(google_project_iam_member.nodes) == 0
+    error_message = "Something is made."
+  }
+}
+
+run "without_an_account_the_default_one_of_the_project_is_used" {
+  command = plan
+
+  variables {
+    service_account = { create = false }
+  }
+
+  assert {
+    condition     = output.email == "123-compute@developer.gserviceaccount.com"
+    error_message = "The email is ${output.email}."
+  }
+  assert {
+    condition     = length(google_service_account.nodes) + length(google_project_iam_member.nodes) == 0
+    error_message = "Something is made."
+  }
+}

@@ -1,0 +1,152 @@
+"""Terraform in a copy of `terraform/`, with the stand-in for the google provider."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision import terraform as driver
+from provision.errors import TerraformError
+from provision.rehearsal.provider import mirror
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SOURCES = Path(__file__).parents[2] / "terraform"
+VALIDATIONS = "validations.tftest.hcl"
+
+
+@dataclass(frozen=True)
+class Terraform:
+    """Terraform's command, for directories of one copy of `terraform/`.
+
+    Attributes:
+        command: What starts Terraform.
+        folder: The copy.
+        environment: All that Terraform sees of the environment.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str] = field(repr=False)
+    _initialised: set[str] = field(default_factory=set, repr=False)
+    _tested: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict, repr=False)
+
+    def run(
+        self, directory: str, *arguments: str, also: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Terraform in a directory of the copy; it may fail."""
+        return subprocess.run(
+            [*self.command, *arguments],
+            cwd=self.folder / directory,
+            env={**self.environment, **(also or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def init(self, directory: str) -> None:
+        """Initialise a directory once."""
+        if directory in self._initialised:
+            return
+        done = self.run(directory, "init", "-input=false", "-no-color")
+        assert done.returncode == 0, done.stderr
+        self._initialised.add(directory)
+
+    def copy(self, directory: str, name: str) -> str:
+        """Copy a directory beside itself, so that its relative paths stay true."""
+        beside = (Path(directory).parent / name).as_posix()
+        shutil.copytree(self.folder / directory, self.folder / beside, symlinks=True)
+        if directory in self._initialised:
+            self._initialised.add(beside)
+        return beside
+
+    def test(self, directory: str, file: str) -> list[dict[str, Any]]:
+        """The messages of one run of a test file, verbose; run once, however often asked."""
+        if (directory, file) not in self._tested:
+            if file != VALIDATIONS:
+                self.init(directory)
+            done = self.run(directory, "test", "-json", "-verbose", f"-filter=tests/{file}")
+            messages = [json.loads(line) for line in done.stdout.splitlines()]
+            self._tested[directory, file] = messages
+        return self._tested[directory, file]
+
+
+def _environment(config: Path) -> dict[str, str]:
+    """What is ours, less whatever would change what Terraform does."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("TF_", "GOOGLE_", "CLOUDSDK_", "REHEARSAL_"))
+    }
+    return {
+        **inherited,
+        "CHECKPOINT_DISABLE": "1",
+        "TF_CLI_CONFIG_FILE": str(config),
+        "TF_IN_AUTOMATION": "1",
+    }
+
+
+@pytest.fixture(scope="session")
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    try:
+        binary = driver.find(os.environ)
+    except TerraformError as error:
+        pytest.skip(f"the layer tests/terraform did not run: {error}")
+    folder = tmp_path_factory.mktemp("terraform")
+    config = mirror.install(folder / "cli", sys.executable)
+    copy = shutil.copytree(
+        SOURCES, folder / "sources", ignore=shutil.ignore_patterns(".terraform", "*.tfstate*")
+    )
+    return Terraform(tuple(binary.argv), copy, _environment(config))
+
+
+@pytest.fixture(scope="session")
+def without_provider(terraform: Terraform) -> Terraform:
+    """Each directory's variables and their tests, and nothing else.
+
+    A rule about variables needs no provider, and without one a run takes a tenth of the time.
+    """
+    folder = terraform.folder.with_name("variables")
+    for file in terraform.folder.rglob(f"tests/{VALIDATIONS}"):
+        directory = file.parents[1]
+        alone = folder / directory.relative_to(terraform.folder)
+        (alone / "tests").mkdir(parents=True)
+        shutil.copy(directory / "variables.tf", alone)
+        text = file.read_text(encoding="utf-8").replace('mock_provider "google" {}\n', "")
+        (alone / "tests" / VALIDATIONS).write_text(text, encoding="utf-8")
+    return Terraform(terraform.command, folder, terraform.environment)
+
+
+@pytest.fixture(scope="session")
+def made(terraform: Terraform) -> dict[str, Any]:
+    """State and provider's schemas of a cluster with all that the root `mig` can make."""
+    messages = terraform.test("mig", "cluster.tftest.hcl")
+    states = {
+        message["@testrun"]: message["test_state"]
+        for message in messages
+        if message["type"] == "test_state"
+    }
+    state: dict[str, Any] = states["a_cluster_in_a_new_network_tells_its_names"]
+    return state
+
+
+@pytest.fixture(scope="session")
+def resources(made: dict[str, Any]) -> list[dict[str, Any]]:
+    """The resources of `made`, of all modules."""
+    modules = made["root_module"]["child_modules"]
+    return [
+        resource
+        for module in modules
+        for resource in module.get("resources", [])
+        if resource["mode"] == "managed"
+    ]

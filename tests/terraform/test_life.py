@@ -1,0 +1,165 @@
+"""The root `mig` from nothing to nothing, in the simulated cloud."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision import clock
+from provision.rehearsal import inventory, session
+from provision.rehearsal.cloud.server import Cloud
+from provision.rehearsal.cloud.store import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.terraform.conftest import Terraform
+
+SOURCES = Path(__file__).parents[2] / "terraform"
+GROUP = "module.gpu_mig.google_compute_instance_group_manager.gpu"
+TEMPLATE = "module.gpu_mig.google_compute_instance_template.gpu"
+
+
+def _example() -> str:
+    """The variables that the root's README shows."""
+    readme = (SOURCES / "mig/README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```hcl\n(.*?)```", readme, re.DOTALL)
+    return str(example)
+
+
+def _group(**changes: Any) -> dict[str, Any]:
+    """The example's group, changed."""
+    usual = {"instance_count": 2, "machine_type": "a2-highgpu-2g", "metadata": {}}
+    return {**usual, "external_ip": False, **changes}
+
+
+@dataclass(frozen=True)
+class Root:
+    """A copy of the root `mig`, in front of its own cloud."""
+
+    terraform: Terraform
+    directory: str
+    environment: Mapping[str, str]
+    database: Path
+
+    def _run(self, *arguments: str, code: int = 0) -> str:
+        done = self.terraform.run(self.directory, *arguments, also=self.environment)
+        assert done.returncode == code, f"terraform {arguments}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def _settings(self, changes: Mapping[str, Any]) -> list[str]:
+        """The example's variables and, as later files win, the changes."""
+        folder = self.terraform.folder / self.directory
+        (folder / "example.tfvars").write_text(_example(), encoding="utf-8")
+        (folder / "changes.tfvars.json").write_text(json.dumps(changes), encoding="utf-8")
+        return ["-var-file=example.tfvars", "-var-file=changes.tfvars.json"]
+
+    def plan(self, *flags: str, **changes: Any) -> dict[str, str]:
+        """What a plan would do to which address; the plan is kept for `apply`."""
+        messages = map(json.loads, self._plan(changes, *flags, code=2).splitlines())
+        planned = [message["change"] for message in messages if message["type"] == "planned_change"]
+        return {change["resource"]["addr"]: change["action"] for change in planned}
+
+    def stays(self, **changes: Any) -> None:
+        """Make sure that a plan would change nothing, outputs included."""
+        self._plan(changes, code=0)
+
+    def _plan(self, changes: Mapping[str, Any], *flags: str, code: int) -> str:
+        arguments = ("plan", "-detailed-exitcode", "-input=false", "-json", "-out=plan")
+        return self._run(*arguments, *flags, *self._settings(changes), code=code)
+
+    def planned(self, address: str) -> dict[str, Any]:
+        """The values of a resource as the last plan knows them."""
+        plan = json.loads(self._run("show", "-json", "plan"))
+        (found,) = [change for change in plan["resource_changes"] if change["address"] == address]
+        values: dict[str, Any] = found["change"]["after"]
+        return values
+
+    def apply(self) -> None:
+        """Apply the last plan."""
+        self._run("apply", "-input=false", "-no-color", "plan")
+
+    def destroy(self, **changes: Any) -> None:
+        """Remove everything."""
+        arguments = ("destroy", "-auto-approve", "-input=false", "-no-color")
+        self._run(*arguments, *self._settings(changes))
+
+    def outputs(self) -> dict[str, Any]:
+        """The root's outputs."""
+        outputs = json.loads(self._run("output", "-json"))
+        return {name: output["value"] for name, output in outputs.items()}
+
+    def left(self) -> list[str]:
+        """What exists in the cloud."""
+        database = Database(self.database)
+        try:
+            with database.transaction() as store:
+                return list(inventory.resources(store, time.time()))
+        finally:
+            database.close()
+
+
+@pytest.fixture
+def root(terraform: Terraform, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Root]:
+    terraform.init("mig")
+    directory = terraform.copy("mig", re.sub(r"\W+", "-", request.node.name))
+    instant = {**terraform.environment, clock.VARIABLE: "0"}
+    database = tmp_path / "cloud.sqlite"
+    with Cloud(database=database, environ=instant) as cloud:
+        environment = session.environment(cloud.base_url, tmp_path, instant)
+        yield Root(terraform, directory, environment, database)
+
+
+def test_the_readme_shows_every_variable() -> None:
+    declared = (SOURCES / "mig/variables.tf").read_text(encoding="utf-8")
+
+    assert sorted(re.findall(r"^(\w+) +=", _example(), re.MULTILINE)) == re.findall(
+        r'^variable "(\w+)"', declared, re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize(
+    ("network_config", "resources"), [("default_network", 5), ("new_network", 11)]
+)
+def test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing(
+    root: Root, network_config: str, resources: int
+) -> None:
+    plan = root.plan(network_config=network_config)
+    assert list(plan.values()) == resources * ["create"]
+    template = root.planned(TEMPLATE)["name"]
+    root.apply()
+    assert root.outputs()["group"]["instance_template"] == template
+
+    root.stays(network_config=network_config)
+
+    root.destroy(network_config=network_config)
+    assert root.left() == []
+
+
+def test_changes_touch_what_they_must_and_nothing_else(root: Root) -> None:
+    plan = functools.partial(root.plan, network_config="default_network")
+    plan()
+    root.apply()
+    made = root.outputs()["group"]
+
+    # Nobody else changes this cloud, so that reading it again would only take time.
+    plan = functools.partial(plan, "-refresh=false")
+    another_template = {GROUP: "update", TEMPLATE: "replace"}
+    assert plan(group=_group(instance_count=3)) == {GROUP: "update"}
+    assert plan(zone="us-central1-b") == {GROUP: "replace"}
+    assert plan(labels={"team": "research"}) == another_template
+    larger = _group(machine_type="a2-highgpu-4g")
+    assert plan(group=larger) == another_template
+    root.apply()
+
+    changed = root.outputs()["group"]
+    assert changed["instance_template"] != made["instance_template"]
+    assert changed["self_link"] == made["self_link"]
+    root.stays(network_config="default_network", group=larger)

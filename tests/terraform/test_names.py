@@ -1,0 +1,49 @@
+"""What Terraform names is what `provision.names` says, in both directions."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from provision import names
+
+PREFIX = "train"
+VALIDATIONS = Path(__file__).parents[2] / "terraform/mig/tests/validations.tftest.hcl"
+# The root `mig` makes no GKE cluster.
+OF_OTHER_ROOTS = {names.CLUSTER}
+
+
+def _names(resources: list[dict[str, Any]]) -> set[str]:
+    found = set()
+    for resource in resources:
+        values = resource["values"]
+        if resource["type"] == "google_project_iam_member":
+            continue  # its name is who, what and where: nothing of ours
+        name = (
+            values["account_id"] if resource["type"] == "google_service_account" else values["name"]
+        )
+        found.add(re.sub(r"-[0-9a-f]{8}$", "-" + 8 * "x", name))
+        if resource["type"] == "google_compute_instance_group_manager":
+            found.add(values["base_instance_name"])
+    return found
+
+
+def test_terraform_and_python_give_the_same_names(resources: list[dict[str, Any]]) -> None:
+    wanted = {name.of(PREFIX) for name in names.ALL if name not in OF_OTHER_ROOTS}
+
+    assert _names(resources) == wanted
+
+
+def test_a_name_prefix_may_be_as_long_as_the_tightest_name_allows() -> None:
+    runs = VALIDATIONS.read_text(encoding="utf-8")
+    accepted = re.search(
+        r'accepts_a_name_prefix_of_(\d+)_.*?name_prefix = "(\w+)"', runs, re.DOTALL
+    )
+    refused = re.search(r'refuses_a_name_prefix_of_(\d+)_.*?name_prefix = "(\w+)"', runs, re.DOTALL)
+
+    limit = names.TIGHTEST.longest_prefix
+    assert accepted
+    assert refused
+    assert (int(accepted[1]), len(accepted[2])) == (limit, limit)
+    assert (int(refused[1]), len(refused[2])) == (limit + 1, limit + 1)

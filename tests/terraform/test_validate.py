@@ -1,0 +1,92 @@
+"""`terraform validate`: the sources and the READMEs' examples are valid, planted errors are not."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.terraform.conftest import Terraform
+
+SOURCES = Path(__file__).parents[2] / "terraform"
+MODULES = sorted(folder.name for folder in (SOURCES / "modules").iterdir())
+DIRECTORIES = ["mig", *(f"modules/{module}" for module in MODULES)]
+
+# What is planted into the module `network`: one error each, as Terraform passes over what depends
+# on a block that fails.
+PLANTED = [
+    pytest.param("mtu = 8896", "mut = 8896", "Unsupported argument", id="misspelt_argument"),
+    pytest.param("log_config {", "logs {", "Unsupported block type", id="misspelt_block"),
+    pytest.param(
+        "google_compute_router.new[0].region",
+        "google_compute_router.net[0].region",
+        "Reference to undeclared resource",
+        id="misspelt_reference",
+    ),
+    pytest.param(
+        "mtu = 8896", 'mtu = "jumbo"', "Incorrect attribute value type", id="value_of_another_type"
+    ),
+    pytest.param(
+        'direction     = "INGRESS"', 'direction     = "INWARD"', "direction", id="unknown_word"
+    ),
+    pytest.param(
+        "ip_cidr_range = var.ip_range",
+        'gateway_address = "10.0.0.1"',
+        "gateway_address",
+        id="value_that_google_decides",
+    ),
+    pytest.param(
+        "  router                             = google_compute_router.new[0].name\n",
+        "",
+        "Missing required argument",
+        id="missing_argument",
+    ),
+]
+
+
+def _validate(terraform: Terraform, directory: str) -> dict[str, Any]:
+    terraform.init(directory)
+    verdict: dict[str, Any] = json.loads(terraform.run(directory, "validate", "-json").stdout)
+    return verdict
+
+
+@pytest.mark.parametrize("directory", DIRECTORIES)
+def test_a_directory_is_valid(terraform: Terraform, directory: str) -> None:
+    verdict = _validate(terraform, directory)
+
+    assert verdict["diagnostics"] == []
+    assert verdict["valid"]
+
+
+def test_the_examples_of_the_readmes_are_valid(terraform: Terraform) -> None:
+    folder = terraform.folder / "examples"
+    folder.mkdir()
+    shutil.copy(SOURCES / "mig/versions.tf", folder)
+    for module in MODULES:
+        readme = (SOURCES / "modules" / module / "README.md").read_text(encoding="utf-8")
+        (example,) = re.findall(r"```hcl\n(.*?)```", readme, re.DOTALL)
+        (folder / f"{module}.tf").write_text(example, encoding="utf-8")
+
+    assert _validate(terraform, folder.name)["diagnostics"] == []
+
+
+@pytest.mark.parametrize(("right", "wrong", "complaint"), PLANTED)
+def test_a_planted_error_is_refused(
+    terraform: Terraform, request: pytest.FixtureRequest, right: str, wrong: str, complaint: str
+) -> None:
+    terraform.init("modules/network")
+    planted = terraform.copy("modules/network", request.node.callspec.id)
+    files = (terraform.folder / planted).glob("*.tf")
+    (file,) = [file for file in files if right in file.read_text(encoding="utf-8")]
+    file.write_text(file.read_text(encoding="utf-8").replace(right, wrong, 1), encoding="utf-8")
+
+    verdict = _validate(terraform, planted)
+
+    assert not verdict["valid"]
+    said = [f"{found['summary']} {found['detail']}" for found in verdict["diagnostics"]]
+    assert [text for text in said if complaint in text] != [], said
