@@ -1,0 +1,194 @@
+"""The VMs of managed instance groups: how they come, live and go.
+
+A VM knows from its start what it will be when: `_timeline` is a list of [moment, status], `_gone`
+the moment at which it is no more. `_action` is what its group is doing with it until the last
+status of the timeline is reached; `_group` and `_template` are its origin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from typing import TYPE_CHECKING
+
+from provision.rehearsal.cloud.compute import links, resources, vms
+from provision.rehearsal.cloud.compute.resources import (
+    GROUP_MANAGER,
+    INSTANCE,
+    TEMPLATE,
+    Call,
+    Resource,
+)
+from provision.rehearsal.cloud.instants import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ACTIONS = (
+    "abandoning",
+    "creating",
+    "creatingWithoutRetries",
+    "deleting",
+    "none",
+    "recreating",
+    "refreshing",
+    "restarting",
+    "resuming",
+    "starting",
+    "stopping",
+    "suspending",
+    "verifying",
+)
+"""What a group may be doing with a VM."""
+
+# Seconds of cloud time in each status on the way up, and on the way down.
+_RISE = (("PROVISIONING", 10.0), ("STAGING", 15.0))
+_RUNNING = "RUNNING"
+_STOPPING, _STOPPING_SECONDS = "STOPPING", 30.0
+
+_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_SUFFIX = 4
+
+
+def members(call: Call, group: str) -> list[tuple[str, Resource]]:
+    """Names and kept VMs of a group, those being deleted included."""
+    prefix = INSTANCE.prefix(call.project, links.last(links.scope(group)))
+    return [it for it in resources.each(call, INSTANCE, prefix) if it[1]["_group"] == group]
+
+
+def status(instance: Resource, now: float) -> str:
+    """A VM's status at a moment."""
+    first, *later = instance["_timeline"]
+    # Should the clock be set back, a VM is at its beginning.
+    reached = [first[1], *(state for moment, state in later if moment <= now)]
+    return str(reached[-1])
+
+
+def action(instance: Resource, now: float) -> str:
+    """What the group is doing with a VM at a moment; one of `ACTIONS`."""
+    if "_gone" in instance:
+        return "deleting"
+    return "none" if instance["_timeline"][-1][0] <= now else str(instance["_action"])
+
+
+def view(instance: Resource, now: float) -> Resource:
+    """A VM as it is answered."""
+    shown = {**resources.show(instance), "status": status(instance, now)}
+    if shown["status"] == _RUNNING:
+        shown["lastStartTimestamp"] = rfc3339(instance["_timeline"][-1][0])
+    return shown
+
+
+def grow(call: Call, name: str, group: Resource, count: int) -> None:
+    """Make so many more VMs for a group; what keeps one from being made is one of its errors."""
+    if count <= 0:
+        return
+    template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
+    pools = vms.Pools(call)
+    for suffix in _suffixes(call, group, count):
+        member = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-{suffix}"
+        attached = vms.interfaces_of(call, template, pools)
+        if attached is None:
+            _report(call, name, group, member)
+            return
+        fields = {**vms.fields(call, member, name, template), "networkInterfaces": attached}
+        resources.create(call, INSTANCE, member, {**fields, **_life(call, call.now, "creating")})
+
+
+def shrink(call: Call, name: str, count: int) -> float:
+    """Delete so many VMs of a group, those first that do not run yet.
+
+    Returns:
+        When the last of them is gone (Unix epoch); now, if there are none.
+    """
+    present = [it for it in members(call, name) if "_gone" not in it[1]]
+    present.sort(key=lambda it: (it[1]["_timeline"][-1][0], it[0]), reverse=True)
+    return retire(call, [member for member, _ in present[:count]])
+
+
+def retire(call: Call, names: Sequence[str]) -> float:
+    """Delete VMs and the disks that go with them.
+
+    Returns:
+        When the last of them is gone (Unix epoch); now, if there are none.
+    """
+    gone = call.request.after(_STOPPING_SECONDS)
+    for name in names:
+        instance = resources.require(call, INSTANCE, name)
+        if "_gone" not in instance:
+            ending = {"_timeline": [[call.now, _STOPPING]], "_gone": gone}
+            resources.keep(call, INSTANCE, name, {**instance, **ending})
+            vms.discard_disks(call, instance, gone)
+    return gone if names else call.now
+
+
+def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
+    """Replace VMs by new ones of the same names, from the group's present template."""
+    template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
+    for name in names:
+        old = resources.require(call, INSTANCE, name)
+        again = call.request.after(_STOPPING_SECONDS)
+        life = _life(call, again, "recreating")
+        life["_timeline"].insert(0, [call.now, _STOPPING])
+        fields = vms.fields(call, name, old["_group"], template)
+        resources.keep(call, INSTANCE, name, {**old, **fields, **life})
+
+
+def delete(call: Call, name: str) -> Resource:
+    """Delete a VM at somebody's request; a group that repairs makes it anew.
+
+    Returns:
+        The operation.
+    """
+    instance = resources.require_ready(call, INSTANCE, name)
+    group = resources.find(call, GROUP_MANAGER, instance["_group"])
+    gone = call.request.after(_STOPPING_SECONDS)
+    if group is None or group["instanceLifecyclePolicy"]["defaultActionOnFailure"] != "REPAIR":
+        retire(call, [name])
+    else:
+        recreate(call, group, [name])
+    return call.operate(name, instance["id"], gone)
+
+
+def _life(call: Call, start: float, doing: str) -> Resource:
+    timeline = []
+    moment = start
+    for state, seconds in _RISE:
+        timeline.append([moment, state])
+        moment += seconds * call.request.rate
+    return {"_timeline": [*timeline, [moment, _RUNNING]], "_action": doing}
+
+
+def _suffixes(call: Call, group: Resource, count: int) -> Iterator[str]:
+    """What the names of new VMs end with: as if at random, but the same in every rehearsal."""
+    prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
+    taken = {name for name, _ in resources.each(call, INSTANCE, prefix)}
+
+    def drawn() -> Iterator[str]:
+        while True:
+            number = call.store.count(f"compute/vms/{group['selfLink']}")
+            digest = hashlib.sha256(f"{group['selfLink']} {number}".encode()).digest()
+            suffix = "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:_SUFFIX])
+            if prefix + suffix not in taken:
+                taken.add(prefix + suffix)
+                yield suffix
+
+    return itertools.islice(drawn(), count)
+
+
+def _report(call: Call, name: str, group: Resource, member: str) -> None:
+    """Note in the group why a VM could not be made."""
+    error = {
+        "error": {
+            "code": "IP_SPACE_EXHAUSTED",
+            "message": f"IP space of the subnetwork of '{links.last(member)}' is exhausted.",
+        },
+        "instanceActionDetails": {
+            "action": "CREATING",
+            "instance": links.ROOT + member,
+            "version": {"instanceTemplate": group["instanceTemplate"]},
+        },
+        "timestamp": rfc3339(call.now),
+    }
+    group = {**group, "_errors": [*group.get("_errors", []), error]}
+    resources.keep(call, GROUP_MANAGER, name, group)

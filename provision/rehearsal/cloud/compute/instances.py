@@ -1,0 +1,107 @@
+"""VMs and their disks, as far as they can be looked at and deleted one by one.
+
+They come from managed instance groups; a VM of its own is not part of the simulated cloud.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision.rehearsal.cloud.compute import fleet, links, lists, resources
+from provision.rehearsal.cloud.compute.resources import (
+    DISK,
+    GROUP_MANAGER,
+    INSTANCE,
+    Call,
+    Resource,
+)
+from provision.rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def _get(call: Call) -> Resource:
+    return fleet.view(resources.require(call, INSTANCE, call.name(INSTANCE)), call.now)
+
+
+def _list(call: Call) -> Resource:
+    prefix = call.prefix(INSTANCE)
+    found = resources.each(call, INSTANCE, prefix)
+    entries = ((name, fleet.view(it, call.now)) for name, it in found)
+    return lists.listed(call, INSTANCE.singular, prefix.removesuffix("/"), entries)
+
+
+def _aggregated(call: Call) -> Resource:
+    found = resources.each(call, INSTANCE, f"projects/{call.project}/")
+    entries = ((name, fleet.view(it, call.now)) for name, it in found)
+    return lists.aggregated(call, INSTANCE.collection, INSTANCE.singular, entries)
+
+
+def _delete(call: Call) -> Resource:
+    return fleet.delete(call, call.name(INSTANCE))
+
+
+def _guest_attributes(call: Call) -> Resource:
+    resources.require(call, INSTANCE, call.name(INSTANCE))
+    path = call.parameters.get("queryPath") or call.parameters.get("variableKey") or ""
+    raise GoogleError(404, f"The resource '{path}' of type 'Guest Attribute' was not found.")
+
+
+def _delete_disk(call: Call) -> Resource:
+    name = call.name(DISK)
+    disk = resources.require_ready(call, DISK, name)
+    if disk.get("users"):
+        raise resources.in_use(DISK, name, links.name_of(disk["users"][0]))
+    return resources.remove(call, DISK, name)
+
+
+def _group(call: Call, name: str) -> Resource:
+    """The unmanaged side of a managed group: its list of VMs."""
+    manager = resources.require(
+        call, GROUP_MANAGER, name.replace("/instanceGroups/", "/instanceGroupManagers/")
+    )
+    return {
+        "kind": "compute#instanceGroup",
+        "id": manager["id"],
+        "creationTimestamp": manager["creationTimestamp"],
+        "name": manager["name"],
+        "zone": manager["zone"],
+        "selfLink": manager["instanceGroup"],
+        "size": len(fleet.members(call, links.name_of(manager["selfLink"]))),
+        "fingerprint": manager["fingerprint"],
+    }
+
+
+def _get_group(call: Call) -> Resource:
+    zone, group = call.parameters["zone"], call.parameters["instanceGroup"]
+    return _group(call, f"projects/{call.project}/zones/{zone}/instanceGroups/{group}")
+
+
+def _list_group_instances(call: Call) -> Resource:
+    group = _get_group(call)
+    name = links.name_of(group["selfLink"])
+    manager = name.replace("/instanceGroups/", "/instanceGroupManagers/")
+    entries = (
+        (member, {"instance": links.ROOT + member, "status": fleet.status(it, call.now)})
+        for member, it in fleet.members(call, manager)
+    )
+    return {
+        **lists.listed(call, "instanceGroup", name, entries),
+        "kind": "compute#instanceGroupsListInstances",
+    }
+
+
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    "instances.get": _get,
+    "instances.list": _list,
+    "instances.aggregatedList": _aggregated,
+    "instances.delete": _delete,
+    "instances.getGuestAttributes": _guest_attributes,
+    "instanceGroups.get": _get_group,
+    "instanceGroups.listInstances": _list_group_instances,
+    "disks.get": resources.get(DISK),
+    "disks.list": lists.of_place(DISK),
+    "disks.aggregatedList": lists.of_project(DISK),
+    "disks.delete": _delete_disk,
+}

@@ -1,0 +1,13 @@
+"""Cloud Storage: the JSON API, its uploads, and reads of content.
+
+Buckets and objects are kept in the store, every generation of an object with its content. Access
+control lists, encryption keys, retention, soft deletion and notifications are not simulated.
+"""
+
+from __future__ import annotations
+
+from provision.rehearsal.cloud.storage.json_api import json_api
+from provision.rehearsal.cloud.storage.media import media
+from provision.rehearsal.cloud.storage.upload import upload
+
+__all__ = ["json_api", "media", "upload"]
