@@ -1,0 +1,63 @@
+"""The resource types and data sources, one module per noun.
+
+Adding one is a module that describes it with the tables of `fields` and `rest`, and a line here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision.rehearsal.provider.resources import (
+    client_config,
+    default_service_account,
+    firewall,
+    image,
+    instance_group_manager,
+    instance_template,
+    network,
+    project,
+    project_iam_member,
+    project_service,
+    router,
+    router_nat,
+    service_account,
+    service_account_iam_member,
+    storage_bucket,
+    storage_bucket_iam_member,
+    storage_bucket_object,
+    subnetwork,
+    zones,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.rehearsal.provider.resource import DataSource, Resource
+
+RESOURCES: Mapping[str, Resource] = {
+    "google_compute_firewall": firewall.RESOURCE,
+    "google_compute_instance_group_manager": instance_group_manager.RESOURCE,
+    "google_compute_instance_template": instance_template.RESOURCE,
+    "google_compute_network": network.RESOURCE,
+    "google_compute_router": router.RESOURCE,
+    "google_compute_router_nat": router_nat.RESOURCE,
+    "google_compute_subnetwork": subnetwork.RESOURCE,
+    "google_project_iam_member": project_iam_member.RESOURCE,
+    "google_project_service": project_service.RESOURCE,
+    "google_service_account": service_account.RESOURCE,
+    "google_service_account_iam_member": service_account_iam_member.RESOURCE,
+    "google_storage_bucket": storage_bucket.RESOURCE,
+    "google_storage_bucket_iam_member": storage_bucket_iam_member.RESOURCE,
+    "google_storage_bucket_object": storage_bucket_object.RESOURCE,
+}
+
+DATA_SOURCES: Mapping[str, DataSource] = {
+    "google_client_config": client_config.DATA,
+    "google_compute_default_service_account": default_service_account.DATA,
+    "google_compute_image": image.DATA,
+    "google_compute_network": network.DATA,
+    "google_compute_subnetwork": subnetwork.DATA,
+    "google_compute_zones": zones.DATA,
+    "google_project": project.DATA,
+    "google_storage_bucket": storage_bucket.DATA,
+}
