@@ -1,0 +1,157 @@
+"""Texts that are made from the code: the README's tables and the help on an env.list.
+
+    python -m provision.documentation README.md
+
+renews what stands between the markers `<!-- settings:begin -->` and `<!-- settings:end -->`, and
+those of `exit-codes`, in place.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic_core import PydanticUndefined
+
+from provision.errors import ExitCode
+from provision.settings import derived, spelling
+from provision.settings.model import Settings
+from provision.settings.rules import NOT_YET
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic.fields import FieldInfo
+
+_SECTIONS: Final = {
+    "project_id": "Mandatory",
+    "action": "The run",
+    "orchestrator_type": "Machines",
+    "image_name": "Image and disk",
+    "enable_flex_start": "Capacity",
+    "network_config": "Network and identity",
+    "metadata": "On the VMs",
+    "gke_version": "GKE",
+}
+"""The field that begins a section -> its heading."""
+
+_WIDTH: Final = 88
+
+
+def settings_table() -> str:
+    """All settings as Markdown: a table for each section, other spellings, what is to come."""
+    lines: list[str] = []
+    for name, about in Settings.model_fields.items():
+        if name in _SECTIONS:
+            lines += [
+                "",
+                f"### {_SECTIONS[name]}",
+                "",
+                "| name | default | what it does | example |",
+            ]
+            lines += ["| --- | --- | --- | --- |"]
+        cells = (f"`{name.upper()}`", _default(about), _meaning(about), f"`{_example(about)}`")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    lines += ["", "### Other spellings", ""]
+    lines += [f"* {_other(name)}" for name in spelling.SPELLINGS]
+    lines += ["", f"Not available in this version yet: {_to_come()}."]
+    return "\n".join(lines).strip()
+
+
+def env_list_help() -> str:
+    """All settings as plain text, for `--help`."""
+    paragraphs = ["NAME=value lines, with comments on lines of their own and no quotes."]
+    for name, about in Settings.model_fields.items():
+        if name in _SECTIONS:
+            paragraphs.append(f"\n{_SECTIONS[name]}")
+        default = _default(about)
+        kind = default if about.is_required() else f"default: {default}"
+        text = _filled(_meaning(about), " " * 6)
+        example = f"      {name.upper()}={_example(about)}"
+        paragraphs.append(f"  {name.upper()}  ({kind})\n{text}\n{example}".replace("`", ""))
+    paragraphs.append("\nOther spellings")
+    paragraphs += [f"  {_other(name)}".replace("`", "") for name in spelling.SPELLINGS]
+    to_come = _filled(f"Not available in this version yet: {_to_come()}.")
+    return "\n".join(paragraphs) + f"\n\n{to_come}\n"
+
+
+def exit_code_table() -> str:
+    """The exit codes as a Markdown table."""
+    rows = [f"| {int(code)} | {code.description} |" for code in ExitCode]
+    return "\n".join(["| code | meaning |", "| --- | --- |", *rows])
+
+
+def renew(text: str) -> str:
+    """The document with what stands between the markers made anew.
+
+    Raises:
+        ValueError: A pair of markers is missing.
+    """
+    for name, made in (("settings", settings_table()), ("exit-codes", exit_code_table())):
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        if not pattern.search(text):
+            raise ValueError(f"the document has no {begin} ... {end}")
+        before, after = pattern.split(text, maxsplit=1)
+        text = f"{before}{begin}\n{made}\n{end}{after}"
+    return text
+
+
+def _default(about: FieldInfo) -> str:
+    if about.is_required():
+        return "mandatory"
+    words = _extra(about, "default_words")
+    if words:
+        return words
+    default = about.default_factory if about.default is PydanticUndefined else about.default
+    return derived.words_of(default)
+
+
+def _meaning(about: FieldInfo) -> str:
+    only = _extra(about, "only_with")
+    return f"({only}) {about.description}" if only else str(about.description)
+
+
+def _extra(about: FieldInfo, key: str) -> str:
+    extra = about.json_schema_extra
+    return str(extra[key]) if isinstance(extra, dict) else ""
+
+
+def _example(about: FieldInfo) -> str:
+    return str((about.examples or [""])[0])
+
+
+def _other(name: str) -> str:
+    other = spelling.SPELLINGS[name]
+    words = f" ({other.words})" if other.words else ""
+    return f"`{name}` for `{other.setting}`{words}"
+
+
+def _filled(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text,
+        width=_WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _to_come() -> str:
+    return ", ".join(absent.feature for absent in NOT_YET)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Renew the named documents in place."""
+    for argument in arguments:
+        path = Path(argument)
+        text = path.read_text(encoding="utf-8")
+        path.write_text(renew(text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

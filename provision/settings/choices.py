@@ -1,0 +1,60 @@
+"""The closed sets of words that settings take."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Action(enum.StrEnum):
+    """What the program is asked to do."""
+
+    CREATE = "Create"
+    DESTROY = "Destroy"
+    VALIDATE = "Validate"
+    PLAN = "Plan"
+    STATUS = "Status"
+    TEST = "Test"
+    DEBUG = "Debug"
+
+
+class Orchestrator(enum.StrEnum):
+    """What runs jobs on the machines."""
+
+    NONE = "none"
+    RAY = "ray"
+    GKE = "gke"
+
+
+class Network(enum.StrEnum):
+    """Which VPC networks the VMs of a group use."""
+
+    DEFAULT = "default_network"
+    NEW = "new_network"
+    MULTI_NIC = "multi_nic_network"
+
+
+class DiskType(enum.StrEnum):
+    """A type of boot disk, by the API's name."""
+
+    PD_SSD = "pd-ssd"
+    PD_STANDARD = "pd-standard"
+    PD_BALANCED = "pd-balanced"
+    PD_EXTREME = "pd-extreme"
+    HYPERDISK_BALANCED = "hyperdisk-balanced"
+
+
+class ReleaseChannel(enum.StrEnum):
+    """A GKE release channel, by the API's name."""
+
+    RAPID = "RAPID"
+    REGULAR = "REGULAR"
+    STABLE = "STABLE"
+    EXTENDED = "EXTENDED"
+    UNSPECIFIED = "UNSPECIFIED"
+
+
+class DriverVersion(enum.StrEnum):
+    """The GPU driver that GKE installs on nodes, by the API's name."""
+
+    DEFAULT = "DEFAULT"
+    LATEST = "LATEST"

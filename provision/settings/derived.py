@@ -1,0 +1,162 @@
+"""Defaults that follow from other settings, each with the words that explain it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import machines, places
+from provision.settings.choices import DiskType, Network, Orchestrator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from provision.settings.pools import NodePool
+
+DEFAULT_IMAGE_FAMILY: Final = "pytorch-1-12-gpu-debian-10"
+_WEEK: Final = 7 * 86400
+_TEST_NODES: Final = 2
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A default that is computed from settings that stand before it in the model.
+
+    Attributes:
+        words: The default as the documentation says it.
+        of: The fields that it follows from.
+        rule: From their values, in that order, to the default.
+    """
+
+    words: str
+    of: tuple[str, ...]
+    rule: Callable[..., Any]
+
+    def __call__(self, validated: dict[str, Any]) -> Any:
+        """The default; pydantic calls this with the fields validated so far."""
+        return self.rule(*(validated[name] for name in self.of))
+
+
+def _built_in_gpus(vm_type: str) -> int | None:
+    machine = machines.lookup(vm_type)
+    return machine.gpus if machine else None
+
+
+def _built_in_accelerator(vm_type: str) -> str | None:
+    machine = machines.lookup(vm_type)
+    return machine.accelerator if machine else None
+
+
+def _boot_disk(vm_type: str) -> DiskType:
+    family = machines.family(vm_type)
+    return DiskType(family.boot_disks[0]) if family else DiskType.PD_SSD
+
+
+def _state_bucket(project_id: str) -> str | None:
+    # No bucket name holds the colon of a domain scoped project.
+    return None if ":" in project_id else f"gs://aiinfra-terraform-{project_id}"
+
+
+def _scales(orchestrator: Orchestrator, *on: bool) -> bool:
+    return orchestrator is Orchestrator.GKE and any(on)
+
+
+def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it follows from
+    queued: bool,  # noqa: FBT001 - a setting's value
+    pools: tuple[NodePool, ...] | None,
+    pool_count: int,
+    gpus: int | None,
+    largest: int | None,
+    instances: int,
+) -> int | None:
+    """The GPUs of all queued pools at their largest; None when no pool is queued."""
+    size = instances if largest is None else largest
+    if pools is None:
+        return pool_count * size * (gpus or 0) if queued else None
+    counts = [
+        (pool.max or pool.count or size) * (pool.gpu_count or _built_in_gpus(pool.vm_type) or 0)
+        for pool in pools
+        if (queued if pool.queued is None else pool.queued)
+    ]
+    return sum(counts) if counts else None
+
+
+REGION: Final = Derived("the zone without its last part", ("zone",), places.region_of)
+STATE_PATH: Final = Derived(
+    "`gs://aiinfra-terraform-<PROJECT_ID>`, made when missing", ("project_id",), _state_bucket
+)
+GPU_COUNT: Final = Derived("by `VM_TYPE`", ("vm_type",), _built_in_gpus)
+ACCELERATOR_TYPE: Final = Derived("by `VM_TYPE`", ("vm_type",), _built_in_accelerator)
+IMAGE_FAMILY: Final = Derived(
+    f"`{DEFAULT_IMAGE_FAMILY}`",
+    ("image_name",),
+    lambda image_name: DEFAULT_IMAGE_FAMILY if image_name is None else None,
+)
+DISK_SIZE: Final = Derived(
+    "`2000` (gke: `100`)",
+    ("orchestrator_type",),
+    lambda orchestrator: 100 if orchestrator is Orchestrator.GKE else 2000,
+)
+DISK_TYPE: Final = Derived(
+    "`pd-ssd`, or `hyperdisk-balanced` where the machine family takes no pd",
+    ("vm_type",),
+    _boot_disk,
+)
+MAX_RUN: Final = Derived(
+    "`7d` with flex start, else unset",
+    ("enable_flex_start",),
+    lambda flex_start: _WEEK if flex_start else None,
+)
+EXTERNAL_IP: Final = Derived(
+    "`yes` with `default_network`, `no` with new networks and gke",
+    ("network_config", "orchestrator_type"),
+    lambda network, orchestrator: (
+        network is Network.DEFAULT and orchestrator is not Orchestrator.GKE
+    ),
+)
+_SCALING: Final = ("orchestrator_type", "enable_flex_start", "enable_queued_provisioning")
+MIN_NODES: Final = Derived(
+    "unset; `0` with flex start or queueing",
+    _SCALING,
+    lambda *scaling: 0 if _scales(*scaling) else None,
+)
+MAX_NODES: Final = Derived(
+    "unset; `INSTANCE_COUNT` with flex start or queueing",
+    ("instance_count", *_SCALING),
+    lambda instances, *scaling: instances if _scales(*scaling) else None,
+)
+SYSTEM_ZONE: Final = Derived("`ZONE`", ("zone",), lambda zone: zone)
+GPU_QUOTA: Final = Derived(
+    "the most GPUs of the queued pools",
+    (
+        "enable_queued_provisioning",
+        "gke_node_pools",
+        "gke_node_pool_count",
+        "gpu_count",
+        "gke_max_node_count",
+        "instance_count",
+    ),
+    _gpu_quota,
+)
+TEST_NODES: Final = Derived(
+    "`2`, or the pool's largest size if smaller",
+    ("gke_max_node_count", "instance_count"),
+    lambda largest, instances: min(_TEST_NODES, instances if largest is None else largest),
+)
+
+
+def words_of(default: Any) -> str:
+    """A default as the documentation says it."""
+    if isinstance(default, Derived):
+        return default.words
+    if default is None:
+        return "unset"
+    if isinstance(default, bool):
+        return "`yes`" if default else "`no`"
+    return "`{}`" if isinstance(default, dict) else f"`{default}`"
+
+
+def affected_by(field: str, derived: Mapping[str, Derived]) -> set[str]:
+    """The fields whose defaults follow from this one, directly or through others."""
+    found = {name for name, default in derived.items() if field in default.of}
+    return found.union(*(affected_by(name, derived) for name in found)) if found else found

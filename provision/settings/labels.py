@@ -1,0 +1,97 @@
+"""Labels and metadata: what users may attach to the VMs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+
+from provision.settings import parsing
+from provision.settings.parsing import InvalidValueError, shorten
+
+RESERVED_METADATA: Final[Mapping[str, str]] = {
+    "startup-script": "use STARTUP_COMMAND",
+    "startup-script-url": "use STARTUP_COMMAND, or a script in the copied folder",
+    "enable-guest-attributes": "leave it out: it is always on, as VMs report by it",
+    "proxy-mode": "use ENABLE_NOTEBOOK",
+}
+"""Metadata key that the tool rests on -> what to do instead."""
+
+_METADATA_VALUE_BYTES: Final = 256 * 1024
+_METADATA_BYTES: Final = 512 * 1024
+
+
+def _metadata(values: Mapping[str, str]) -> Mapping[str, str]:
+    for key in values:
+        if key.lower() in RESERVED_METADATA:
+            raise InvalidValueError(
+                f"has the key {shorten(key)}, on which this tool rests",
+                RESERVED_METADATA[key.lower()],
+            )
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", key):
+            raise InvalidValueError(
+                f"has the key {shorten(key)}", "1 to 128 letters, digits, hyphens and underscores"
+            )
+    if not all(map(parsing.is_utf8, values.values())):
+        raise InvalidValueError("has a value that is not UTF-8 text", "values are text in UTF-8")
+    sizes = [len(value.encode()) for value in values.values()]
+    if max(sizes, default=0) > _METADATA_VALUE_BYTES or sum(sizes) > _METADATA_BYTES:
+        raise InvalidValueError(
+            f"has {sum(sizes)} bytes of values", "256 KiB for one value and 512 KiB for all"
+        )
+    return values
+
+
+CLUSTER_LABEL: Final = "aiinfra-cluster"
+"""The label that the tool puts on everything that it makes."""
+
+_USER_LABELS: Final = 62  # of Google's 64: one is the tool's, one the provider's
+
+
+def _labels(values: Mapping[str, str]) -> Mapping[str, str]:
+    if len(values) > _USER_LABELS:
+        raise InvalidValueError(
+            f"has {len(values)} labels", f"at most {_USER_LABELS}, next to those of the tool"
+        )
+    for key, value in values.items():
+        if key == CLUSTER_LABEL:
+            raise InvalidValueError(
+                f"has the key {shorten(key)}", "that label is this tool's own: the cluster's id"
+            )
+        if not (_is_label(key) and key[:1].isalpha()):
+            raise InvalidValueError(
+                f"has the key {shorten(key)}",
+                "1 to 63 lower-case letters, digits, _ and -, with a letter first",
+            )
+        if value and not _is_label(value):
+            raise InvalidValueError(
+                f"has the value {shorten(value)} of {key}",
+                "at most 63 lower-case letters, digits, _ and -",
+            )
+    return values
+
+
+def _is_label(text: str) -> bool:
+    return 1 <= len(text) <= 63 and all(  # noqa: PLR2004 - Google's limit
+        letter in "_-" or (letter.isalnum() and letter == letter.lower()) for letter in text
+    )
+
+
+_Map = PlainSerializer(dict, return_type=dict[str, str])
+Metadata = Annotated[
+    Mapping[str, str],
+    BeforeValidator(parsing.mapping),
+    AfterValidator(_metadata),
+    AfterValidator(MappingProxyType),
+    _Map,
+]
+Labels = Annotated[
+    Mapping[str, str],
+    BeforeValidator(parsing.mapping),
+    AfterValidator(_labels),
+    AfterValidator(MappingProxyType),
+    _Map,
+]

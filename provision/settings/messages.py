@@ -1,0 +1,104 @@
+"""What is said about a value that breaks its own setting's rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import masking
+from provision.errors import Problem
+from provision.settings.model import Settings
+from provision.settings.parsing import InvalidValueError, shorten
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from provision.settings.reading import Reading
+
+_SHOWN: Final = 4096
+"""Characters that a message begins to make its excerpt of."""
+
+_NESTED: Final = {
+    "gcs_mount_list": "mount",
+    "gke_node_pools": "pool",
+    "nfs_fileshare_list": "share",
+}
+
+
+def of_error(details: ErrorDetails, read: Reading) -> Problem:
+    """One error of the model's, in words.
+
+    Args:
+        details: The error, by pydantic.
+        read: Where the value came from.
+    """
+    name = str(details["loc"][0])
+    given = read.given.get(name)
+    if given is None:
+        return Problem(
+            setting=name.upper(),
+            what="is not set",
+            why=str(Settings.model_fields[name].description),
+            fix=f"{name.upper()}={example_of(name)}",
+        )
+    what, why, fix = _words(details)
+    # The quotes of `docker run --env-file` are removed, its comments are not: they may be meant.
+    if " #" in given.raw:
+        why = f"{why}; a comment stands on a line of its own"
+    return Problem(
+        setting=given.name,
+        what=f"{shown(name, read)} {_place(details)}{what}",
+        why=why,
+        fix=f"{given.name}={fix or example_of(name)}",
+    )
+
+
+def example_of(name: str) -> str:
+    """A value of the field that passes."""
+    examples = Settings.model_fields[name].examples
+    return str(examples[0]) if examples else ""
+
+
+def shown(name: str, read: Reading) -> str:
+    """The value that was given, for a message: in quotes, shortened, masked."""
+    return shorten(masked(name, read.given[name].raw[:_SHOWN]))
+
+
+def masked(name: str, raw: str) -> str:
+    """The text of a value without what looks like a credential."""
+    # Bytes of the process environment that are no UTF-8 come as characters that can't be printed.
+    text = raw.encode("utf-8", "backslashreplace").decode("utf-8")
+    return masking.mask_unreadable(text) if name == "metadata" else masking.mask(text)
+
+
+def _place(details: ErrorDetails) -> str:
+    """Where in a list the value stands, and the value."""
+    name, *rest = details["loc"]
+    if not rest:
+        return ""
+    number = int(rest[0]) + 1
+    kind = _NESTED.get(str(name), "item")
+    if details["type"] == "missing":
+        return f"has {kind} {number}, which "
+    value = shorten(masking.mask(str(details["input"])))
+    if len(rest) == 1:
+        return f"has {kind} {number}, {value}, which "
+    value = f" {value}" if details["input"] is not None else ""
+    return f"has {kind} {number}, whose {rest[1]}{value} "
+
+
+def _words(details: ErrorDetails) -> tuple[str, str, str]:
+    """What is wrong, the rule, and a value that would pass, if the error knows one."""
+    context: dict[str, Any] = details.get("ctx", {})
+    error = context.get("error")
+    if isinstance(error, InvalidValueError):
+        nested = len(details["loc"]) > 1 and "/" not in error.fix
+        return error.what, error.why, "" if nested else error.fix
+    match details["type"]:
+        case "missing":
+            return f"has no {details['loc'][-1]}", "every pool says it", ""
+        case "greater_than_equal":
+            return "is too small", f"at least {context['ge']}", ""
+        case "less_than_equal":
+            return "is too large", f"at most {context['le']}", ""
+        case _:
+            return "can't be used", details["msg"], ""

@@ -1,0 +1,287 @@
+"""From the text of one value to data: numbers, booleans, durations, lists, maps.
+
+Every function takes what stands behind `NAME=`, without surrounding blanks or quotes, and raises
+`InvalidValueError` when it does not follow the rule.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import enum
+    from collections.abc import Callable, Iterable
+
+_SECONDS_PER: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smhd]?)")
+_BOOLEANS: Final = {
+    **dict.fromkeys(("yes", "true", "on", "1"), True),
+    **dict.fromkeys(("no", "false", "off", "0"), False),
+}
+
+
+# Nothing here has more; hostile input costs no more time than its size.
+_MOST_ITEMS: Final = 256
+_MOST_HCL: Final = 32 * 1024
+
+
+class InvalidValueError(ValueError):
+    """A value that breaks the rule of its setting.
+
+    Attributes:
+        what: What is wrong, as it follows the value: "is not a whole number".
+        why: The rule.
+        fix: A value that would pass; empty where the setting's example is the best advice.
+    """
+
+    def __init__(self, what: str, why: str = "", *, fix: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.fix = fix
+
+
+def whole_number(text: str) -> int:
+    """A whole number in decimal digits."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,15}", text):
+        raise InvalidValueError("is not a whole number", "digits only, without separators or units")
+    return int(text)
+
+
+def boolean(text: str) -> bool:
+    """yes/no, true/false, on/off, 1/0 in any case; anything else is an error, never a silent no."""
+    try:
+        return _BOOLEANS[text.lower()]
+    except KeyError:
+        raise InvalidValueError(
+            "is neither yes nor no",
+            "yes, true, on or 1 turn it on; no, false, off or 0 turn it off, in any case",
+        ) from None
+
+
+def duration(text: str) -> int:
+    """Seconds from a number of them, or from `90s`, `10m`, `12h`, `7d`."""
+    found = _DURATION.fullmatch(text)
+    if not found:
+        raise InvalidValueError(
+            "is not a duration", "seconds, or a number with s, m, h or d: 90s, 10m, 7d"
+        )
+    return int(found["number"]) * _SECONDS_PER[found["unit"]]
+
+
+def choice(kind: type[enum.StrEnum]) -> Callable[[str], enum.StrEnum]:
+    """A parser of a closed set of words, in any case."""
+    members = {member.value.lower(): member for member in kind}
+
+    def parse(text: str) -> enum.StrEnum:
+        try:
+            return members[text.lower()]
+        except KeyError:
+            close = difflib.get_close_matches(text.lower()[:64], members, n=1)
+            raise InvalidValueError(
+                "is not one of the choices",
+                f"one of {', '.join(kind)}",
+                fix=members[close[0]].value if close else "",
+            ) from None
+
+    return parse
+
+
+def comma_list(text: str) -> list[str]:
+    """Items between commas; blanks around them and one trailing comma are allowed."""
+    if text.count(",") > _MOST_ITEMS:
+        raise InvalidValueError("has too many items", f"at most {_MOST_ITEMS}")
+    items = [item.strip() for item in text.split(",")]
+    if len(items) > 1 and not items[-1]:
+        items.pop()
+    if not all(items):
+        raise InvalidValueError("has an empty item", "items are separated by single commas")
+    return items
+
+
+def mapping(text: str) -> dict[str, str]:
+    """A map in the HCL form `{ a = "b" }`, as JSON `{"a": "b"}`, or as `a=b,c=d`."""
+    if not text.startswith("{"):
+        return _pairs(comma_list(text))
+    try:
+        found = json.loads(
+            text,
+            parse_int=str,
+            parse_float=str,
+            parse_constant=str,
+            object_pairs_hook=_without_duplicates,
+        )
+    except (json.JSONDecodeError, RecursionError):
+        found = _hcl_object(text)
+    return {key: _scalar(key, value) for key, value in found.items()}
+
+
+def mounts(text: str) -> list[dict[str, str]]:
+    """`<bucket>:</mount/path>,...` as bucket and path."""
+    found = []
+    for item in comma_list(text):
+        bucket, colon, path = item.removeprefix("gs://").partition(":")
+        if not (bucket and colon and path) or item.startswith("gs://"):
+            raise InvalidValueError(
+                f"has {shorten(item)}, which is no bucket with a mount path",
+                "<bucket>:</mount/path>, separated by commas; the bucket without gs://",
+            )
+        found.append({"bucket": bucket, "path": path})
+    return found
+
+
+def shares(text: str) -> list[dict[str, str]]:
+    """`</mount/path>:<TIER>[:<GB>],...` as path, tier and size_gb."""
+    found = []
+    for item in comma_list(text):
+        path, *rest = (part.strip() for part in item.split(":"))
+        if not 1 <= len(rest) <= 2 or not all(rest):  # noqa: PLR2004 - the tier, then the size
+            raise InvalidValueError(
+                f"has {shorten(item)}, which is no mount path with a tier",
+                "</mount/path>:<TIER> or </mount/path>:<TIER>:<GB>, separated by commas",
+            )
+        found.append({"path": path, **dict(zip(("tier", "size_gb"), rest, strict=False))})
+    return found
+
+
+def pools(text: str, keys: Iterable[str]) -> list[dict[str, str]]:
+    """`name=a,vm_type=...;name=b,...` as one map per node pool; `keys` are those that exist."""
+    known = tuple(keys)
+    if text.count(";") > _MOST_ITEMS:
+        raise InvalidValueError("has too many pools", f"at most {_MOST_ITEMS}")
+    found = [_pairs(comma_list(item)) for item in text.rstrip("; ").split(";")]
+    for key in (key for pool in found for key in pool if key not in known):
+        close = difflib.get_close_matches(key.lower()[:64], known, n=1)
+        raise InvalidValueError(
+            f"has the key {shorten(key)}, which a node pool does not have",
+            f"did you mean {close[0]}?" if close else f"keys are {', '.join(known)}",
+        )
+    return found
+
+
+def unquoted(text: str) -> str:
+    """The text without one matching pair of quotes around the whole of it.
+
+    A quote inside means that the outer two are no pair (`"a"="b"`), unless they hold a map.
+    """
+    if len(text) < 2 or text[0] != text[-1] or text[0] not in "\"'":  # noqa: PLR2004 - two quotes
+        return text
+    inside = text[1:-1]
+    return text if text[0] in inside and not inside.lstrip().startswith("{") else inside
+
+
+def is_utf8(text: str) -> bool:
+    """Whether the text can be written; bytes of an environment that are no UTF-8 can't."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def shorten(text: str, limit: int = 80) -> str:
+    """The text in quotes for a message: control characters visible, the end cut when long."""
+    return repr(text if len(text) <= limit else f"{text[: limit - 3]}...")
+
+
+def _pairs(items: list[str]) -> dict[str, str]:
+    pairs = []
+    for item in items:
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not (key and equals):
+            # Not echoed: what should have been a pair may hold a credential.
+            raise InvalidValueError(
+                "has an item that is no key=value", "key=value, separated by commas"
+            )
+        pairs.append((unquoted(key), unquoted(value)))
+    return _without_duplicates(pairs)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InvalidValueError("has the same key twice", "a key has one value")
+    return found
+
+
+def _scalar(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise InvalidValueError(
+        f"has no text as the value of {shorten(key)}", "a map's values are texts"
+    )
+
+
+_NO_MAP: Final = 'one of { a = "b", c = "d" }, {"a": "b", "c": "d"}, or a=b,c=d'
+
+
+def _hcl_object(text: str) -> dict[str, object]:
+    if len(text) > _MOST_HCL:
+        raise InvalidValueError(
+            "is not a map in JSON",
+            f"a map of more than {_MOST_HCL} characters is read as JSON only",
+        )
+    # Imported here: the grammar takes longer to load than all else, and few need it.
+    import hcl2  # noqa: PLC0415
+    from hcl2.utils import SerializationOptions  # noqa: PLC0415
+
+    options = SerializationOptions(with_comments=False, preserve_heredocs=False)
+    try:
+        document = hcl2.loads(f"map = {text}\n", serialization_options=options)
+    except Exception:  # noqa: BLE001 - its parser and serialisers raise whatever they stumble over
+        raise InvalidValueError("is not a map", _NO_MAP) from None
+    found = document.pop("map")
+    if document or not isinstance(found, dict):
+        raise InvalidValueError("is not a map", _NO_MAP)
+    return {_hcl_key(key): _hcl_value(key, value) for key, value in found.items()}
+
+
+_HCL_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
+_HCL_ESCAPE: Final = re.compile(
+    r'\\(?:(?P<letter>[nrt"\\])|u(?P<u>[0-9A-Fa-f]{4})|U(?P<U>[0-9A-Fa-f]{8}))|(?P<twice>[$%])(?P=twice)\{',
+)
+
+
+def _hcl_key(key: str) -> str:
+    if key.startswith('"'):
+        return _hcl_text(key)
+    if not re.fullmatch(r"[\w-]+", key):
+        raise InvalidValueError(
+            "has an expression as a key", "keys are words, or texts in double quotes"
+        )
+    return key
+
+
+def _hcl_value(key: str, value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if not value.startswith('"'):
+        raise InvalidValueError(
+            f"has an expression as the value of {shorten(key)}",
+            "texts stand in double quotes in the HCL form",
+        )
+    unescaped = value.replace("$${", "").replace("%%{", "")
+    if "${" in unescaped or "%{" in unescaped:
+        raise InvalidValueError(
+            f"has a template as the value of {shorten(key)}",
+            "in the HCL form ${ begins a template, which has nothing to refer to; write $${ for"
+            " the characters themselves, or use the JSON form",
+        )
+    return _hcl_text(value)
+
+
+def _hcl_text(quoted: str) -> str:
+    """The characters that an HCL string literal stands for."""
+
+    def plain(found: re.Match[str]) -> str:
+        if found["letter"]:
+            return _HCL_ESCAPES[found["letter"]]
+        if found["twice"]:
+            return found["twice"] + "{"
+        point = int(found["u"] or found["U"], 16)
+        if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:  # noqa: PLR2004 - bounds of Unicode
+            raise InvalidValueError(f"has the escape {found[0]}, which is no character")
+        return chr(point)
+
+    return _HCL_ESCAPE.sub(plain, quoted[1:-1])

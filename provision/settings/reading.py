@@ -1,0 +1,236 @@
+"""Where values come from: command line, process environment, env file; and how they are read.
+
+Strongest first, and a blank value is none. The rules of `docker run --env-file` and of
+python-dotenv differ on quotes and comments; what is read here is the same either way.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import Problem
+from provision.masking import mask
+from provision.settings import parsing, spelling
+from provision.settings.parsing import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+# A shell's line is taken as it stands: its quotes and comments are the shell's.
+_VERBATIM: Final = "STARTUP_COMMAND"
+_VERBATIM_LINE: Final = re.compile(
+    rf"^[ \t]*(?:export[ \t]+)?{_VERBATIM}[ \t]*=(?P<value>[^\r\n]*)", re.MULTILINE
+)
+_MAX_FILE_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Given:
+    """One value that somebody gave.
+
+    Attributes:
+        name: The variable as it was written.
+        raw: The value as it came.
+        text: The value as its field reads it.
+    """
+
+    name: str
+    raw: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read.
+
+    Attributes:
+        given: Field -> the strongest value that somebody gave.
+        problems: Names that set nothing, values that contradict, lines that are no assignments.
+        notes: What was read otherwise than it may have been meant.
+        readable: Whether the env file could be read, if one was named.
+    """
+
+    given: dict[str, Given] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+    readable: bool = True
+
+
+def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, str]) -> Reading:
+    """Gather the values of all settings from all sources.
+
+    Args:
+        environ: The process environment; what is no setting in it is ignored.
+        env_file: A file of `NAME=value` lines.
+        flags: Variable -> value from the command line; these override all else.
+    """
+    reading = Reading()
+    lines: dict[str, str] = {}
+    if env_file is not None:
+        try:
+            lines = _assignments(_text_of(env_file), reading)
+        except (OSError, ValueError) as error:
+            return Reading(problems=[_unreadable(env_file, error)], readable=False)
+    for name in dict.fromkeys((*lines, *environ)):
+        _check_name(name, environ.get(name, ""), lines.get(name, ""), reading)
+    # A blank value is none, so that of a weaker source counts.
+    values: dict[str, str] = {}
+    for source in (lines, environ, flags):
+        values |= {name: value for name, value in source.items() if value.strip()}
+    for name in sorted(filter(spelling.is_known, values), key=flags.__contains__):
+        _take(name, values[name], reading, strongest=name in flags)
+    return reading
+
+
+def _text_of(env_file: Path) -> str:
+    with env_file.open("rb") as file:
+        content = file.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise ValueError(f"it has more than {_MAX_FILE_BYTES} bytes")
+    if b"\0" in content:
+        raise ValueError("it is no text")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line} is not UTF-8") from None
+
+
+def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return Problem(
+        what=f"{shorten(str(env_file))} can't be read as an env file",
+        why=reason or str(error),
+        fix="name a text file of NAME=value lines",
+    )
+
+
+def _assignments(text: str, reading: Reading) -> dict[str, str]:
+    """Variable -> value of an env file; adds to the problems and notes of the reading."""
+    # What dotenv_values itself reads with; it alone tells lines and errors.
+    from dotenv.parser import parse_stream  # noqa: PLC0415 - only needed with a file
+
+    found: dict[str, str] = {}
+    seen: dict[str, int] = {}
+
+    def assign(name: str, value: str, line: int) -> None:
+        if name in found and found[name] != value:
+            reading.notes.append(
+                Problem(
+                    setting=name,
+                    what=f"stands on lines {seen[name]} and {line} with different values",
+                    why="the last one counts",
+                )
+            )
+        found[name] = value
+        seen[name] = line
+
+    for shell_line in _VERBATIM_LINE.finditer(text):
+        assign(_VERBATIM, shell_line["value"], text.count("\n", 0, shell_line.start()) + 1)
+    for binding in parse_stream(io.StringIO(_VERBATIM_LINE.sub("", text))):
+        line = binding.original.line
+        source = binding.original.string.strip()
+        if binding.error or (binding.key is not None and "\n" in source):
+            reading.problems.append(_no_assignment(line, source))
+        elif binding.key is not None and binding.value is not None:
+            assign(binding.key, binding.value, line)
+        elif binding.key is not None:
+            reading.notes.append(
+                Problem(setting=binding.key, what=f"has no = on line {line}, so it sets nothing")
+            )
+    return found
+
+
+def _no_assignment(line: int, source: str) -> Problem:
+    if "\n" in source:
+        return Problem(
+            what=f"a quote opens on line {line} and does not close there",
+            why="a value ends with its line",
+            fix="close the quote, or leave quotes out",
+        )
+    return Problem(
+        what=f"line {line} is no assignment: {shorten(mask(source))}",
+        why="NAME=value, with comments on lines of their own",
+        fix="begin a comment with #, and leave out quotes",
+    )
+
+
+def _check_name(name: str, in_environ: str, in_file: str, reading: Reading) -> None:
+    if spelling.is_known(name):
+        return
+    problem = spelling.misnomer(name) if (in_environ or in_file).strip() else None
+    if problem:
+        reading.problems.append(problem)
+    elif in_file.strip():
+        reading.notes.append(
+            Problem(setting=name, what="is not a setting", why="it is ignored", fix="take it out")
+        )
+
+
+def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
+    """Add one value to what is given, under the field that it sets."""
+    other = spelling.SPELLINGS.get(name)
+    field_name = spelling.SETTINGS[other.setting if other else name]
+    text = _text(name, raw, reading)
+    if not text:
+        return
+    if other and other.opposite:
+        text = _opposite(text)
+    first = reading.given.get(field_name)
+    if first and not strongest and _meaning(first.text) != _meaning(text):
+        reading.problems.append(
+            Problem(
+                setting=name,
+                what=f"{shorten(mask(raw))} contradicts {first.name}, {shorten(mask(first.raw))}",
+                why=f"both set {field_name.upper()}",
+                fix=f"leave one of them out; {field_name.upper()} is the setting's name",
+            )
+        )
+        return
+    reading.given[field_name] = Given(name=name, raw=raw, text=text)
+
+
+def _text(name: str, raw: str, reading: Reading) -> str:
+    if name == _VERBATIM:
+        raw = raw.rstrip("\r\n")  # a Windows line's end is no part of the command
+        if parsing.unquoted(raw.strip()) != raw.strip():
+            reading.notes.append(
+                Problem(
+                    setting=name,
+                    what="begins and ends with a quote",
+                    why="it is taken as it stands, so the shell sees one quoted word",
+                    fix="leave the outer quotes out",
+                )
+            )
+        return raw
+    text = raw.strip()
+    bare = parsing.unquoted(text).strip()
+    if bare != text:
+        reading.notes.append(
+            Problem(
+                setting=name,
+                what="had quotes around its value; they were removed",
+                why="docker run --env-file hands quotes over as part of the value",
+                fix="leave the quotes out",
+            )
+        )
+    return bare
+
+
+def _opposite(text: str) -> str:
+    try:
+        return "no" if parsing.boolean(text) else "yes"
+    except parsing.InvalidValueError:
+        return text  # the field will say what is wrong with it
+
+
+def _meaning(text: str) -> object:
+    """What two spellings of one setting are compared by."""
+    try:
+        return parsing.boolean(text)
+    except parsing.InvalidValueError:
+        return text

@@ -1,0 +1,135 @@
+"""The names of variables: settings, other spellings, retired ones, and slips of the pen."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import Problem
+from provision.settings.model import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {field.upper(): field for field in Settings.model_fields}
+)
+"""Variable -> the field that it sets."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Another name of a setting, as later versions of the predecessor had it.
+
+    Attributes:
+        setting: The setting's own name.
+        opposite: Whether yes means no.
+        gke_only: Whether the name is one of a GKE cluster, though the setting is not.
+        words: What else the name means.
+    """
+
+    setting: str
+    opposite: bool = False
+    gke_only: bool = False
+    words: str = ""
+
+
+SPELLINGS: Final[Mapping[str, Spelling]] = MappingProxyType(
+    {
+        "NFS_FILESTORE_LIST": Spelling("NFS_FILESHARE_LIST"),
+        "ENABLE_OPS_AGENT": Spelling("DISABLE_OPS_AGENT", opposite=True, words="the opposite"),
+        "GKE_NODE_COUNT_PER_NODE_POOL": Spelling(
+            "INSTANCE_COUNT", gke_only=True, words="pools of a fixed size"
+        ),
+        "GKE_ENABLE_COMPACT_PLACEMENT": Spelling("ENABLE_COMPACT_PLACEMENT", gke_only=True),
+    }
+)
+"""Accepted names that are not the setting's own."""
+
+_RETIRED: Final[Mapping[str, str]] = {
+    "GCS_PATH": "TERRAFORM_GCS_PATH",
+    "COPY_DIR_PATH": "VM_LOCALFILE_DEST_PATH",
+    "STARTUP_SCRIPT": "STARTUP_COMMAND, or a script in the copied folder",
+    "STARTUP_SCRIPT_PATH": "STARTUP_COMMAND, or a script in the copied folder",
+    "SETUP_RAY": "ORCHESTRATOR_TYPE=ray",
+    "GKE_NODE_COUNT": "GKE_MIN_NODE_COUNT and GKE_MAX_NODE_COUNT",
+    "CUSTOM_NODE_POOL": "GKE_NODE_POOLS",
+}
+_WITHOUT_SUCCESSOR: Final[Mapping[str, str]] = {
+    "CLEANUP_ON_EXIT": "run Destroy instead: a cluster outlives the container",
+    "KUBERNETES_SETUP_CONFIG": "take it out: what GKE needs is set up by itself",
+}
+_SLURM: Final = "take it out: Slurm is not supported"
+
+# What the environments of other programs hold and what is none of ours, although it looks alike:
+# CI systems, OpenStack, images of language runtimes. Slurm sets a variable per fact of a job.
+_FOREIGN: Final = frozenset(
+    {
+        "CI_PROJECT_ID",
+        "GCE_SERVICE_ACCOUNT",
+        "GCP_SERVICE_ACCOUNT",
+        "GOOGLE_PROJECT_ID",
+        "GO_VERSION",
+        "KEY_VERSION",
+        "OS_PROJECT_ID",
+        "RUBY_VERSION",
+        "R_VERSION",
+        "TF_PROJECT_ID",
+    }
+)
+_SLURM_RUNTIME: Final = (
+    "SLURM_ARRAY", "SLURM_CLUSTER", "SLURM_CONF", "SLURM_CPU", "SLURM_CUDA", "SLURM_DISTRIBUTION",
+    "SLURM_EXPORT", "SLURM_GPU", "SLURM_GTIDS", "SLURM_HET", "SLURM_HINT", "SLURM_JOB",
+    "SLURM_JOBID", "SLURM_LAUNCH", "SLURM_LOCALID", "SLURM_MEM", "SLURM_NNODES", "SLURM_NODEID",
+    "SLURM_NODELIST", "SLURM_NODE_ALIASES", "SLURM_NPROCS", "SLURM_NTASKS", "SLURM_OVERCOMMIT",
+    "SLURM_PARTITION", "SLURM_PRIO", "SLURM_PROCID", "SLURM_PTY", "SLURM_RESTART", "SLURM_SCRIPT",
+    "SLURM_SHARDS", "SLURM_SPANK", "SLURM_SRUN", "SLURM_STEP", "SLURM_SUBMIT", "SLURM_TASK",
+    "SLURM_THREADS", "SLURM_TOPOLOGY", "SLURM_TRES", "SLURM_UMASK", "SLURM_WORKING",
+)  # fmt: skip
+
+_ALIKE: Final = 0.85
+_LONGEST: Final = 2 * max(map(len, (*SETTINGS, *SPELLINGS)))
+
+
+def is_known(name: str) -> bool:
+    """Whether the variable sets something, by its own name or another spelling."""
+    return name in SETTINGS or name in SPELLINGS
+
+
+def misnomer(name: str) -> Problem | None:
+    """What is wrong with a variable that sets nothing; None when it is none of ours."""
+    if name in _RETIRED:
+        return Problem(
+            setting=name,
+            what="is retired: it would be ignored",
+            why="the predecessor of this tool had it",
+            fix=f"use {_RETIRED[name]}",
+        )
+    gone = _WITHOUT_SUCCESSOR.get(name)
+    if name.startswith("SLURM_") and not name.startswith(_SLURM_RUNTIME):
+        gone = _SLURM
+    if gone:
+        return Problem(
+            setting=name,
+            what="is retired, without a successor: it would be ignored",
+            why="the predecessor of this tool had it",
+            fix=gone,
+        )
+    close = _closest(name)
+    if close is None:
+        return None
+    return Problem(
+        setting=name,
+        what="is not a setting: it would be ignored",
+        why=f"it looks like {close}",
+        fix=f"did you mean {close}?",
+    )
+
+
+def _closest(name: str) -> str | None:
+    if name in _FOREIGN or len(name) > _LONGEST:
+        return None
+    found = difflib.get_close_matches(name.upper(), (*SETTINGS, *SPELLINGS), n=1, cutoff=_ALIKE)
+    return found[0] if found else None

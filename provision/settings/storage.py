@@ -1,0 +1,53 @@
+"""Shared storage that is mounted on every machine."""
+
+# No deferred annotations: pydantic reads them as it makes the class.
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+
+from provision import filestores
+from provision.filestores import Tier
+from provision.settings import parsing
+from provision.settings.values import AbsolutePath, BucketName
+
+
+class Mount(BaseModel):
+    """A Cloud Storage bucket and the path where it is mounted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    bucket: BucketName
+    path: AbsolutePath
+
+
+class Share(BaseModel):
+    """A Filestore share that is made for the cluster, and the path where it is mounted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: AbsolutePath
+    tier: Annotated[Tier, BeforeValidator(parsing.choice(Tier))]
+    size_gb: int = Field(default=None, validate_default=True)
+    """GiB."""
+
+    @field_validator("size_gb", mode="before")
+    @classmethod
+    def _fits_the_tier(cls, value: Any, info: ValidationInfo) -> int:
+        """What the user wrote, or the tier's default; both by the tier's sizes."""
+        tier = info.data.get("tier")
+        if tier is None:
+            return 0  # what is wrong with the tier is said already
+        size = filestores.default_size(tier) if value is None else parsing.whole_number(value)
+        if size is None or not filestores.takes(tier, size):
+            fits = filestores.nearest_size(tier, size or 0)
+            raise parsing.InvalidValueError(
+                "is missing" if size is None else f"is not a size of {tier}",
+                f"{tier} takes {filestores.sizes_in_words(tier)}",
+                fix=f"{info.data.get('path', '/mnt/share')}:{tier}:{fits}",
+            )
+        return size
+
+
+Mounts = Annotated[tuple[Mount, ...], BeforeValidator(parsing.mounts)]
+Shares = Annotated[tuple[Share, ...], BeforeValidator(parsing.shares)]

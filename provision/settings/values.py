@@ -1,0 +1,303 @@
+"""The kinds of values that settings have: each a type with the rule of a single value."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from provision import machines, names, places
+from provision.settings import parsing
+from provision.settings.choices import (
+    Action,
+    DiskType,
+    DriverVersion,
+    Network,
+    Orchestrator,
+    ReleaseChannel,
+)
+from provision.settings.parsing import InvalidValueError, shorten
+
+
+def _matching(pattern: str, what: str, why: str) -> AfterValidator:
+    """A text that matches the whole pattern."""
+    compiled = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise InvalidValueError(what, why)
+        return text
+
+    return AfterValidator(check)
+
+
+def _project_id(text: str) -> str:
+    domain, colon, short = text.rpartition(":")
+    if colon and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\.[a-z]{2,}", domain):
+        raise InvalidValueError(
+            "has no domain before the colon", "domain scoped projects are example.com:my-project"
+        )
+    if not re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", short):
+        raise InvalidValueError(
+            "is not a project id",
+            "6 to 30 lower-case letters, digits and hyphens, a letter first and no hyphen last;"
+            " the project's name and number are something else",
+        )
+    return text
+
+
+def _name_prefix(text: str) -> str:
+    tightest = names.TIGHTEST
+    limit = tightest.longest_prefix
+    slug = re.sub(r"[^a-z0-9]+", "-", text[:500].lower()).lstrip("-0123456789")[:limit].rstrip("-")
+    if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", text):
+        raise InvalidValueError(
+            "can't begin the names of resources",
+            "lower-case letters, digits and hyphens, a letter first and no hyphen last (RFC 1035);"
+            f" at most {limit} characters",
+            fix=slug,
+        )
+    if len(text) > limit:
+        raise InvalidValueError(
+            f"has {len(text)} characters",
+            f"at most {limit}, because the {tightest.kind} is named <NAME_PREFIX>{tightest.suffix}"
+            f" and Google allows {tightest.limit} characters there",
+            fix=slug,
+        )
+    return text
+
+
+def _zone(text: str) -> str:
+    if text in places.REGIONS:
+        example = places.ZONES[text][0]
+        raise InvalidValueError(
+            "is a region", f"a zone is a region and a letter: {example}", fix=example
+        )
+    region = places.region_of(text)
+    meant = places.did_you_mean_zone(text) or ""
+    if not places.has_zone_form(text):
+        raise InvalidValueError(
+            "is not a zone", "a region and a letter: us-central1-a, us-central1-ai1a", fix=meant
+        )
+    if region not in places.REGIONS:
+        raise InvalidValueError(
+            "is in no known region",
+            f"{region} is no region of Google Cloud{f'; did you mean {meant}?' if meant else ''}",
+            fix=meant,
+        )
+    return text
+
+
+def _region(text: str) -> str:
+    if text not in places.REGIONS:
+        meant = places.did_you_mean_region(text) or ""
+        raise InvalidValueError(
+            "is not a region",
+            f"did you mean {meant}?" if meant else "such as us-central1 or europe-west4",
+            fix=meant,
+        )
+    return text
+
+
+def _machine_type(text: str) -> str:
+    meant = machines.misspelt(text)
+    if meant:
+        family = machines.family(meant)
+        kin = [name for name in machines.MACHINE_TYPES if machines.family(name) is family]
+        raise InvalidValueError(
+            "is not a machine type", f"did you mean {meant}? There are {', '.join(kin)}", fix=meant
+        )
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", text):
+        raise InvalidValueError("is not a machine type", "such as a2-highgpu-2g")
+    return text
+
+
+def _disk_type(text: str) -> DiskType:
+    if text.lower() == "local-ssd":
+        raise InvalidValueError(
+            "cannot be a boot disk",
+            "local SSDs lose their data when the VM stops, so Google boots from none;"
+            f" one of {', '.join(DiskType)}",
+            fix=DiskType.PD_SSD.value,
+        )
+    return DiskType(parsing.choice(DiskType)(text))
+
+
+def _orchestrator(text: str) -> Orchestrator:
+    if text.lower() == "slurm":
+        raise InvalidValueError(
+            "is not supported", "one of none, ray, gke; Slurm has no successor here"
+        )
+    return Orchestrator(parsing.choice(Orchestrator)(text))
+
+
+def _bucket(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", text) or any(
+        len(part) not in range(1, 64) for part in text.split(".")
+    ):
+        raise InvalidValueError(
+            "is no bucket name",
+            "3 to 63 lower-case letters, digits, hyphens, underscores and dots, with a letter or"
+            " digit first and last",
+        )
+    return text
+
+
+def _gcs_path(text: str) -> str:
+    if not text.startswith("gs://"):
+        raise InvalidValueError(
+            "is not a Cloud Storage path", "gs://<bucket> or gs://<bucket>/<folder>"
+        )
+    if text.endswith("/") and text.strip("/") != "gs:":
+        raise InvalidValueError(
+            "ends with a slash", "gs://<bucket> or gs://<bucket>/<folder>", fix=text.rstrip("/")
+        )
+    bucket, _, folder = text.removeprefix("gs://").partition("/")
+    try:
+        _bucket(bucket)
+    except InvalidValueError as error:
+        raise InvalidValueError("has no bucket name after gs://", error.why) from None
+    parts = folder.split("/") if folder else []
+    if not all(re.fullmatch(r"[^\x00-\x20\x7f#?*\[\]\"'\\]+", part) for part in parts) or {
+        ".",
+        "..",
+    } & set(parts):
+        raise InvalidValueError(
+            "has a folder that can't be used",
+            "names between single slashes, without blanks, quotes, wildcards, . and ..",
+        )
+    return text
+
+
+def _absolute_path(text: str) -> str:
+    if not re.fullmatch(r"(/[A-Za-z0-9._@+~-]+)+", text) or {".", ".."} & set(text.split("/")):
+        raise InvalidValueError(
+            "is no path for this",
+            "an absolute path, such as /mnt/data: letters, digits, . _ @ + ~ and - between single"
+            " slashes, no slash last",
+        )
+    return text
+
+
+def _one_line(text: str) -> str:
+    if re.search(r"[\n\r\0]", text):
+        raise InvalidValueError(
+            "is more than one line", "one line of shell; put a script into the copied folder"
+        )
+    if not parsing.is_utf8(text):
+        raise InvalidValueError("is not UTF-8 text", "text in UTF-8")
+    return text
+
+
+def _networks(items: tuple[str, ...]) -> tuple[str, ...]:
+    found = []
+    for item in items:
+        try:
+            found.append(str(ipaddress.ip_network(item)))
+        except ValueError:
+            raise InvalidValueError(
+                f"has {shorten(item)}, which is no network", "CIDR blocks such as 203.0.113.0/24"
+            ) from None
+    return tuple(found)
+
+
+def _reservation(text: str) -> str:
+    path = r"(projects/[^/\s]{1,100}/reservations/)?"
+    if not re.fullmatch(path + r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", text):
+        raise InvalidValueError(
+            "is not the name of a reservation",
+            "lower-case letters, digits and hyphens; another project's is"
+            " projects/<project>/reservations/<name>",
+        )
+    return text
+
+
+def _service_account(text: str) -> str:
+    if text.lower() in {"dedicated", "default"}:
+        return text.lower()
+    if not re.fullmatch(r"[^@\s/]{1,64}@[a-z0-9][a-z0-9.-]{0,189}\.[a-z]{2,}", text):
+        raise InvalidValueError(
+            "is no service account",
+            "dedicated (made, with the least roles), default (the project's compute account), or"
+            " the email address of one that exists",
+        )
+    return text
+
+
+_IMAGE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
+
+ProjectId = Annotated[str, AfterValidator(_project_id)]
+NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
+Zone = Annotated[str, AfterValidator(_zone)]
+Region = Annotated[str, AfterValidator(_region)]
+MachineTypeName = Annotated[str, AfterValidator(_machine_type)]
+AcceleratorName = Annotated[
+    str, _matching(r"[a-z][a-z0-9-]{0,62}", "is not a GPU type", "such as nvidia-tesla-t4")
+]
+ImageName = Annotated[
+    str,
+    _matching(_IMAGE, "is not the name of an image", "lower-case letters, digits and hyphens"),
+]
+GcsPath = Annotated[str, AfterValidator(_gcs_path)]
+BucketName = Annotated[str, AfterValidator(_bucket)]
+AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
+ShellLine = Annotated[str, AfterValidator(_one_line)]
+ReservationName = Annotated[str, AfterValidator(_reservation)]
+ServiceAccount = Annotated[str, AfterValidator(_service_account)]
+PoolName = Annotated[
+    str,
+    _matching(
+        r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
+        "is not the name of a node pool",
+        "at most 40 lower-case letters, digits and hyphens, a letter first",
+    ),
+]
+RayVersion = Annotated[
+    str, _matching(r"\d+\.\d+\.\d+", "is not a version of Ray", "three numbers with dots")
+]
+GkeVersion = Annotated[
+    str,
+    _matching(
+        r"1\.\d{1,3}(\.(\d{1,4}(-gke\.\d{1,10})?)?)?",
+        "is not a version of GKE",
+        "a prefix such as 1.33. or a full version such as 1.33.5-gke.1080000",
+    ),
+]
+
+ActionWord = Annotated[Action, BeforeValidator(parsing.choice(Action))]
+OrchestratorWord = Annotated[Orchestrator, BeforeValidator(_orchestrator)]
+NetworkWord = Annotated[Network, BeforeValidator(parsing.choice(Network))]
+DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
+ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseChannel))]
+DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
+
+Switch = Annotated[bool, BeforeValidator(parsing.boolean)]
+Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
+"""True as soon as it has any value."""
+
+Count = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1)]
+Nodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=0, le=1000)]
+MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=1000)]
+Gpus = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=16)]
+PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]
+DiskSize = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=10, le=65536)]
+Seconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1)]
+RunSeconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1, le=7 * 86400)]
+
+Networks = Annotated[
+    tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_networks)
+]
+Words = Annotated[
+    tuple[
+        Annotated[
+            str,
+            _matching(
+                r"[A-Za-z0-9_-]{1,64}", "is not the name of a check", "letters, digits, _ and -"
+            ),
+        ],
+        ...,
+    ],
+    BeforeValidator(parsing.comma_list),
+]

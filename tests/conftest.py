@@ -1,0 +1,70 @@
+"""What all layers of tests share: goldens, and unit tests that reach no network."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+_UNIT = Path(__file__).parent / "unit"
+_LOOPBACK = ["127.0.0.1", "::1", "localhost"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-goldens", action="store_true", help="write what is made over the golden files"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "loopback: a unit test that talks to a server of its own on loopback"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Unit tests open no sockets, but to loopback where they say so."""
+    for item in items:
+        if _UNIT not in item.path.parents:
+            continue
+        if item.get_closest_marker("loopback"):
+            item.add_marker(pytest.mark.allow_hosts(_LOOPBACK))
+        else:
+            item.add_marker(pytest.mark.disable_socket)
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Compares what is made with what is kept in a file.
+
+    Attributes:
+        update: Whether to write the file instead.
+        test: The test that asks, for the command that renews its goldens.
+    """
+
+    update: bool
+    test: str
+
+    def check(self, path: Path, made: str) -> None:
+        """Fail unless the file holds exactly this text; say how to renew it."""
+        if self.update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(made, encoding="utf-8")
+            return
+        kept = path.read_text(encoding="utf-8") if path.exists() else ""
+        if made == kept:
+            return
+        diff = difflib.unified_diff(
+            kept.splitlines(), made.splitlines(), path.name, "made now", lineterm=""
+        )
+        command = f"python -m pytest --update-goldens '{self.test}'"
+        pytest.fail("\n".join([*diff, "", f"If that is right: {command}"]), pytrace=False)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Goldens of this test."""
+    return Golden(request.config.getoption("--update-goldens"), request.node.nodeid)

@@ -1,0 +1,44 @@
+"""Whole env files, and all that is said about them.
+
+`case.env` is read as `--env-file` reads it; `docker-case.env` as `docker run --env-file` hands it
+over, which takes every line as it stands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.settings import load
+
+if TYPE_CHECKING:
+    from tests.conftest import Golden
+
+CASES = Path(__file__).parents[2] / "golden" / "settings"
+
+
+def as_docker_does(path: Path) -> dict[str, str]:
+    """The variables that `docker run --env-file` makes of a file."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+@pytest.mark.parametrize("case", sorted(path.stem for path in CASES.glob("*.env")))
+def test_an_env_file_is_judged_as_its_golden_says(case: str, golden: Golden) -> None:
+    path = CASES / f"{case}.env"
+    loaded = load(as_docker_does(path)) if case.startswith("docker-") else load({}, path)
+    said = {
+        "problems": [dataclasses.asdict(problem) for problem in loaded.problems],
+        "notes": [dataclasses.asdict(note) for note in loaded.notes],
+        "settings": loaded.effective,
+    }
+
+    golden.check(CASES / f"{case}.json", json.dumps(said, indent=2, ensure_ascii=False) + "\n")
+
+
+def test_there_are_cases() -> None:
+    assert len(list(CASES.glob("*.env"))) >= 8

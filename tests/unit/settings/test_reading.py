@@ -1,0 +1,261 @@
+"""Where values come from, and how they are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.settings import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.settings.conftest import Given, InFile
+
+
+def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default(
+    in_file: InFile,
+) -> None:
+    lines = "INSTANCE_COUNT=2\nDISK_SIZE_GB=20\nGPU_COUNT=2\n"
+
+    case = in_file(lines, {"INSTANCE_COUNT": "4"}, INSTANCE_COUNT="3", DISK_SIZE_GB="30")
+
+    assert (case["INSTANCE_COUNT"], case["DISK_SIZE_GB"], case["GPU_COUNT"]) == (4, 30, 2)
+    assert case["NETWORK_CONFIG"] == "default_network"
+
+
+def test_a_blank_value_is_none_and_leaves_the_weaker_source_in_force(in_file: InFile) -> None:
+    case = in_file("INSTANCE_COUNT=2\nDISK_SIZE_GB=\n", INSTANCE_COUNT=" ", GPU_COUNT='""')
+
+    assert not case.loaded.problems
+    assert (case["INSTANCE_COUNT"], case["DISK_SIZE_GB"], case["GPU_COUNT"]) == (2, 2000, 2)
+
+
+def test_other_variables_of_the_environment_are_ignored(given: Given) -> None:
+    environ = {"PATH": "/bin", "HOME": "/root", "LANG": "C", "TZ": "UTC", "_": "x", "ZONES_X": "1"}
+
+    case = given(**environ)
+
+    assert not case.loaded.problems
+    assert not case.noted
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_quotes_that_docker_hands_over_are_removed_with_a_note(given: Given, quote: str) -> None:
+    case = given(ZONE=f"{quote}us-east1-b{quote}")
+
+    assert case["ZONE"] == "us-east1-b"
+    assert "quotes" in case.note("ZONE").what
+
+
+def test_the_quotes_of_an_env_file_need_no_note(in_file: InFile) -> None:
+    case = in_file("LABELS=\"a=b\"\nINSTANCE_COUNT='3'\n")
+
+    assert case["LABELS"] == {"a": "b"}
+    assert case["INSTANCE_COUNT"] == 3
+    assert not case.noted
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo \"hi\" && echo 'there' # not a comment to us",
+        '"quoted as a whole"',
+        "echo $HOME ${HOME} `date` \\n = , { }",
+        'echo "unclosed',
+        "  spaces around  ",
+    ],
+)
+def test_a_command_is_never_touched_from_the_file_nor_from_the_environment(
+    in_file: InFile, given: Given, command: str
+) -> None:
+    assert in_file(f"STARTUP_COMMAND={command}\nINSTANCE_COUNT=3\n")["STARTUP_COMMAND"] == command
+    assert given(STARTUP_COMMAND=command)["STARTUP_COMMAND"] == command
+
+
+def test_the_end_of_a_windows_line_is_no_part_of_a_command(given: Given) -> None:
+    assert given(STARTUP_COMMAND="a b\r")["STARTUP_COMMAND"] == "a b"
+
+
+def test_a_command_in_quotes_gets_a_note_as_the_shell_sees_one_word(given: Given) -> None:
+    assert "one quoted word" in given(STARTUP_COMMAND='"a b"').note("STARTUP_COMMAND").why
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_read_as_meant(in_file: InFile) -> None:
+    case = in_file(b"\xef\xbb\xbfINSTANCE_COUNT=3\r\nSTARTUP_COMMAND=a b\r\nLABELS=a=b\r\n")
+
+    assert case["INSTANCE_COUNT"] == 3
+    assert case["STARTUP_COMMAND"] == "a b"
+    assert case["LABELS"] == {"a": "b"}
+
+
+def test_values_are_not_interpolated(in_file: InFile) -> None:
+    assert in_file("METADATA=a=$HOME${PATH}\n")["METADATA"] == {"a": "$HOME${PATH}"}
+
+
+def test_comments_and_exports_are_what_a_shell_makes_of_them(in_file: InFile) -> None:
+    case = in_file("# a comment\n\nexport INSTANCE_COUNT=3 # as many\n")
+
+    assert case["INSTANCE_COUNT"] == 3
+    assert not case.loaded.problems
+
+
+def test_the_last_of_two_lines_counts_with_a_note(in_file: InFile) -> None:
+    case = in_file("INSTANCE_COUNT=2\n# between\nINSTANCE_COUNT=3\n")
+
+    assert case["INSTANCE_COUNT"] == 3
+    assert "lines 1 and 3" in case.note("INSTANCE_COUNT").what
+
+
+def test_the_same_line_twice_is_nothing_to_talk_about(in_file: InFile) -> None:
+    assert not in_file("INSTANCE_COUNT=2\nINSTANCE_COUNT=2\n").noted
+
+
+def test_a_bare_name_sets_nothing_with_a_note(in_file: InFile) -> None:
+    case = in_file("INSTANCE_COUNT\n")
+
+    assert case["INSTANCE_COUNT"] == 1
+    assert "line 1" in case.note("INSTANCE_COUNT").what
+
+
+def test_a_line_that_is_no_assignment_is_a_problem_with_its_number(in_file: InFile) -> None:
+    case = in_file("INSTANCE_COUNT=2\nzone: 'us-east1-b\n")
+
+    assert case["INSTANCE_COUNT"] == 2
+    assert "line 2 is no assignment" in case.problem("").what
+
+
+def test_a_line_that_is_no_assignment_does_not_echo_credentials(in_file: InFile) -> None:
+    assert "hunter2" not in in_file("export MY PASSWORD=hunter2 'x\n").problem("").what
+
+
+def test_a_quote_that_closes_on_another_line_is_a_problem(in_file: InFile) -> None:
+    case = in_file('LABELS="a=b\nINSTANCE_COUNT=2"\n')
+
+    assert "line 1" in case.problem("").what
+
+
+def test_a_name_in_the_file_that_is_no_setting_gets_a_note(in_file: InFile) -> None:
+    assert in_file("FAVOURITE_COLOUR=blue\n").note("FAVOURITE_COLOUR").what == "is not a setting"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\x00\x01", "ZONE=us-central1-a\nÄ".encode("latin-1"), b"#" * (4 * 1024 * 1024 + 1)],
+    ids=["binary", "latin-1", "huge"],
+)
+def test_a_file_that_is_no_text_is_the_one_problem(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "env.list"
+    path.write_bytes(content)
+
+    loaded = load({}, path)
+
+    (problem,) = loaded.problems
+    assert "can't be read" in problem.what
+    assert (loaded.settings, loaded.effective) == (None, {})
+
+
+def test_a_missing_file_and_a_folder_are_problems_and_no_tracebacks(tmp_path: Path) -> None:
+    for path, why in ((tmp_path / "none", "No such file"), (tmp_path, "directory")):
+        (problem,) = load({}, path).problems
+        assert why in problem.why
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("INSTANCE_COUNTS", "INSTANCE_COUNT"),
+        ("PROJECTID", "PROJECT_ID"),
+        ("zone", "ZONE"),
+        ("GKE_NODE_POOL", "GKE_NODE_POOLS"),
+        ("NFS_FILESTORE_LISTS", "NFS_FILESTORE_LIST"),
+    ],
+)
+def test_a_name_that_is_close_to_a_setting_is_an_error(given: Given, name: str, meant: str) -> None:
+    assert given(**{name: "3"}).problem(name).fix == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CI_PROJECT_ID",
+        "CLOUDSDK_CORE_PROJECT",
+        "DEVSHELL_PROJECT_ID",
+        "GITHUB_ACTION",
+        "GOOGLE_CLOUD_PROJECT",
+        "GO_VERSION",
+        "JAVA_VERSION",
+        "NODE_VERSION",
+        "OS_PROJECT_ID",
+        "PYTHON_VERSION",
+        "RUBY_VERSION",
+        "R_VERSION",
+        "SLURM_JOB_ID",
+        "SLURM_NODELIST",
+        "TF_VAR_zone",
+    ],
+)
+def test_a_variable_of_another_program_is_no_slip(given: Given, name: str) -> None:
+    assert not given(**{name: "x"}).loaded.problems
+
+
+@pytest.mark.parametrize(
+    ("name", "successor"),
+    [
+        ("GCS_PATH", "TERRAFORM_GCS_PATH"),
+        ("COPY_DIR_PATH", "VM_LOCALFILE_DEST_PATH"),
+        ("STARTUP_SCRIPT", "STARTUP_COMMAND"),
+        ("STARTUP_SCRIPT_PATH", "STARTUP_COMMAND"),
+        ("SETUP_RAY", "ORCHESTRATOR_TYPE=ray"),
+        ("GKE_NODE_COUNT", "GKE_MIN_NODE_COUNT"),
+        ("CUSTOM_NODE_POOL", "GKE_NODE_POOLS"),
+        ("CLEANUP_ON_EXIT", "Destroy"),
+        ("KUBERNETES_SETUP_CONFIG", "take it out"),
+        ("SLURM_NODE_COUNT_STATIC", "take it out"),
+    ],
+)
+def test_a_retired_name_is_an_error_that_says_what_to_do(
+    given: Given, name: str, successor: str
+) -> None:
+    problem = given(**{name: "yes"}).problem(name)
+
+    assert "retired" in problem.what
+    assert successor in problem.fix
+
+
+def test_a_retired_name_without_a_value_asks_for_nothing(given: Given) -> None:
+    assert not given(SETUP_RAY="").loaded.problems
+
+
+def test_another_spelling_sets_the_setting_and_problems_use_it(given: Given) -> None:
+    case = given(NFS_FILESTORE_LIST="/a:BASIC_SSD,/a:BASIC_HDD")
+
+    assert [share["path"] for share in case["NFS_FILESHARE_LIST"]] == ["/a", "/a"]
+    assert "mounts /a twice" in case.problem("NFS_FILESTORE_LIST").what
+
+
+def test_enable_ops_agent_is_the_opposite_of_disable_ops_agent(given: Given) -> None:
+    assert given(ENABLE_OPS_AGENT="no")["DISABLE_OPS_AGENT"] is True
+    assert given(ENABLE_OPS_AGENT="true")["DISABLE_OPS_AGENT"] is False
+    assert "neither yes nor no" in given(ENABLE_OPS_AGENT="maybe").problem("ENABLE_OPS_AGENT").what
+
+
+def test_both_spellings_with_different_values_are_an_error(given: Given) -> None:
+    case = given(ENABLE_OPS_AGENT="no", DISABLE_OPS_AGENT="off")
+
+    assert {"ENABLE_OPS_AGENT", "DISABLE_OPS_AGENT"} & case.refused
+    assert "contradicts" in next(iter(case.loaded.problems)).what
+
+
+def test_both_spellings_with_one_meaning_are_no_error(given: Given) -> None:
+    assert not given(ENABLE_OPS_AGENT="no", DISABLE_OPS_AGENT="1").loaded.problems
+
+
+def test_the_command_line_settles_what_two_spellings_say(in_file: InFile) -> None:
+    lines = "DISABLE_OPS_AGENT=yes\nENABLE_OPS_AGENT=yes\n"
+
+    case = in_file(lines, {"DISABLE_OPS_AGENT": "true"})
+
+    assert case["DISABLE_OPS_AGENT"] is True
+    assert not case.loaded.problems

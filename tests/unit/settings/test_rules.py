@@ -1,0 +1,253 @@
+"""What settings say to each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.settings import rules
+
+if TYPE_CHECKING:
+    from tests.unit.settings.conftest import Given
+
+GKE = {"ORCHESTRATOR_TYPE": "gke"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "setting", "what"),
+    [
+        ({"REGION": "us-east1"}, "REGION", "does not contain the zone us-central1-a"),
+        (
+            {"IMAGE_NAME": "a", "IMAGE_FAMILY_NAME": "b"},
+            "IMAGE_FAMILY_NAME",
+            "next to IMAGE_NAME",
+        ),
+        ({"GPU_COUNT": "4"}, "GPU_COUNT", "not the number of GPUs of a2-highgpu-2g"),
+        ({"ACCELERATOR_TYPE": "nvidia-l4"}, "ACCELERATOR_TYPE", "not the GPU of a2-highgpu-2g"),
+        ({"VM_TYPE": "a3-megagpu-8g", "GPU_COUNT": "4"}, "GPU_COUNT", "a3-megagpu-8g"),
+        ({"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1"}, "ACCELERATOR_TYPE", "is needed"),
+        (
+            {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4"},
+            "GPU_COUNT",
+            "is needed with n1-standard-8",
+        ),
+        (
+            {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-l4", "GPU_COUNT": "1"},
+            "ACCELERATOR_TYPE",
+            "can't be attached",
+        ),
+        (
+            {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "3"},
+            "GPU_COUNT",
+            "is no number of nvidia-tesla-t4",
+        ),
+        (
+            {"VM_TYPE": "n1-highmem-96", "ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "2"},
+            "GPU_COUNT",
+            "is no number of nvidia-tesla-t4",
+        ),
+        ({"DISK_TYPE": "pd-extreme"}, "DISK_TYPE", "no boot disk for a2-highgpu-2g"),
+        ({"VM_TYPE": "a4-highgpu-8g", "DISK_TYPE": "pd-ssd"}, "DISK_TYPE", "a4-highgpu-8g"),
+        (
+            {"GCS_MOUNT_LIST": "data:/a,more:/b", "NFS_FILESHARE_LIST": "/b:BASIC_SSD"},
+            "NFS_FILESHARE_LIST",
+            "mounts /b twice, in GCS_MOUNT_LIST",
+        ),
+        ({"MAX_RUN_DURATION": "9m"}, "MAX_RUN_DURATION", "too short for a group of VMs"),
+        ({"GKE_VERSION": "1.33."}, "GKE_VERSION", "no effect with ORCHESTRATOR_TYPE=none"),
+        ({"TEST_NODES": "2"}, "TEST_NODES", "no effect"),
+        ({"ENABLE_QUEUED_PROVISIONING": "yes"}, "ENABLE_QUEUED_PROVISIONING", "no effect"),
+        ({"GKE_NODE_COUNT_PER_NODE_POOL": "2"}, "GKE_NODE_COUNT_PER_NODE_POOL", "no effect"),
+        ({"RAY_VERSION": "2.60.0"}, "RAY_VERSION", "no effect"),
+        ({"ENABLE_SPOT": "1", "RESERVATION_NAME": "r"}, "ENABLE_SPOT", "RESERVATION_NAME"),
+        ({"ENABLE_SPOT": "1", "ENABLE_FLEX_START": "1"}, "ENABLE_SPOT", "ENABLE_FLEX_START"),
+        (
+            {"RESERVATION_NAME": "r", "ENABLE_FLEX_START": "1"},
+            "RESERVATION_NAME",
+            "ENABLE_FLEX_START",
+        ),
+        (
+            {"ENABLE_COMPACT_PLACEMENT": "1", "ENABLE_FLEX_START": "1"},
+            "ENABLE_COMPACT_PLACEMENT",
+            "flex start for a2-highgpu-2g",
+        ),
+        (
+            GKE | {"ENABLE_COMPACT_PLACEMENT": "1", "ENABLE_QUEUED_PROVISIONING": "1"},
+            "ENABLE_COMPACT_PLACEMENT",
+            "ENABLE_QUEUED_PROVISIONING",
+        ),
+        (GKE | {"NETWORK_CONFIG": "new_network"}, "NETWORK_CONFIG", "can't be chosen"),
+        (GKE | {"GKE_MIN_NODE_COUNT": "1"}, "GKE_MIN_NODE_COUNT", "without GKE_MAX_NODE_COUNT"),
+        (GKE | {"GKE_MAX_NODE_COUNT": "1"}, "GKE_MAX_NODE_COUNT", "without GKE_MIN_NODE_COUNT"),
+        (
+            GKE | {"GKE_MIN_NODE_COUNT": "3", "GKE_MAX_NODE_COUNT": "2"},
+            "GKE_MIN_NODE_COUNT",
+            "more than GKE_MAX_NODE_COUNT, 2",
+        ),
+        (
+            GKE
+            | {
+                "GKE_NODE_COUNT_PER_NODE_POOL": "2",
+                "GKE_MIN_NODE_COUNT": "1",
+                "GKE_MAX_NODE_COUNT": "2",
+            },
+            "GKE_NODE_COUNT_PER_NODE_POOL",
+            "next to autoscaling limits",
+        ),
+        (GKE | {"SYSTEM_NODE_POOL_MIN": "4"}, "SYSTEM_NODE_POOL_MIN", "SYSTEM_NODE_POOL_MAX, 3"),
+        (
+            GKE | {"SYSTEM_NODE_POOL_ZONE": "us-east1-b"},
+            "SYSTEM_NODE_POOL_ZONE",
+            "not in us-central1",
+        ),
+    ],
+)
+def test_settings_that_disagree_are_refused(
+    given: Given, environ: dict[str, str], setting: str, what: str
+) -> None:
+    told = [it for it in given(**environ).loaded.problems if it.setting == setting]
+
+    assert any(what in problem.what for problem in told)
+    assert all(problem.why and problem.fix for problem in told)
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"REGION": "us-central1"},
+        {"GPU_COUNT": "2", "ACCELERATOR_TYPE": "nvidia-tesla-a100"},
+        {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GPU_COUNT": "8"},
+        {"VM_TYPE": "a4-highgpu-8g", "DISK_TYPE": "hyperdisk-balanced"},
+        {"ENABLE_QUEUED_PROVISIONING": "no", "SYSTEM_NODE_POOL_SPOT": "off"},
+        {"PROJECT_ID": "example.com:project-1", "TERRAFORM_GCS_PATH": "gs://bucket"},
+        {"VM_TYPE": "c3-standard-4", "DISK_TYPE": "pd-extreme", "GPU_COUNT": "3"},
+    ],
+)
+def test_settings_that_agree_are_fine(given: Given, environ: dict[str, str]) -> None:
+    assert not given(**environ).loaded.problems
+
+
+@pytest.mark.parametrize(
+    ("pools", "what"),
+    [
+        ("name=a,vm_type=a2-highgpu-1g,gpu_count=2", "pool a, whose gpu_count=2"),
+        ("name=a,vm_type=n1-standard-2", "pool a, whose accelerator_type is needed"),
+        ("name=a,vm_type=a2-highgpu-1g,zone=us-east1-b", "zone=us-east1-b is not in us-central1"),
+        ("name=a,vm_type=a4-highgpu-8g,disk_type=pd-ssd", "whose disk_type=pd-ssd"),
+        ("name=a,vm_type=a2-highgpu-1g,count=1,max=2", "count=1 stands next to min or max"),
+        ("name=a,vm_type=a2-highgpu-1g,min=3,max=2", "min=3 is more than max, 2"),
+        ("name=a,vm_type=a2-highgpu-1g,spot=yes,flex_start=on", "spot=yes does not go together"),
+        ("name=a,vm_type=a2-highgpu-1g,reservation=r,queued=1", "reservation=r does not go"),
+        ("name=a,vm_type=a2-highgpu-1g;name=a,vm_type=a2-highgpu-2g", "two pools of the name a"),
+    ],
+)
+def test_a_pool_that_disagrees_is_refused_by_its_name(given: Given, pools: str, what: str) -> None:
+    case = given(**GKE, GKE_NODE_POOLS=pools)
+
+    assert what in " ".join(it.what for it in case.loaded.problems)
+
+
+def test_pools_take_what_they_leave_open_from_the_cluster(given: Given) -> None:
+    case = given(**GKE, ENABLE_SPOT="yes", GKE_NODE_POOLS="name=a,vm_type=a2-highgpu-1g,queued=yes")
+
+    assert "spot does not go together with queued" in case.problem("GKE_NODE_POOLS").what
+
+
+def test_pools_replace_the_settings_of_one_machine_type(given: Given) -> None:
+    case = given(
+        **GKE,
+        GKE_NODE_POOLS="name=a,vm_type=a2-highgpu-1g",
+        VM_TYPE="a2-highgpu-2g",
+        GPU_COUNT="4",
+        GKE_NODE_POOL_COUNT="2",
+    )
+
+    assert {"VM_TYPE", "GPU_COUNT", "GKE_NODE_POOL_COUNT"} <= case.refused
+    assert "next to GKE_NODE_POOLS" in case.problem("GPU_COUNT").what
+
+
+def test_a_domain_scoped_project_needs_a_bucket_of_its_own(given: Given) -> None:
+    case = given(PROJECT_ID="example.com:project-1")
+
+    assert case["TERRAFORM_GCS_PATH"] is None
+    assert "is needed" in case.problem("TERRAFORM_GCS_PATH").what
+
+
+def test_an_unknown_zone_of_a_known_region_is_a_note(given: Given) -> None:
+    case = given(ZONE="us-central1-ai9z")
+
+    assert not case.loaded.problems
+    assert "list of zones" in case.note("ZONE").what
+
+
+def test_a_machine_of_an_unknown_family_is_a_note(given: Given) -> None:
+    case = given(VM_TYPE="a9-highgpu-8g")
+
+    assert not case.loaded.problems
+    assert "does not know" in case.note("VM_TYPE").what
+    assert case["GPU_COUNT"] is None
+
+
+def test_a_rule_is_silent_while_what_it_compares_is_bad(given: Given) -> None:
+    case = given(VM_TYPE="a2-highgpu-3g", GPU_COUNT="7", DISK_TYPE="pd-extreme", REGION="nowhere")
+
+    assert case.refused == {"VM_TYPE", "REGION"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "feature"),
+    [
+        ("ORCHESTRATOR_TYPE", "ray", "Ray clusters"),
+        ("ORCHESTRATOR_TYPE", "gke", "GKE clusters"),
+        ("NETWORK_CONFIG", "multi_nic_network", "several networks"),
+        ("GCS_MOUNT_LIST", "data:/a", "mounted buckets"),
+        ("NFS_FILESHARE_LIST", "/a:BASIC_SSD", "Filestore"),
+        ("STARTUP_COMMAND", "echo", "start-up"),
+        ("VM_LOCALFILE_DEST_PATH", "/usr/aiinfra/copy", "copied folder"),
+        ("ENABLE_FLEX_START", "yes", "flex start"),
+        ("MAX_RUN_DURATION", "1h", "run time"),
+        ("ENABLE_SPOT", "yes", "spot"),
+        ("RESERVATION_NAME", "r", "reservations"),
+        ("ENABLE_COMPACT_PLACEMENT", "yes", "compact"),
+        ("DISABLE_OPS_AGENT", "false", "the Ops Agent"),
+        ("ENABLE_OPS_AGENT", "true", "the Ops Agent"),
+        ("ENABLE_NOTEBOOK", "yes", "notebooks"),
+        ("SHOW_PROXY_URL", "yes", "proxy URLs"),
+    ],
+)
+def test_a_feature_that_is_not_there_is_refused_by_name_when_asked_for(
+    given: Given, setting: str, value: str, feature: str
+) -> None:
+    problem = given(**{setting: value}).problem(setting)
+
+    assert feature in problem.what
+    assert "does not have yet" in problem.what
+
+
+def test_declining_a_feature_that_is_not_there_is_fine(given: Given) -> None:
+    case = given(
+        DISABLE_OPS_AGENT="true",
+        ENABLE_NOTEBOOK="no",
+        SHOW_PROXY_URL="no",
+        ENABLE_SPOT="no",
+        ENABLE_FLEX_START="off",
+        ORCHESTRATOR_TYPE="none",
+    )
+
+    assert not case.loaded.problems
+    assert not case.loaded.notes
+
+
+def test_a_default_that_asks_for_what_is_not_there_is_a_note(given: Given) -> None:
+    notes = {note.setting: note.what for note in given().loaded.notes}
+
+    assert set(notes) == {"DISABLE_OPS_AGENT", "ENABLE_NOTEBOOK"}
+    assert "by default" in notes["DISABLE_OPS_AGENT"]
+
+
+def test_the_remedy_of_an_absent_feature_can_be_taken(given: Given) -> None:
+    for absent in rules.NOT_YET:
+        if absent.instead:
+            name, _, value = absent.instead.partition("=")
+            assert not given(**{name: value}).loaded.problems

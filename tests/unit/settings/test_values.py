@@ -1,0 +1,212 @@
+"""The rules of single values, and what is said when one is broken."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision import names
+from provision.settings import load
+
+if TYPE_CHECKING:
+    from tests.unit.settings.conftest import Given
+
+PASSES = {
+    "ACTION": ["create", "DESTROY"],
+    "AUTHORIZED_CIDR": ["203.0.113.0/24, 2001:db8::/32,"],
+    "CAPACITY_TIMEOUT": ["1", "30m"],
+    "DISK_SIZE_GB": ["10", "65536"],
+    "GCS_MOUNT_LIST": ["my-data:/mnt/data", "a.b_c:/x,"],
+    "GKE_VERSION": ["1.33", "1.33.", "1.33.4", "1.33.5-gke.1080000"],
+    "IMAGE_NAME": ["a", "my-image-1"],
+    "IMAGE_PROJECT": ["ubuntu-os-cloud"],
+    "LABELS": ["a=", "a_b-c=1_x-y", "équipe=é"],
+    "METADATA": ["a=ü x", '{"A_b-1": "{}"}'],
+    "MINIMIZE_TERRAFORM_LOGGING": ["yes", "no", "x"],
+    "NETWORK_CONFIG": ["New_Network"],
+    "NFS_FILESHARE_LIST": ["/a:BASIC_HDD:1024,/b:high_scale_ssd:10240"],
+    "PROJECT_ID": ["abcdef", "a" + 29 * "1"],
+    "RESERVATION_NAME": ["r", "projects/p/reservations/r-1"],
+    "SERVICE_ACCOUNT": ["Default", "me@my-project.iam.gserviceaccount.com"],
+    "SKIP_CHECKS": ["quota, image,"],
+    "TERRAFORM_GCS_PATH": ["gs://bucket", "gs://a.b-c_d/folder/more"],
+    "VM_LOCALFILE_DEST_PATH": ["/a", "/usr/x_1/y.z"],
+    "ZONE": ["us-central1-ai1a", "europe-west1-d"],
+}
+FAILS = {
+    "ACTION": ["Creat", "create destroy"],
+    "AUTHORIZED_CIDR": ["203.0.113.1/24", "example.com"],
+    "CAPACITY_TIMEOUT": ["0", "soon"],
+    "DISK_SIZE_GB": ["9", "65537", "2TB"],
+    "DISK_TYPE": ["ssd", "local-ssd"],
+    "GCS_MOUNT_LIST": ["bucket", "bucket:", ":/a", "bucket:relative", "gs://bucket:/a", "bu:/a"],
+    "GKE_NODE_POOLS": ["name=a", "vm_type=x", "name=a,vm_type=x,nodes=3", "name=A,vm_type=x"],
+    "GKE_NODE_POOL_COUNT": ["0", "51"],
+    "GKE_VERSION": ["latest", "1", "2.0"],
+    "GPU_COUNT": ["0", "17", "two"],
+    "IMAGE_NAME": ["My-Image", "a b"],
+    "INSTANCE_COUNT": ["0", "-1", "abc", "1.5"],
+    "LABELS": ["A=b", "1=b", "a=B", "a=" + 64 * "b", "aiinfra-cluster=x", "{"],
+    "MAX_RUN_DURATION": ["8d", "0"],
+    "METADATA": ["a b=c", "Startup-Script=x", "proxy-mode=x", "enable-guest-attributes=FALSE"],
+    "NETWORK_CONFIG": ["vpc"],
+    "NFS_FILESHARE_LIST": ["/a", "/a:SSD", "a:BASIC_SSD", "/a:BASIC_SSD:1", "/a:HIGH_SCALE_SSD"],
+    "ORCHESTRATOR_TYPE": ["slurm", "k8s"],
+    "PROJECT_ID": ["short", "Upper-Case", "ends-with-", 31 * "a", "123456789", ":abcdef"],
+    "RESERVATION_NAME": ["My Reservation"],
+    "SERVICE_ACCOUNT": ["me", "me@", "a b@c.d"],
+    "SHOW_PROXY_URL": ["nope"],
+    "STARTUP_COMMAND": ["a\nb"],
+    "TERRAFORM_GCS_PATH": ["bucket", "gs://", "gs://b", "gs://bucket/", "gs://bucket//x", "gs://bu/../x"],
+    "VM_LOCALFILE_DEST_PATH": ["relative", "/", "/a/", "/a b", "/a/../b", '/a"b'],
+    "ZONE": ["us-central1", "us-central1-A", "us-centrl1-a", "bogus", "us"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [(name, value) for name, values in PASSES.items() for value in values]
+)
+def test_a_value_by_the_rule_has_no_problem_of_its_own(
+    given: Given, variable: str, value: str
+) -> None:
+    case = given(**{variable: value})
+
+    told = [problem.what for problem in case.loaded.problems if problem.setting == variable]
+    # Rules across settings and features that come later are other tests' matter.
+    assert all("only with" in what or "no effect" in what or "asks for" in what for what in told)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [(name, value) for name, values in FAILS.items() for value in values]
+)
+def test_a_value_against_the_rule_is_refused_with_value_rule_and_remedy(
+    given: Given, variable: str, value: str
+) -> None:
+    case = given(**{variable: value})
+
+    problem = next(it for it in case.loaded.problems if it.setting == variable)
+    assert case.loaded.settings is None
+    assert problem.what.startswith(("'", '"', "***"))
+    assert problem.why
+    assert problem.fix.startswith(f"{variable}=")
+    assert case[variable] == value
+
+
+@pytest.mark.parametrize("variable", sorted(FAILS))
+def test_the_remedy_passes(given: Given, variable: str) -> None:
+    for value in FAILS[variable]:
+        problems = given(**{variable: value}).loaded.problems
+        fix = next(it.fix for it in problems if it.setting == variable)
+        name, _, remedy = fix.partition("=")
+
+        again = given(**{name: remedy}).loaded.problems
+
+        told = [it.what for it in again if it.setting == variable]
+        assert all("no effect" in what or "asks for" in what for what in told), (value, fix, told)
+
+
+def test_the_limit_of_the_prefix_follows_from_the_tightest_name(given: Given) -> None:
+    limit = names.TIGHTEST.longest_prefix
+
+    assert not given(NAME_PREFIX="a" * limit).loaded.problems
+    problem = given(NAME_PREFIX="a" * (limit + 1)).problem("NAME_PREFIX")
+    assert f"at most {limit}" in problem.why
+    assert names.TIGHTEST.kind in problem.why
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "fix"),
+    [
+        ("ZONE", "us-central1", "ZONE=us-central1-a"),
+        ("ZONE", "us-cental1-b", "ZONE=us-central1-b"),
+        ("REGION", "europe-wst4", "REGION=europe-west4"),
+        ("NAME_PREFIX", "My_Cluster", "NAME_PREFIX=my-cluster"),
+        ("TERRAFORM_GCS_PATH", "gs://bucket/a/", "TERRAFORM_GCS_PATH=gs://bucket/a"),
+        ("VM_TYPE", "a2-higgpu-2g", "VM_TYPE=a2-highgpu-2g"),
+        ("DISK_TYPE", "pd-sdd", "DISK_TYPE=pd-ssd"),
+        ("NFS_FILESHARE_LIST", "/a:HIGH_SCALE_SSD", "NFS_FILESHARE_LIST=/a:HIGH_SCALE_SSD:10240"),
+    ],
+)
+def test_the_remedy_is_what_was_meant_where_that_is_clear(
+    given: Given, variable: str, value: str, fix: str
+) -> None:
+    assert given(**{variable: value}).problem(variable).fix == fix
+
+
+def test_a_comment_behind_a_value_is_named_as_the_cause(given: Given) -> None:
+    problem = given(INSTANCE_COUNT="3 # three").problem("INSTANCE_COUNT")
+
+    assert "a comment stands on a line of its own" in problem.why
+
+
+def test_slurm_is_plainly_not_supported(given: Given) -> None:
+    assert "is not supported" in given(ORCHESTRATOR_TYPE="Slurm").problem("ORCHESTRATOR_TYPE").what
+
+
+def test_a_reserved_metadata_key_names_the_setting_to_use(given: Given) -> None:
+    problem = given(METADATA="startup-script=x").problem("METADATA")
+
+    assert "STARTUP_COMMAND" in problem.why
+
+
+def test_labels_have_a_greatest_number(given: Given) -> None:
+    labels = [f"l{number}=x" for number in range(63)]
+
+    assert "63 labels" in given(LABELS=",".join(labels)).problem("LABELS").what
+    assert not given(LABELS=",".join(labels[:62])).loaded.problems
+
+
+def test_metadata_has_a_greatest_size(given: Given) -> None:
+    assert not given(METADATA="a=" + "x" * 262_144).loaded.problems
+    assert "256 KiB" in given(METADATA="a=" + "x" * 262_145).problem("METADATA").why
+
+
+def test_all_problems_are_reported_at_once_and_none_hides_another() -> None:
+    loaded = load(
+        {
+            "PROJECT_ID": "x",
+            "ZONE": "bogus",
+            "INSTANCE_COUNT": "abc",
+            "VM_TYPE": "n1-standard-8",
+            "IMAGE_NAME": "a",
+            "IMAGE_FAMILY_NAME": "b",
+            "INSTANCE_COUNTS": "3",
+            "SETUP_RAY": "yes",
+            "GCS_MOUNT_LIST": "x,y",
+        }
+    )
+
+    assert {problem.setting for problem in loaded.problems} == {
+        "PROJECT_ID", "NAME_PREFIX", "ZONE", "INSTANCE_COUNT", "GPU_COUNT", "ACCELERATOR_TYPE",
+        "IMAGE_FAMILY_NAME", "INSTANCE_COUNTS", "SETUP_RAY", "GCS_MOUNT_LIST",
+    }  # fmt: skip
+
+
+def test_every_bad_pool_is_reported_with_its_number(given: Given) -> None:
+    case = given(ORCHESTRATOR_TYPE="gke", GKE_NODE_POOLS="name=A,vm_type=x;name=b,vm_type=y,max=no")
+
+    told = [it.what for it in case.loaded.problems if it.setting == "GKE_NODE_POOLS"]
+    assert any("pool 1, whose name 'A'" in what for what in told)
+    assert any("pool 2, whose max 'no'" in what for what in told)
+
+
+def test_a_secret_is_in_no_problem_and_not_in_what_is_effective(given: Given) -> None:
+    case = given(
+        METADATA='{ api_token = "hunter2", broken',
+        STARTUP_COMMAND="run --password hunter2",
+        TERRAFORM_GCS_PATH="gs://me:hunter2@bucket",
+    )
+
+    assert "hunter2" not in repr(case.loaded.problems)
+    assert "hunter2" not in json.dumps(case.loaded.effective)
+    assert case["METADATA"] == "***"
+
+
+def test_metadata_keeps_its_secrets_for_the_machines_alone(given: Given) -> None:
+    case = given(METADATA='{ api_token = "hunter2", colour = "blue" }')
+
+    assert case["METADATA"] == {"api_token": "***", "colour": "blue"}
+    assert case.loaded.settings is not None
+    assert dict(case.loaded.settings.metadata) == {"api_token": "hunter2", "colour": "blue"}
