@@ -66,20 +66,20 @@ class IamMember:
         if policy is None:
             return None
         wanted = _change(state)
-        found = policies.members(policy, wanted.role, wanted.condition)
-        known = {_plain(member): member for member in found}
-        member = known.get(_plain(wanted.member))
-        if member is None:
+        found = policies.find(policy, wanted.role, wanted.condition)
+        known = {_plain(member): (member, when) for member, when in found}
+        if _plain(wanted.member) not in known:
             return None
+        member, when = known[_plain(wanted.member)]
         parent = self.canonical(state[self.parent])
-        title = dict(wanted.condition).get("title")
-        parts = [parent, wanted.role, member, *([title] if title else [])]
+        condition = dict(when)
+        parts = [parent, wanted.role, member, condition.get("title", "")]
         return {
-            "id": "/".join(parts),
+            "id": "/".join(filter(None, parts)),
             self.parent: parent,
             "role": wanted.role,
             "member": member,
-            "condition": state.get("condition") or [],
+            "condition": [condition] if condition else [],
             "etag": policy.get("etag"),
             "timeouts": state.get("timeouts"),
         }

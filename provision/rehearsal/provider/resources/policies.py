@@ -68,14 +68,24 @@ def change(api: Api, guarded: Guarded, wanted: Change) -> None:
         send([wanted])
 
 
-def members(policy: Policy, role: str, condition: Condition) -> list[str]:
-    """Who has a role under a condition."""
+def find(policy: Policy, role: str, condition: Condition) -> list[tuple[str, Condition]]:
+    """Who has a role under a condition; of an imported member only the condition's title is known.
+
+    Returns:
+        Each member with the whole condition.
+    """
     return [
-        member
+        (member, when)
         for binding in policy.get("bindings") or []
-        if binding.get("role") == role and _condition(binding) == condition
+        if binding.get("role") == role and _fits(when := _condition(binding), condition)
         for member in binding.get("members") or []
     ]
+
+
+def _fits(found: Condition, wanted: Condition) -> bool:
+    if [name for name, _ in wanted] == ["title"]:
+        return dict(found).get("title") == dict(wanted)["title"]
+    return found == wanted
 
 
 def _write(api: Api, guarded: Guarded, changes: Sequence[Change]) -> None:
@@ -120,7 +130,9 @@ def _see_it_stay(api: Api, guarded: Guarded, changes: Sequence[Change]) -> None:
 def _has(policy: Policy, changes: Iterable[Change]) -> bool:
     """Whether the policy is as the changes want it."""
     return all(
-        (it.member in members(policy, it.role, it.condition)) is not it.remove for it in changes
+        any(it.member == member for member, _ in find(policy, it.role, it.condition))
+        is not it.remove
+        for it in changes
     )
 
 

