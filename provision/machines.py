@@ -27,11 +27,13 @@ class GpuNetwork(enum.Enum):
         mtu: Their MTU, in bytes.
         nic_type: The interfaces' type, by the API's name.
         second_gvnic: Whether the machine has a second gVNIC before the GPU interfaces.
+        profile: The network profile of the VPC networks, without the zone that its name begins
+            with; None where they are networks like others.
     """
 
-    TCPX = ("tcpx", 4, 1, 8244, "GVNIC", False)
-    TCPXO = ("tcpxo", 8, 1, 8244, "GVNIC", False)
-    RDMA = ("rdma", 1, 8, 8896, "MRDMA", True)
+    TCPX = ("tcpx", 4, 1, 8244, "GVNIC", False, None)
+    TCPXO = ("tcpxo", 8, 1, 8244, "GVNIC", False, None)
+    RDMA = ("rdma", 1, 8, 8896, "MRDMA", True, "vpc-roce")
 
     def __init__(  # noqa: PLR0913, PLR0917 - one value per column of the table above
         self,
@@ -41,6 +43,7 @@ class GpuNetwork(enum.Enum):
         mtu: int,
         nic_type: str,
         second_gvnic: bool,  # noqa: FBT001 - a column of the table above
+        profile: str | None,
     ) -> None:
         self.label = label
         self.vpcs = vpcs
@@ -48,6 +51,7 @@ class GpuNetwork(enum.Enum):
         self.mtu = mtu
         self.nic_type = nic_type
         self.second_gvnic = second_gvnic
+        self.profile = profile
 
 
 class Consumption(enum.StrEnum):

@@ -46,6 +46,10 @@ ROUTER = DerivedName("router", "-router", 63)
 NAT = DerivedName("Cloud NAT", "-nat", 63)
 FIREWALL_INTERNAL = DerivedName("firewall rule", "-internal", 63)
 FIREWALL_SSH = DerivedName("firewall rule", "-iap-ssh", 63)
+# One digit is enough: no machine type has more than nine interfaces beside the first.
+GPU_NETWORK = DerivedName("GPU network", "-gpu-net-x", 63)
+GPU_SUBNETWORK = DerivedName("GPU subnetwork", "-gpu-subnet-x", 63)
+FIREWALL_GPU = DerivedName("GPU network's firewall rule", "-gpu-internal-x", 63)
 
 ALL = (
     SERVICE_ACCOUNT,
@@ -59,6 +63,9 @@ ALL = (
     NAT,
     FIREWALL_INTERNAL,
     FIREWALL_SSH,
+    GPU_NETWORK,
+    GPU_SUBNETWORK,
+    FIREWALL_GPU,
 )
 
 TIGHTEST = min(ALL, key=lambda name: name.longest_prefix)

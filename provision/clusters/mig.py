@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from provision import machines
+from provision import gpu_networks, machines
 from provision.clusters import Kind
+from provision.settings.choices import Network
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +30,7 @@ def variables(
         "zone": settings.zone,
         "labels": dict(settings.labels),
         "network_config": str(settings.network_config),
+        "gpu_networks": _gpu_networks(settings),
         "group": {
             "instance_count": settings.instance_count,
             "machine_type": settings.vm_type,
@@ -48,10 +51,17 @@ def connection(settings: Settings, outputs: Mapping[str, Any], api: GoogleApi) -
     return {"vms": [_vm(instance, project, zone) for instance in found]}
 
 
-def _attached_gpu(settings: Settings) -> dict[str, Any] | None:
-    """The GPUs to attach; None where the machine type brings its own."""
+def _gpu_networks(settings: Settings) -> list[dict[str, Any]]:
+    """The networks of the second interface and those after it, in their order."""
+    if settings.network_config is not Network.MULTI_NIC:
+        return []
     machine = machines.lookup(settings.vm_type)
-    if machine is not None and machine.accelerator is not None:
+    return [dataclasses.asdict(network) for network in gpu_networks.beside_the_first(machine)]
+
+
+def _attached_gpu(settings: Settings) -> dict[str, Any] | None:
+    """The GPUs to attach, which N1 alone takes; all other machine types bring their own."""
+    if not settings.vm_type.startswith("n1-"):
         return None
     if not settings.accelerator_type or not settings.gpu_count:
         return None

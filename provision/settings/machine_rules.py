@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision import machines
+from provision import gpu_networks, machines
+from provision.settings.choices import Network, Orchestrator
 from provision.settings.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -137,8 +138,47 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
         )
 
 
+def _interfaces(case: Case) -> Iterator[Finding]:
+    machine = machines.lookup(case.settings.vm_type)
+    # A GKE cluster always gets the networks that its machine types need.
+    if machine is None or case.settings.orchestrator_type is Orchestrator.GKE:
+        return
+    if case.settings.network_config is not Network.MULTI_NIC:
+        yield from _gpus_without_network(machine)
+    elif machine.gpu_network is None and machine.max_nics < gpu_networks.USUAL_INTERFACES:
+        yield Finding(
+            field="network_config",
+            what=f"gives each VM {gpu_networks.USUAL_INTERFACES} network interfaces, more than"
+            f" {machine.name} takes",
+            why=f"with its {machine.vcpus} vCPUs it takes {machine.max_nics}: 2 for up to 2 vCPUs,"
+            " else one for each vCPU, up to 8",
+            fix=f"NETWORK_CONFIG=new_network, or VM_TYPE={_with_interfaces(machine)}",
+        )
+
+
+def _with_interfaces(machine: MachineType) -> str:
+    """The smallest machine type of the family that takes the usual number of interfaces."""
+    kin = (other for other in machines.MACHINE_TYPES.values() if other.family is machine.family)
+    fit = (other for other in kin if other.max_nics >= gpu_networks.USUAL_INTERFACES)
+    return min(fit, key=lambda other: other.vcpus).name
+
+
+def _gpus_without_network(machine: MachineType) -> Iterator[Finding]:
+    if machine.gpu_network is not None:
+        label = machine.gpu_network.label.upper()
+        yield Finding(
+            field="network_config",
+            what=f"leaves each {machine.name} with one network interface instead of {machine.nics}",
+            why=f"the GPUs of several VMs then talk over the first interface alone, without"
+            f" GPUDirect-{label}",
+            fix="NETWORK_CONFIG=multi_nic_network",
+            note=True,
+        )
+
+
 RULES: Final = (
     Rule(("vm_type", "gpu_count", "accelerator_type"), _gpus),
     Rule(("vm_type", "disk_type"), _disk),
     Rule(("vm_type",), _unknown_machine),
+    Rule(("vm_type", "network_config", "orchestrator_type"), _interfaces),
 )

@@ -268,7 +268,8 @@ class Settings(BaseSettings):
     # --- Network and identity
     network_config: NetworkWord = _setting(
         "`default_network` uses the project's, `new_network` makes one, `multi_nic_network` makes"
-        " as many as the machines have interfaces; GKE makes its own, so leave it out there.",
+        " those that the GPUs of `VM_TYPE` are networked by, or 5; GKE makes its own, so leave it"
+        " out there.",
         "new_network",
         Network.DEFAULT,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import places
 from provision.settings import capacity_rules, gke_rules, machine_rules
-from provision.settings.choices import Network, Orchestrator
+from provision.settings.choices import Orchestrator
 from provision.settings.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -49,12 +49,6 @@ NOT_YET: Final = (
         feature="GKE clusters",
         wants=lambda value: value is Orchestrator.GKE,
         instead="ORCHESTRATOR_TYPE=none",
-    ),
-    NotYet(
-        field="network_config",
-        feature="several networks for each VM",
-        wants=lambda value: value is Network.MULTI_NIC,
-        instead="NETWORK_CONFIG=new_network",
     ),
     NotYet(field="gcs_mount_list", feature="mounted buckets"),
     NotYet(field="nfs_fileshare_list", feature="Filestore shares"),

@@ -5,11 +5,11 @@ module "gpu_mig" {
   cluster_id            = var.cluster_id
   group                 = var.group
   image                 = var.image
+  interfaces            = local._interfaces
   labels                = var.labels
   name_prefix           = var.name_prefix
   project_id            = var.project_id
   region                = var.region
   service_account_email = module.service_account.email
-  subnetwork            = module.network.subnetwork
   zone                  = var.zone
 }

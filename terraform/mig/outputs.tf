@@ -13,8 +13,13 @@ output "image" {
   value       = module.gpu_mig.image
 }
 
+output "interfaces" {
+  description = "Each VM's network interfaces, nic0 first: nic_type, and subnetwork as a path that starts with projects/."
+  value       = local._interfaces
+}
+
 output "network" {
-  description = "Where the VMs are: network and subnetwork, as paths that start with projects/."
+  description = "Where the VMs' first interface is: network and subnetwork, as paths that start with projects/."
   value = {
     network    = module.network.network
     subnetwork = module.network.subnetwork

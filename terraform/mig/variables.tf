@@ -30,6 +30,18 @@ variable "cluster_id" {
   }
 }
 
+# Its rules are in the module, for whatever root uses that.
+variable "gpu_networks" {
+  description = "The networks of each VM's second interface and those after it, in order, as multi_nic_network makes them: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
+  type = list(object({
+    mtu      = number
+    nic_type = string
+    subnets  = number
+    profile  = optional(string)
+  }))
+  nullable = false
+}
+
 variable "group" {
   description = "The VMs, all equal: how many, machine type, GPUs where the machine type does not fix them (N1), metadata (its keys win over the tool's), and whether each gets an external IP."
   type = object({
@@ -118,17 +130,17 @@ variable "name_prefix" {
 }
 
 variable "network_config" {
-  description = "default_network: the VMs join the project's network \"default\", which stays as it is. new_network: a network of their own, open inside, with ssh by Identity-Aware Proxy and Cloud NAT."
+  description = "default_network: the VMs join the project's network \"default\", which stays as it is. new_network: a network of their own, open inside, with ssh by Identity-Aware Proxy and Cloud NAT. multi_nic_network: the same for the first interface, and gpu_networks for the others."
   type        = string
   nullable    = false
 
   validation {
-    condition     = var.network_config != "multi_nic_network"
-    error_message = "The network configuration \"multi_nic_network\" is not supported yet. \"new_network\" would pass."
+    condition     = (var.network_config == "multi_nic_network") == (length(var.gpu_networks) > 0)
+    error_message = "multi_nic_network comes with gpu_networks, the others without; received \"${var.network_config}\" with ${length(var.gpu_networks)} of them. \"${length(var.gpu_networks) > 0 ? "multi_nic_network" : "new_network"}\" would pass."
   }
   validation {
     condition     = contains(["default_network", "multi_nic_network", "new_network"], var.network_config)
-    error_message = "A network configuration is default_network or new_network; received \"${var.network_config}\". \"new_network\" would pass."
+    error_message = "A network configuration is default_network, new_network or multi_nic_network; received \"${var.network_config}\". \"new_network\" would pass."
   }
 }
 

@@ -15,6 +15,7 @@ CASES = [
     {},
     {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "2"},
     {"NETWORK_CONFIG": "new_network", "SERVICE_ACCOUNT": "default", "IMAGE_NAME": "mine"},
+    {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-ultragpu-8g"},
     {"LABELS": "a=b", "METADATA": "a=b", "SERVICE_ACCOUNT": "me@p.iam.gserviceaccount.com"},
 ]
 

@@ -136,7 +136,7 @@ def made(terraform: Terraform) -> dict[str, Any]:
         for message in messages
         if message["type"] == "test_state"
     }
-    state: dict[str, Any] = states["a_cluster_in_a_new_network_tells_its_names"]
+    state: dict[str, Any] = states["a_cluster_in_several_networks_tells_its_interfaces_in_order"]
     return state
 
 

@@ -23,7 +23,8 @@ def _names(resources: list[dict[str, Any]]) -> set[str]:
         name = (
             values["account_id"] if resource["type"] == "google_service_account" else values["name"]
         )
-        found.add(re.sub(r"-[0-9a-f]{8}$", "-" + 8 * "x", name))
+        name = re.sub(r"-[0-9a-f]{8}$", "-" + 8 * "x", name)
+        found.add(re.sub(r"(-gpu-[a-z]+)-\d$", r"\1-x", name))
         if resource["type"] == "google_compute_instance_group_manager":
             found.add(values["base_instance_name"])
     return found

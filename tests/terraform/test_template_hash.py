@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 TEMPLATE = Path(__file__).parents[2] / "terraform/modules/gpu-mig/template.tf"
 # The name is the hash itself; the rest says how Terraform treats the resource.
 NOT_CONTENT = {"name", "lifecycle"}
+# Where values come from: the object itself, or the part of it that a dynamic block goes through.
+SOURCES = tuple(
+    f"${{{name}."
+    for name in ("local._template", "access_config", "guest_accelerator", "network_interface")
+)
 
 
 def _body() -> dict[str, Any]:
@@ -36,11 +41,7 @@ def _arguments(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def test_every_argument_of_the_template_is_in_its_name() -> None:
     outside = {
-        path: value
-        for path, value in _arguments(_body())
-        if not str(value).startswith(
-            ("${local._template.", "${guest_accelerator.", "${access_config.")
-        )
+        path: value for path, value in _arguments(_body()) if not str(value).startswith(SOURCES)
     }
 
     assert outside == {}

@@ -16,6 +16,7 @@ mock_provider "google" {
 variables {
   boot_disk       = { size_gb = 2000, type = "pd-ssd" }
   cluster_id      = "3f9c2a71"
+  gpu_networks    = []
   group           = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
   image           = { project = "images", family = "pytorch" }
   labels          = { team = "ml" }
@@ -31,6 +32,10 @@ run "a_cluster_in_a_new_network_tells_its_names" {
   assert {
     condition     = output.cluster_id == "3f9c2a71"
     error_message = "The marker is ${output.cluster_id}."
+  }
+  assert {
+    condition     = jsonencode(output.interfaces) == jsonencode([{ nic_type = "GVNIC", subnetwork = output.network.subnetwork }])
+    error_message = "The interfaces are ${jsonencode(output.interfaces)}."
   }
   assert {
     condition = output.network == {
@@ -93,5 +98,27 @@ run "a_cluster_in_the_default_network_uses_what_is_there" {
   assert {
     condition     = output.service_account_email == "123-compute@developer.gserviceaccount.com"
     error_message = "The account is ${output.service_account_email}."
+  }
+}
+
+run "a_cluster_in_several_networks_tells_its_interfaces_in_order" {
+  variables {
+    gpu_networks = [
+      { mtu = 8896, nic_type = "GVNIC", subnets = 1 },
+      { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" },
+    ]
+    network_config = "multi_nic_network"
+  }
+
+  assert {
+    condition     = output.network.network == "projects/my-project/global/networks/train-net"
+    error_message = "The network is ${jsonencode(output.network)}."
+  }
+  assert {
+    condition = [for interface in output.interfaces : "${interface.nic_type} ${basename(interface.subnetwork)}"] == concat(
+      ["GVNIC train-primary-subnet", "GVNIC train-gpu-subnet-1"],
+      [for number in range(2, 10) : "MRDMA train-gpu-subnet-${number}"],
+    )
+    error_message = "The interfaces are ${jsonencode(output.interfaces)}."
   }
 }

@@ -6,6 +6,7 @@ mock_provider "google" {}
 variables {
   boot_disk       = { size_gb = 2000, type = "pd-ssd" }
   cluster_id      = "3f9c2a71"
+  gpu_networks    = []
   group           = { instance_count = 1, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
   image           = { project = "images", family = "pytorch" }
   labels          = {}
@@ -247,11 +248,30 @@ run "refuses_a_name_prefix_that_ends_with_a_hyphen" {
   expect_failures = [var.name_prefix]
 }
 
-run "refuses_several_networks_as_not_supported_yet" {
+run "refuses_several_networks_without_saying_which" {
   command = plan
 
   variables {
     network_config = "multi_nic_network"
+  }
+
+  expect_failures = [var.network_config]
+}
+
+run "accepts_several_networks" {
+  command = plan
+
+  variables {
+    gpu_networks   = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }]
+    network_config = "multi_nic_network"
+  }
+}
+
+run "refuses_gpu_networks_where_there_are_none" {
+  command = plan
+
+  variables {
+    gpu_networks = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }]
   }
 
   expect_failures = [var.network_config]

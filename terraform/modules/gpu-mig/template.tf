@@ -31,12 +31,15 @@ locals {
       type         = var.boot_disk.type
     }
 
-    network = {
-      nic_type   = "GVNIC"
-      subnetwork = var.subnetwork
-      # One access configuration is one external IP, none is none.
-      access_tiers = var.group.external_ip ? ["PREMIUM"] : []
-    }
+    # In order: software for GPU networks goes by an interface's number.
+    interfaces = [
+      for index, interface in var.interfaces : {
+        nic_type   = interface.nic_type
+        subnetwork = interface.subnetwork
+        # One access configuration is one external IP, none is none.
+        access_tiers = index == 0 && var.group.external_ip ? ["PREMIUM"] : []
+      }
+    ]
 
     # VMs with GPUs cannot move to another host while they run.
     scheduling = {
@@ -96,15 +99,19 @@ resource "google_compute_instance_template" "gpu" {
     }
   }
 
-  network_interface {
-    nic_type   = local._template.network.nic_type
-    subnetwork = local._template.network.subnetwork
+  dynamic "network_interface" {
+    for_each = local._template.interfaces
 
-    dynamic "access_config" {
-      for_each = local._template.network.access_tiers
+    content {
+      nic_type   = network_interface.value.nic_type
+      subnetwork = network_interface.value.subnetwork
 
-      content {
-        network_tier = access_config.value
+      dynamic "access_config" {
+        for_each = network_interface.value.access_tiers
+
+        content {
+          network_tier = access_config.value
+        }
       }
     }
   }

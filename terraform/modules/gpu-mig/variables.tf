@@ -35,6 +35,15 @@ variable "image" {
   nullable = false
 }
 
+variable "interfaces" {
+  description = "Each VM's network interfaces, nic0 first: type, and subnetwork as projects/P/regions/R/subnetworks/S. The first has the external IP, if any. Must be known at plan, as the template's name depends on it."
+  type = list(object({
+    nic_type   = string
+    subnetwork = string
+  }))
+  nullable = false
+}
+
 variable "labels" {
   description = "Labels of template, VMs and disks beside the marker, which wins."
   type        = map(string)
@@ -61,12 +70,6 @@ variable "region" {
 
 variable "service_account_email" {
   description = "The account that the VMs act as. Its email must be known at plan, as the template's name depends on it."
-  type        = string
-  nullable    = false
-}
-
-variable "subnetwork" {
-  description = "Where the VMs are, as projects/P/regions/R/subnetworks/S. Must be known at plan, as the template's name depends on it."
   type        = string
   nullable    = false
 }

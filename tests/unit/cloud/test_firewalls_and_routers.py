@@ -27,6 +27,11 @@ def test_a_rule_without_a_source_is_for_everybody(api: Compute) -> None:
     assert rule["priority"] == 1000
 
 
+def test_a_network_for_rdma_takes_no_rules(api: Compute) -> None:
+    api.network(networkProfile=f"{PROJECT}/global/networkProfiles/us-central1-a-vpc-roce")
+    assert "RDMA network profile" in api.refusal("POST", FIREWALLS, _rule())["message"]
+
+
 def test_a_rule_needs_its_network(api: Compute) -> None:
     error = api.refusal("POST", FIREWALLS, _rule())
     assert error["message"] == f"The resource '{NETWORK}' was not found"

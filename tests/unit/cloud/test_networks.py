@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -173,6 +173,17 @@ def test_a_project_answers_to_its_number_too(api: Compute) -> None:
 def test_a_region_that_does_not_exist_is_unknown(api: Compute) -> None:
     error = api.refusal("GET", f"{PROJECT}/regions/us-mars1/subnetworks")
     assert error["message"] == "Invalid value for field 'region': 'us-mars1'. Unknown region."
+
+
+@pytest.mark.parametrize("fields", [{"mtu": 8244}, {"autoCreateSubnetworks": True}])
+def test_a_network_for_rdma_is_of_custom_mode_and_of_one_mtu(
+    api: Compute, fields: dict[str, Any]
+) -> None:
+    profile = f"{PROJECT}/global/networkProfiles/us-central1-a-vpc-roce"
+    body = {"name": "net", "autoCreateSubnetworks": False, "networkProfile": profile, **fields}
+    error = api.refusal("POST", NETWORKS, body)
+    assert error["code"] == 400
+    assert next(iter(fields)) in error["message"]
 
 
 def test_a_network_profile_must_exist(api: Compute) -> None:

@@ -172,11 +172,39 @@ def test_only_interfaces_for_rdma_are_in_networks_for_it(wired: Compute) -> None
     assert "RDMA" in _refusal(wired, networkInterfaces=interfaces)
 
 
+def test_ranges_of_interfaces_do_not_overlap(wired: Compute) -> None:
+    wired.network("other")
+    wired.subnetwork("other", network="other", ipCidrRange="10.0.128.0/17")
+    other = {"subnetwork": f"{PROJECT}/regions/us-central1/subnetworks/other"}
+    assert "non-overlapping" in _refusal(
+        wired, networkInterfaces=[{"subnetwork": SUBNETWORK}, other]
+    )
+
+
+def test_a_network_for_rdma_is_for_the_vms_of_its_zone(wired: Compute) -> None:
+    interfaces = [{"subnetwork": SUBNETWORK, "nicType": "GVNIC"}, *_rdma(wired)]
+    machine: dict[str, Any] = {"machineType": "a3-ultragpu-8g", "networkInterfaces": interfaces}
+    wired.template(disks=_boot(diskType="hyperdisk-balanced"), **machine, **TERMINATE)
+    body = {
+        "name": "grp",
+        "baseInstanceName": "grp-vm",
+        "targetSize": 1,
+        "versions": [{"instanceTemplate": f"{TEMPLATES}/tpl"}],
+    }
+    groups = f"{PROJECT}/zones/us-central1-b/instanceGroupManagers"
+    assert "is not that of the zone us-central1-b" in wired.refusal("POST", groups, body)["message"]
+    wired.group(size=1)
+    (vm,) = wired.vms()
+    assert [it["networkIP"] for it in vm["networkInterfaces"]] == [
+        "10.0.0.2", "10.1.0.2", "10.2.0.2",
+    ]  # fmt: skip
+
+
 def test_a_machine_has_a_limit_of_interfaces(wired: Compute) -> None:
     interfaces = []
     for index in range(5):
         wired.network(f"n{index}")
-        wired.subnetwork(f"s{index}", network=f"n{index}")
+        wired.subnetwork(f"s{index}", network=f"n{index}", ipCidrRange=f"10.{index}.0.0/16")
         link = f"{PROJECT}/regions/us-central1/subnetworks/s{index}"
         interfaces.append({"subnetwork": link})
     assert "machine type is 4." in _refusal(wired, networkInterfaces=interfaces)

@@ -54,6 +54,11 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
             "NFS_FILESHARE_LIST",
             "mounts /b twice, in GCS_MOUNT_LIST",
         ),
+        (
+            {"VM_TYPE": "g2-standard-4", "NETWORK_CONFIG": "multi_nic_network"},
+            "NETWORK_CONFIG",
+            "gives each VM 5 network interfaces, more than g2-standard-4 takes",
+        ),
         ({"MAX_RUN_DURATION": "9m"}, "MAX_RUN_DURATION", "too short for a group of VMs"),
         ({"GKE_VERSION": "1.33."}, "GKE_VERSION", "no effect with ORCHESTRATOR_TYPE=none"),
         ({"TEST_NODES": "2"}, "TEST_NODES", "no effect"),
@@ -189,6 +194,52 @@ def test_a_machine_of_an_unknown_family_is_a_note(given: Given) -> None:
     assert case["GPU_COUNT"] is None
 
 
+@pytest.mark.parametrize(
+    ("vm_type", "fits", "takes"),
+    [
+        ("g2-standard-4", "g2-standard-8", "with its 4 vCPUs it takes 4:"),
+        ("n1-highcpu-2", "n1-highcpu-8", "with its 2 vCPUs it takes 2:"),
+    ],
+)
+def test_a_machine_too_small_for_several_networks_hears_of_one_that_fits(
+    given: Given, vm_type: str, fits: str, takes: str
+) -> None:
+    gpu = {"ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "1"} if vm_type[0] == "n" else {}
+    several = {"NETWORK_CONFIG": "multi_nic_network", **gpu}
+
+    problem = given(VM_TYPE=vm_type, **several).problem("NETWORK_CONFIG")
+
+    assert takes in problem.why
+    assert problem.fix == f"NETWORK_CONFIG=new_network, or VM_TYPE={fits}"
+    assert not given(VM_TYPE=fits, **several).loaded.problems
+
+
+@pytest.mark.parametrize("network", [{}, {"NETWORK_CONFIG": "new_network"}])
+def test_one_interface_on_a_machine_with_a_gpu_network_is_a_note(
+    given: Given, network: dict[str, str]
+) -> None:
+    case = given(VM_TYPE="a3-megagpu-8g", **network)
+
+    assert not case.loaded.problems
+    assert "one network interface instead of 9" in case.note("NETWORK_CONFIG").what
+    assert "GPUDirect-TCPXO" in case.note("NETWORK_CONFIG").why
+    assert case.note("NETWORK_CONFIG").fix == "NETWORK_CONFIG=multi_nic_network"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"VM_TYPE": "a3-megagpu-8g", "NETWORK_CONFIG": "multi_nic_network"},
+        {"VM_TYPE": "a9-highgpu-8g", "NETWORK_CONFIG": "multi_nic_network"},
+        {"VM_TYPE": "g2-standard-4", "NETWORK_CONFIG": "new_network"},
+        {"VM_TYPE": "a3-megagpu-8g", **GKE},
+        {"VM_TYPE": "g2-standard-4", **GKE},
+    ],
+)
+def test_networks_that_suit_the_machine_need_no_word(given: Given, case: dict[str, str]) -> None:
+    assert not {"NETWORK_CONFIG"} & (given(**case).refused | given(**case).noted)
+
+
 def test_a_rule_is_silent_while_what_it_compares_is_bad(given: Given) -> None:
     case = given(VM_TYPE="a2-highgpu-3g", GPU_COUNT="7", DISK_TYPE="pd-extreme", REGION="nowhere")
 
@@ -200,7 +251,6 @@ def test_a_rule_is_silent_while_what_it_compares_is_bad(given: Given) -> None:
     [
         ("ORCHESTRATOR_TYPE", "ray", "Ray clusters"),
         ("ORCHESTRATOR_TYPE", "gke", "GKE clusters"),
-        ("NETWORK_CONFIG", "multi_nic_network", "several networks"),
         ("GCS_MOUNT_LIST", "data:/a", "mounted buckets"),
         ("NFS_FILESHARE_LIST", "/a:BASIC_SSD", "Filestore"),
         ("STARTUP_COMMAND", "echo", "start-up"),

@@ -87,6 +87,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "addresses.insert": _insert,
     "addresses.get": resources.get(ADDRESS),
     "addresses.list": lists.of_place(ADDRESS),
+    "addresses.aggregatedList": lists.of_project(ADDRESS),
     "addresses.setLabels": _set_labels,
     "addresses.delete": _delete,
 }

@@ -68,7 +68,7 @@ DISK_TYPES: Mapping[str, tuple[int, int]] = {
 """Disk type -> least and greatest size in GB."""
 
 
-PROFILE = "-vpc-roce"
+PROFILE = f"-{machines.GpuNetwork.RDMA.profile}"
 """What follows a zone's name in that of its network profile for RDMA over converged Ethernet."""
 
 

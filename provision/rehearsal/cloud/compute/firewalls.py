@@ -89,7 +89,12 @@ def _insert(call: Call) -> Resource:
     body = resources.without_nulls(call.body)
     reference = body.get("network") or "global/networks/default"
     network = call.resolve(reference, NETWORK, "network")
-    resources.require_ready(call, NETWORK, network)
+    if "networkProfile" in resources.require_ready(call, NETWORK, network):
+        raise links.invalid(
+            "network",
+            reference,
+            "Firewall rules are not supported in networks with an RDMA network profile.",
+        )
     return resources.insert(call, FIREWALL, _completed({**body, "network": links.ROOT + network}))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import itertools
 from typing import TYPE_CHECKING
 
 from provision import machines
@@ -46,6 +48,7 @@ def completed(call: Call, properties: Resource) -> list[Resource]:
         )
     result = [_interface(call, index, interface) for index, interface in enumerate(given)]
     _check_distinct(call, result)
+    _check_ranges(call, result)
     return result
 
 
@@ -110,6 +113,34 @@ def _check_distinct(call: Call, interfaces: list[Resource]) -> None:
                 "network profile.",
             )
         seen[link] = rdma
+
+
+def _check_ranges(call: Call, interfaces: list[Resource]) -> None:
+    """An address is behind one interface, so that the ranges of all must not overlap."""
+    names = (links.name_of(it["subnetwork"]) for it in interfaces if it.get("subnetwork"))
+    found = (resources.find(call, SUBNETWORK, name) for name in names)
+    ranges = [ipaddress.IPv4Network(it["ipCidrRange"]) for it in found if it is not None]
+    if any(one.overlaps(other) for one, other in itertools.combinations(ranges, 2)):
+        raise GoogleError(
+            400, "Subnetwork CIDR ranges must be non-overlapping for instance.", reason="badRequest"
+        )
+
+
+def check_zone(call: Call, zone: str, interfaces: list[Resource]) -> None:
+    """Refuse interfaces in networks whose profile is that of another zone.
+
+    Raises:
+        GoogleError: 400.
+    """
+    for index, interface in enumerate(interfaces):
+        network = network_of(call, interface) or {}
+        profile = network.get("networkProfile")
+        if profile is not None and links.last(profile) != zone + catalogue.PROFILE:
+            raise links.invalid(
+                f"networkInterfaces[{index}].network",
+                network["selfLink"],
+                f"The network profile {links.last(profile)} is not that of the zone {zone}.",
+            )
 
 
 def _networks(call: Call, interfaces: list[Resource]) -> Iterator[tuple[Resource, str, bool]]:

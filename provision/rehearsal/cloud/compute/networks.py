@@ -172,10 +172,22 @@ def _insert(call: Call) -> Resource:
         )
     body = resources.without_nulls(body)
     if body.get("networkProfile"):
+        _check_rdma(body)
         body["networkProfile"] = links.ROOT + _profile(call, body["networkProfile"])
     name = NETWORK.prefix(call.project) + body["name"]
     network = _create(call, name, {**body, "_ready": call.end()})
     return call.operate(name, network["id"])
+
+
+def _check_rdma(body: Resource) -> None:
+    if body.get("autoCreateSubnetworks"):
+        raise links.invalid(
+            "autoCreateSubnetworks", "true", "Networks with a network profile are of custom mode."
+        )
+    if body.get("mtu") not in {None, _RDMA_MTU}:
+        raise links.invalid(
+            "mtu", body["mtu"], f"Must be {_RDMA_MTU} in networks with an RDMA network profile."
+        )
 
 
 def _profile(call: Call, reference: str) -> str:

@@ -13,12 +13,12 @@ variables {
   cluster_id            = "3f9c2a71"
   group                 = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
   image                 = { project = "images", family = "pytorch" }
+  interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]
   labels                = {}
   name_prefix           = "train"
   project_id            = "my-project"
   region                = "us-central1"
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
-  subnetwork            = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
   zone                  = "us-central1-a"
 }
 

@@ -13,12 +13,12 @@ variables {
   cluster_id            = "3f9c2a71"
   group                 = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
   image                 = { project = "images", family = "pytorch" }
+  interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]
   labels                = { team = "ml" }
   name_prefix           = "train"
   project_id            = "my-project"
   region                = "us-central1"
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
-  subnetwork            = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
   zone                  = "us-central1-a"
 }
 
@@ -96,7 +96,7 @@ run "vms_have_one_gvnic_no_external_ip_and_the_gpus_of_their_machine_type" {
     error_message = "The interfaces are ${jsonencode(google_compute_instance_template.gpu.network_interface[*].nic_type)}."
   }
   assert {
-    condition     = google_compute_instance_template.gpu.network_interface[0].subnetwork == var.subnetwork
+    condition     = google_compute_instance_template.gpu.network_interface[0].subnetwork == var.interfaces[0].subnetwork
     error_message = "The subnetwork is ${google_compute_instance_template.gpu.network_interface[0].subnetwork}."
   }
   assert {
@@ -123,6 +123,33 @@ run "n1_vms_have_the_gpus_and_the_external_ip_that_were_asked_for" {
   assert {
     condition     = length(google_compute_instance_template.gpu.network_interface[0].access_config) == 1
     error_message = "VMs have no external IP."
+  }
+}
+
+run "vms_have_their_interfaces_in_the_given_order_and_an_external_ip_on_the_first_only" {
+  command = plan
+
+  variables {
+    group = { instance_count = 2, machine_type = "a3-ultragpu-8g", metadata = {}, external_ip = true }
+    interfaces = [
+      for number in range(12) : {
+        nic_type   = number < 2 ? "GVNIC" : "MRDMA"
+        subnetwork = "projects/my-project/regions/us-central1/subnetworks/subnet-${number}"
+      }
+    ]
+  }
+
+  assert {
+    condition     = google_compute_instance_template.gpu.network_interface[*].subnetwork == tolist(var.interfaces[*].subnetwork)
+    error_message = "The subnetworks are ${jsonencode(google_compute_instance_template.gpu.network_interface[*].subnetwork)}."
+  }
+  assert {
+    condition     = google_compute_instance_template.gpu.network_interface[*].nic_type == tolist(var.interfaces[*].nic_type)
+    error_message = "The types are ${jsonencode(google_compute_instance_template.gpu.network_interface[*].nic_type)}."
+  }
+  assert {
+    condition     = [for interface in google_compute_instance_template.gpu.network_interface : length(interface.access_config)] == concat([1], [for _ in range(11) : 0])
+    error_message = "External IPs: ${jsonencode([for interface in google_compute_instance_template.gpu.network_interface : length(interface.access_config)])}."
   }
 }
 

@@ -4,15 +4,17 @@
 locals {
   _account    = "train-nodes@my-project.iam.gserviceaccount.com"
   _group      = { instance_count = 2, machine_type = "a2-highgpu-2g", gpu = null, metadata = {}, external_ip = false }
-  _subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
+  _subnets    = "projects/my-project/regions/us-central1/subnetworks"
+  _interface  = { nic_type = "GVNIC", subnetwork = "${local._subnets}/train-primary-subnet" }
+  _interfaces = [for name in ["a", "b"] : { nic_type = "GVNIC", subnetwork = "${local._subnets}/${name}" }]
 
   _first = {
     boot_disk  = { size_gb = 2000, type = "pd-ssd" }
     cluster_id = "3f9c2a71"
     group      = local._group
+    interfaces = [local._interface]
     labels     = {}
     account    = local._account
-    subnetwork = local._subnetwork
     zone       = "us-central1-a"
   }
 
@@ -31,7 +33,10 @@ locals {
     marker            = merge(local._first, { cluster_id = "00000000" })
     metadata          = merge(local._first, { group = merge(local._group, { metadata = { purpose = "training" } }) })
     more_gpus         = merge(local._first, { group = merge(local._group, { gpu = { type = "nvidia-tesla-t4", count = 2 } }) })
-    other_subnetwork  = merge(local._first, { subnetwork = "projects/my-project/regions/us-central1/subnetworks/default" })
+    other_interface   = merge(local._first, { interfaces = [merge(local._interface, { nic_type = "MRDMA" })] })
+    other_order       = merge(local._first, { interfaces = concat([local._interface], reverse(local._interfaces)) })
+    other_subnetwork  = merge(local._first, { interfaces = [merge(local._interface, { subnetwork = "${local._subnets}/default" })] })
+    several_networks  = merge(local._first, { interfaces = concat([local._interface], local._interfaces) })
     users_own_oslogin = merge(local._first, { group = merge(local._group, { metadata = { enable-oslogin = "FALSE" } }) })
   }
 }
@@ -44,12 +49,12 @@ module "variant" {
   cluster_id            = each.value.cluster_id
   group                 = each.value.group
   image                 = { project = "images", family = "pytorch" }
+  interfaces            = each.value.interfaces
   labels                = each.value.labels
   name_prefix           = "train"
   project_id            = "my-project"
   region                = "us-central1"
   service_account_email = each.value.account
-  subnetwork            = each.value.subnetwork
   zone                  = each.value.zone
 }
 

@@ -1,0 +1,66 @@
+locals {
+  # Networks and their parts have no labels: the description carries the marker.
+  _marker = "aiinfra-cluster=${var.cluster_id}"
+
+  _networks = { for index, network in var.networks : index + 1 => network }
+
+  # A list, as a map would sort interface 10 before interface 2. The n-th place is
+  # that of interface n, whichever network it is in, and decides name and range: the
+  # ranges of all networks are cut from one block and cannot overlap.
+  _interfaces = flatten([
+    for index, network in var.networks : [
+      for _ in range(network.subnets) : { network = tostring(index + 1), nic_type = network.nic_type }
+    ]
+  ])
+  _subnetworks = {
+    for index, interface in local._interfaces : index + 1 => {
+      ip_range = cidrsubnet(var.ip_block, 4, index + 1)
+      network  = interface.network
+    }
+  }
+}
+
+resource "google_compute_network" "gpu" {
+  for_each = local._networks
+
+  name                    = "${var.name_prefix}-gpu-net-${each.key}"
+  project                 = var.project_id
+  description             = local._marker
+  auto_create_subnetworks = false
+  mtu                     = each.value.mtu
+  # With any other form of the path the provider replaces the network each time.
+  network_profile = each.value.profile == null ? null : "projects/${var.project_id}/global/networkProfiles/${var.zone}-${each.value.profile}"
+}
+
+resource "google_compute_subnetwork" "gpu" {
+  for_each = local._subnetworks
+
+  name          = "${var.name_prefix}-gpu-subnet-${each.key}"
+  project       = var.project_id
+  region        = var.region
+  description   = local._marker
+  network       = google_compute_network.gpu[each.value.network].id
+  ip_cidr_range = each.value.ip_range
+}
+
+# Networks with a profile are open inside and take no rules.
+resource "google_compute_firewall" "internal" {
+  for_each = { for number, network in local._networks : number => network if network.profile == null }
+
+  name          = "${var.name_prefix}-gpu-internal-${each.key}"
+  project       = var.project_id
+  description   = local._marker
+  network       = google_compute_network.gpu[each.key].id
+  direction     = "INGRESS"
+  source_ranges = [for subnetwork in local._subnetworks : subnetwork.ip_range if subnetwork.network == each.key]
+
+  allow {
+    protocol = "tcp"
+  }
+  allow {
+    protocol = "udp"
+  }
+  allow {
+    protocol = "icmp"
+  }
+}

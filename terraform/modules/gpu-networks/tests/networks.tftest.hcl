@@ -1,0 +1,145 @@
+mock_provider "google" {}
+
+variables {
+  cluster_id  = "3f9c2a71"
+  ip_block    = "10.0.0.0/12"
+  name_prefix = "train"
+  networks    = []
+  project_id  = "my-project"
+  region      = "us-central1"
+  zone        = "us-central1-b"
+}
+
+run "without_networks_nothing_is_made" {
+  command = plan
+
+  assert {
+    condition     = 0 == length(merge(google_compute_firewall.internal, google_compute_network.gpu, google_compute_subnetwork.gpu))
+    error_message = "Something is made."
+  }
+  assert {
+    condition     = output.interfaces == []
+    error_message = "The interfaces are ${jsonencode(output.interfaces)}."
+  }
+}
+
+run "networks_of_one_interface_each_have_their_mtu_their_marker_and_no_profile" {
+  command = plan
+
+  variables {
+    networks = [for _ in range(8) : { mtu = 8244, nic_type = "GVNIC", subnets = 1 }]
+  }
+
+  assert {
+    condition     = values(google_compute_network.gpu)[*].name == [for number in range(1, 9) : "train-gpu-net-${number}"]
+    error_message = "The networks are ${jsonencode(values(google_compute_network.gpu)[*].name)}."
+  }
+  assert {
+    condition     = alltrue([for network in google_compute_network.gpu : network.mtu == 8244 && !network.auto_create_subnetworks])
+    error_message = "The MTUs are ${jsonencode(values(google_compute_network.gpu)[*].mtu)}."
+  }
+  assert {
+    condition     = alltrue([for network in google_compute_network.gpu : network.network_profile == null])
+    error_message = "A network has a profile."
+  }
+  assert {
+    condition = alltrue([
+      for description in concat(
+        values(google_compute_firewall.internal)[*].description,
+        values(google_compute_network.gpu)[*].description,
+        values(google_compute_subnetwork.gpu)[*].description,
+      ) : description == "aiinfra-cluster=3f9c2a71"
+    ])
+    error_message = "Something has another description."
+  }
+}
+
+run "each_network_without_a_profile_lets_in_its_own_range_and_nothing_else" {
+  command = plan
+
+  variables {
+    networks = [for _ in range(4) : { mtu = 8244, nic_type = "GVNIC", subnets = 1 }]
+  }
+
+  assert {
+    condition     = keys(google_compute_firewall.internal) == ["1", "2", "3", "4"]
+    error_message = "The rules are ${jsonencode(keys(google_compute_firewall.internal))}."
+  }
+  assert {
+    condition = alltrue([
+      for number, rule in google_compute_firewall.internal :
+      rule.name == "train-gpu-internal-${number}" && rule.source_ranges == toset([google_compute_subnetwork.gpu[number].ip_cidr_range])
+    ])
+    error_message = "The rules are ${jsonencode(google_compute_firewall.internal)}."
+  }
+  assert {
+    condition = alltrue([
+      for rule in google_compute_firewall.internal : toset(rule.allow[*].protocol) == toset(["icmp", "tcp", "udp"])
+    ])
+    error_message = "Allowed is ${jsonencode([for rule in google_compute_firewall.internal : rule.allow])}."
+  }
+}
+
+run "a_network_for_rdma_has_its_zones_profile_several_subnetworks_and_no_rules" {
+  command = plan
+
+  variables {
+    networks = [
+      { mtu = 8896, nic_type = "GVNIC", subnets = 1 },
+      { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" },
+    ]
+  }
+
+  assert {
+    condition     = google_compute_network.gpu["2"].network_profile == "projects/my-project/global/networkProfiles/us-central1-b-vpc-roce"
+    error_message = "The profile is ${google_compute_network.gpu["2"].network_profile}."
+  }
+  assert {
+    condition     = keys(google_compute_firewall.internal) == ["1"]
+    error_message = "The rules are ${jsonencode(keys(google_compute_firewall.internal))}."
+  }
+  assert {
+    condition     = output.interfaces[*].nic_type == concat(["GVNIC"], [for _ in range(8) : "MRDMA"])
+    error_message = "The interfaces are ${jsonencode(output.interfaces[*].nic_type)}."
+  }
+  assert {
+    condition     = length(google_compute_network.gpu) == 2 && length(google_compute_subnetwork.gpu) == 9
+    error_message = "There are ${length(google_compute_network.gpu)} networks with ${length(google_compute_subnetwork.gpu)} subnetworks."
+  }
+}
+
+run "fifteen_interfaces_keep_their_order_and_their_ranges_do_not_overlap" {
+  command = plan
+
+  variables {
+    networks = [
+      for number in range(1, 16) : {
+        mtu      = 8896
+        nic_type = number == 2 ? "MRDMA" : "GVNIC"
+        subnets  = 1
+        profile  = number == 2 ? "vpc-roce" : null
+      }
+    ]
+  }
+
+  # A map would have put the tenth before the second.
+  assert {
+    condition     = output.interfaces[*].nic_type == [for number in range(1, 16) : number == 2 ? "MRDMA" : "GVNIC"]
+    error_message = "The types are ${jsonencode(output.interfaces[*].nic_type)}."
+  }
+  assert {
+    condition     = output.interfaces[*].subnetwork == [for number in range(1, 16) : "projects/my-project/regions/us-central1/subnetworks/train-gpu-subnet-${number}"]
+    error_message = "The subnetworks are ${jsonencode(output.interfaces[*].subnetwork)}."
+  }
+  # Ranges of one size overlap where they are equal, and only there.
+  assert {
+    condition = toset(values(google_compute_subnetwork.gpu)[*].ip_cidr_range) == setsubtract(
+      toset(cidrsubnets("10.0.0.0/12", [for _ in range(16) : 4]...)), toset(["10.0.0.0/16"])
+    )
+    error_message = "The ranges are ${jsonencode(values(google_compute_subnetwork.gpu)[*].ip_cidr_range)}."
+  }
+  assert {
+    condition     = length(distinct(values(google_compute_subnetwork.gpu)[*].ip_cidr_range)) == 15
+    error_message = "The ranges are ${jsonencode(values(google_compute_subnetwork.gpu)[*].ip_cidr_range)}."
+  }
+}
