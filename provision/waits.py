@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from provision import clock
-from provision.errors import StillWaiting
+from provision import capacity, clock
+from provision.errors import ClusterError, StillWaiting
+from provision.google_api import GoogleApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from provision.capacity import Group
     from provision.google_api import GoogleApi
 
 _POLL = 10.0
@@ -21,7 +23,7 @@ _SHORTEST_DEADLINE = 10.0
 
 def for_vms(
     api: GoogleApi,
-    group: Mapping[str, Any],
+    group: Group,
     *,
     timeout: float,
     environ: Mapping[str, str],
@@ -31,24 +33,27 @@ def for_vms(
 
     Args:
         api: Google.
-        group: "project", "zone", "name" and "size" of the group.
+        group: The group.
         timeout: Seconds of cloud time to wait at most (CAPACITY_TIMEOUT).
         environ: For the clock's rate.
         tell: Takes a sentence whenever there is news.
 
     Raises:
+        CapacityError: Google refused machines. The group is kept and goes on trying.
+        ClusterError: The group can't be looked at.
         StillWaiting: They do not all run by then; everything is kept.
     """
     rate = clock.rate(environ)
     deadline = time.monotonic() + max(timeout * rate, _SHORTEST_DEADLINE)
     said = ""
     while True:
-        instances = api.managed_instances(group["project"], group["zone"], group["name"])
+        instances = _look(api, group)
         running = sum(_runs(instance) for instance in instances)
-        if running >= group["size"] and len(instances) == group["size"]:
-            tell(f"{running} of {group['size']} VMs run")
+        if running >= group.size and len(instances) == group.size:
+            tell(f"{running} of {group.size} VMs run")
             return
-        news = f"{running} of {group['size']} VMs run{_reasons(instances)}"
+        capacity.check(group, instances, running, api)
+        news = f"{running} of {group.size} VMs run{_reasons(instances)}"
         if news != said:
             tell(news)
             said = news
@@ -63,15 +68,30 @@ def for_vms(
         time.sleep(max(_POLL * rate, _SHORTEST_POLL))
 
 
+def _look(api: GoogleApi, group: Group) -> list[dict[str, Any]]:
+    """What the group says of its VMs.
+
+    Raises:
+        ClusterError: Google does not tell. The group is there, so this is no failed check of what
+            could still be made.
+    """
+    try:
+        return api.managed_instances(group.project, group.zone, group.name)
+    except GoogleApiError as error:
+        (problem,) = error.problems
+        raise ClusterError(
+            f"The group {group.name} was made, but whether its VMs run could not be found out",
+            why=problem.why,
+            fix="\n".join(
+                filter(None, [problem.fix, "run Create again to go on, or Destroy to remove it"])
+            ),
+        ) from error
+
+
 def _runs(instance: Mapping[str, Any]) -> bool:
     return instance.get("instanceStatus") == "RUNNING" and instance.get("currentAction") == "NONE"
 
 
 def _reasons(instances: Sequence[Mapping[str, Any]]) -> str:
     """Google's own words on what keeps VMs from running, each once."""
-    words = [
-        error.get("message") or error.get("code", "")
-        for instance in instances
-        for error in instance.get("lastAttempt", {}).get("errors", {}).get("errors", [])
-    ]
-    return "".join(f"; {word}" for word in dict.fromkeys(words))
+    return "".join(f"; {capacity.words(error)}" for error in capacity.errors(instances))

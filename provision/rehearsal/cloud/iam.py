@@ -140,7 +140,7 @@ def _set_policy(request: Request, store: Store, project: str, email: str) -> Rep
 
 def _test_permissions(request: Request, store: Store, project: str, email: str) -> Reply:
     _require(store, project, email)
-    return Reply(body=policies.granted(request.json().get("permissions") or []))
+    return Reply(body=policies.granted(request, request.json().get("permissions") or []))
 
 
 def _check_id(account_id: str) -> None:

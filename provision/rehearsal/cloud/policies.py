@@ -6,12 +6,14 @@ import base64
 import re
 from typing import TYPE_CHECKING, Any
 
+from provision.rehearsal.cloud import scenarios
 from provision.rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from provision.rehearsal.cloud.store import Store
+    from provision.rehearsal.cloud.wire import Request
 
 Policy = dict[str, Any]
 
@@ -130,9 +132,10 @@ def rename_member(store: Store, old: str, new: str) -> None:
             store.put(_COLLECTION, resource, policy)
 
 
-def granted(permissions: Sequence[str]) -> dict[str, Any]:
-    """The answer to testIamPermissions: the caller has all rights."""
-    return {"permissions": list(permissions)} if permissions else {}
+def granted(request: Request, permissions: Sequence[str]) -> dict[str, Any]:
+    """The answer to testIamPermissions: the caller has all rights that no scenario takes away."""
+    held = [name for name in permissions if not scenarios.is_withheld(name, request.scenarios)]
+    return {"permissions": held} if held else {}
 
 
 def _members(policy: Policy) -> Iterator[str]:

@@ -156,7 +156,7 @@ def _set_policy(request: Request, store: Store, project: str) -> Reply:
 
 def _test_permissions(request: Request, store: Store, project: str) -> Reply:
     permitted(project, store)
-    return Reply(body=policies.granted(request.json().get("permissions") or []))
+    return Reply(body=policies.granted(request, request.json().get("permissions") or []))
 
 
 def _first_policy() -> dict[str, Any]:

@@ -19,8 +19,15 @@ if TYPE_CHECKING:
 SCENARIOS = {
     "flaky": "a share of the requests is answered 429 or 503, or the connection drops",
     "slow": "everything takes ten times as long",
+    "stockout": "the first zone in which VMs are wanted has none to give; other zones have",
+    "quota": "the project's quota of every kind of GPU is 0",
+    "forbidden": "the caller may not make managed instance groups",
+    "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
 }
 """Name and meaning of every scenario."""
+
+_WITHHELD = {"forbidden": "compute.instanceGroupManagers.create"}
+"""Scenario -> the permission that the caller does not have."""
 
 _SLOWNESS = 10.0
 
@@ -40,6 +47,11 @@ def parse(text: str) -> frozenset[str]:
 def rate(scenarios: frozenset[str], clock_rate: float) -> float:
     """Seconds of wall time per second of cloud time under these scenarios."""
     return clock_rate * _SLOWNESS if "slow" in scenarios else clock_rate
+
+
+def is_withheld(permission: str, scenarios: frozenset[str]) -> bool:
+    """Whether the caller lacks a permission under these scenarios."""
+    return any(_WITHHELD.get(name) == permission for name in scenarios)
 
 
 @dataclass(frozen=True)

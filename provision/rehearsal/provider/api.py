@@ -154,7 +154,10 @@ class Api:
             GoogleApiError: Google refused, and no retry helped.
             OSError: No connection, and no retry helped.
         """
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        data = body
+        if body is not None and not isinstance(body, bytes):
+            # A number with a fraction is a Decimal here, and as short in JSON as in HCL.
+            data = json.dumps(body, default=float).encode()
         fields = {"Authorization": f"Bearer {self.token()}", **(headers or {})}
         if typed or data is not None:
             fields.setdefault("Content-Type", _JSON)

@@ -57,7 +57,8 @@ class Resource(Protocol):
         """Last word on a plan (what is computed from what, what becomes known early).
 
         Args:
-            api: For the provider's own settings (project, region, labels); it sends nothing.
+            api: For the provider's own settings (project, region, labels); it sends nothing but
+                what the real provider looks up in a plan (what a short image name means).
             prior: The state before, None for a create.
             plan: The plan made from schema and configuration; may hold UNKNOWN.
 

@@ -8,6 +8,7 @@ import select
 import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -33,7 +34,8 @@ class Response:
 
     def json(self) -> dict[str, Any]:
         """The answer's object; {} when there is none."""
-        document = json.loads(self.body) if self.body else {}
+        # 0.7 must be equal to the configuration's 0.7, which is exact.
+        document = json.loads(self.body, parse_float=Decimal) if self.body else {}
         return document if isinstance(document, dict) else {}
 
 

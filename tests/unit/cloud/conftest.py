@@ -29,6 +29,7 @@ class Compute:
         self.database = Database(path)
         self.now = 1_800_000_000.0
         self.rate = 0.0
+        self.scenarios: frozenset[str] = frozenset()
 
     def call(self, method: str, path: str, body: Json | None = None, **query: str) -> Json:
         request = Request(
@@ -38,6 +39,7 @@ class Compute:
             body=b"" if body is None else json.dumps(body).encode(),
             now=self.now,
             rate=self.rate,
+            scenarios=self.scenarios,
         )
         with self.database.transaction() as store:
             reply = compute.service(request, store)

@@ -2,18 +2,17 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from provision.rehearsal.cloud import scenarios
+from provision.rehearsal.cloud import projects, scenarios
 from provision.rehearsal.cloud.server import Cloud
 from provision.rehearsal.cloud.store import Database
 from provision.rehearsal.cloud.wire import Request
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLAKY = frozenset({"flaky"})
 NETWORKS = "/compute/v1/projects/proj-a1/global/networks"
@@ -131,3 +130,24 @@ def test_the_metadata_server_is_spared(tmp_path: Path) -> None:
             answer.read()
             assert answer.status == 200
         connection.close()
+
+
+def test_who_lacks_a_permission_is_told_so_when_asking(tmp_path: Path) -> None:
+    wanted = ["compute.instanceGroupManagers.create", "compute.networks.create"]
+    request = Request(
+        method="POST",
+        path="projects/proj-a1:testIamPermissions",
+        body=json.dumps({"permissions": wanted}).encode(),
+    )
+    with Database(tmp_path / "cloud.sqlite").transaction() as store:
+        assert projects.service_v1(request, store).body == {"permissions": wanted}
+        forbidden = replace(request, scenarios=frozenset({"forbidden"}))
+        assert projects.service_v1(forbidden, store).body == {"permissions": wanted[1:]}
+
+
+def test_the_guide_has_every_scenario_in_the_same_words() -> None:
+    guide = Path(__file__).parents[3] / "docs" / "how-to" / "rehearse.md"
+    rows = re.findall(
+        r"^\| `([\w-]+)` \| (.+) \|$", guide.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert dict(rows) == scenarios.SCENARIOS

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import socket
 import time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -125,6 +126,12 @@ def test_plain_requests_name_json_always_and_client_requests_only_with_a_body(
         {"alt": "json", "prettyPrint": "false"},
         {"alt": "json", "prettyPrint": "false"},
     ]
+
+
+def test_a_fraction_is_exact_on_both_ways(google: Google, api: Api) -> None:
+    google.on(".*", {"ratio": 0.7})
+    assert api.plain("compute", "POST", "x", {"ratio": Decimal("0.7")}) == {"ratio": Decimal("0.7")}
+    assert google.asked[0].body == {"ratio": 0.7}
 
 
 @pytest.mark.parametrize(

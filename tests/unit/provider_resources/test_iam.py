@@ -146,6 +146,17 @@ def test_conditions_tell_bindings_apart(google: Google, api: Api) -> None:
     assert state["id"] == f"p/roles/viewer/{MEMBER}/t"
 
 
+def test_an_imported_member_gets_the_whole_condition_of_that_title(
+    google: Google, api: Api
+) -> None:
+    condition = {"title": "my title", "expression": "true"}
+    google.on(".*", {"bindings": [VIEW, {**VIEW, "condition": condition}], "etag": "e"})
+    imported = PROJECT_MEMBER.import_state(api, f"p roles/viewer {MEMBER} my title")
+    found = PROJECT_MEMBER.read(api, imported)
+    assert found is not None
+    assert found["condition"] == [condition]
+
+
 def test_a_bucket_has_its_policy_beside_its_objects(google: Google, api: Api) -> None:
     after = {"bindings": [VIEW], "etag": "f"}
     google.on("GET /storage/v1/b/x/iam", {"etag": "e"}, after).on("PUT .*", {})

@@ -134,6 +134,7 @@ def test_a_forced_delete_empties_the_bucket_with_its_old_versions(google: Google
     deleted = [it for it in google.asked if it.method == "DELETE"]
     assert [it.query.get("generation") for it in deleted] == ["1", "2", None]
     assert deleted[0].path == f"{B}/x/o/a%2Fb"
+    assert google.asked[1].query["versions"] == "true"
 
 
 def test_a_bucket_that_somebody_owns_is_googles_error(

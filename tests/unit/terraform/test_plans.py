@@ -8,7 +8,7 @@ from provision import plans
 
 
 def _resource(address: str, *actions: str) -> dict[str, object]:
-    return {"address": address, "change": {"actions": list(actions)}}
+    return {"address": address, "type": "any", "change": {"actions": list(actions)}}
 
 
 def _group(before: object, after: object, *actions: str) -> dict[str, object]:

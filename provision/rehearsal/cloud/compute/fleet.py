@@ -3,6 +3,9 @@
 A VM knows from its start what it will be when: `_timeline` is a list of [moment, status], `_gone`
 the moment at which it is no more. `_action` is what its group is doing with it until the last
 status of the timeline is reached; `_group` and `_template` are its origin.
+
+A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
+goes on trying.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import hashlib
 import itertools
 from typing import TYPE_CHECKING
 
-from provision.rehearsal.cloud.compute import links, resources, vms
+from provision.rehearsal.cloud.compute import links, refusals, resources, vms
 from provision.rehearsal.cloud.compute.resources import (
     GROUP_MANAGER,
     INSTANCE,
@@ -83,13 +86,50 @@ def grow(call: Call, name: str, group: Resource, count: int) -> None:
     """Make so many more VMs for a group; what keeps one from being made is one of its errors."""
     if count <= 0:
         return
-    template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
+    prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
+    names = [prefix + suffix for suffix in _suffixes(call, group, count)]
+    refusal = refusals.of(call, _template(call, group))
+    if refusal is None:
+        _make(call, name, group, names)
+        return
+    waiting = [*group.get("_waiting", []), *names]
+    _report(call, name, {**group, "_waiting": waiting}, refusal, names)
+
+
+def retry(call: Call, name: str, group: Resource) -> Resource:
+    """Make the VMs that wait, if Google refuses them no longer; the group as it is then."""
+    waiting = group.get("_waiting", [])
+    if not waiting or refusals.of(call, _template(call, group)) is not None:
+        return group
+    group = {key: value for key, value in group.items() if key != "_waiting"}
+    resources.keep(call, GROUP_MANAGER, name, group)
+    _make(call, name, group, waiting)
+    return resources.require(call, GROUP_MANAGER, name)
+
+
+def resize(call: Call, name: str, group: Resource, size: int) -> None:
+    """Make or delete VMs until the group has so many; those go first that have not come yet."""
+    waiting = group.get("_waiting", [])
+    present = [member for member, it in members(call, name) if "_gone" not in it]
+    if size >= len(present) + len(waiting):
+        grow(call, name, group, size - len(present) - len(waiting))
+        return
+    kept = waiting[: max(0, size - len(present))]
+    resources.keep(call, GROUP_MANAGER, name, {**group, "_waiting": kept})
+    shrink(call, name, max(0, len(present) - size))
+
+
+def _template(call: Call, group: Resource) -> Resource:
+    return resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
+
+
+def _make(call: Call, name: str, group: Resource, names: Sequence[str]) -> None:
+    template = _template(call, group)
     pools = vms.Pools(call)
-    for suffix in _suffixes(call, group, count):
-        member = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-{suffix}"
+    for member in names:
         attached = vms.interfaces_of(call, template, pools)
         if attached is None:
-            _report(call, name, group, member)
+            _report(call, name, group, _no_address(member), [member])
             return
         fields = {**vms.fields(call, member, name, template), "networkInterfaces": attached}
         resources.create(call, INSTANCE, member, {**fields, **_life(call, call.now, "creating")})
@@ -124,7 +164,7 @@ def retire(call: Call, names: Sequence[str]) -> float:
 
 def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
     """Replace VMs by new ones of the same names, from the group's present template."""
-    template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
+    template = _template(call, group)
     for name in names:
         old = resources.require(call, INSTANCE, name)
         again = call.request.after(_STOPPING_SECONDS)
@@ -163,6 +203,7 @@ def _suffixes(call: Call, group: Resource, count: int) -> Iterator[str]:
     """What the names of new VMs end with: as if at random, but the same in every rehearsal."""
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     taken = {name for name, _ in resources.each(call, INSTANCE, prefix)}
+    taken.update(group.get("_waiting", []))
 
     def drawn() -> Iterator[str]:
         while True:
@@ -176,19 +217,28 @@ def _suffixes(call: Call, group: Resource, count: int) -> Iterator[str]:
     return itertools.islice(drawn(), count)
 
 
-def _report(call: Call, name: str, group: Resource, member: str) -> None:
-    """Note in the group why a VM could not be made."""
-    error = {
-        "error": {
-            "code": "IP_SPACE_EXHAUSTED",
-            "message": f"IP space of the subnetwork of '{links.last(member)}' is exhausted.",
-        },
-        "instanceActionDetails": {
-            "action": "CREATING",
-            "instance": links.ROOT + member,
-            "version": {"instanceTemplate": group["instanceTemplate"]},
-        },
-        "timestamp": rfc3339(call.now),
+def _no_address(member: str) -> Resource:
+    return {
+        "code": "IP_SPACE_EXHAUSTED",
+        "message": f"IP space of the subnetwork of '{links.last(member)}' is exhausted.",
     }
-    group = {**group, "_errors": [*group.get("_errors", []), error]}
+
+
+def _report(
+    call: Call, name: str, group: Resource, refusal: Resource, names: Sequence[str]
+) -> None:
+    """Note in the group why VMs could not be made, and keep it."""
+    errors = [
+        {
+            "error": {key: refusal[key] for key in ("code", "message")},
+            "instanceActionDetails": {
+                "action": "CREATING",
+                "instance": links.ROOT + member,
+                "version": {"instanceTemplate": group["instanceTemplate"]},
+            },
+            "timestamp": rfc3339(call.now),
+        }
+        for member in names
+    ]
+    group = {**group, "_errors": [*group.get("_errors", []), *errors]}
     resources.keep(call, GROUP_MANAGER, name, group)

@@ -6,9 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from provision import places
+from provision.rehearsal.cloud import scenarios
 from provision.rehearsal.cloud.compute import (
     catalogue,
     fleet,
+    interfaces,
     links,
     lists,
     properties,
@@ -104,6 +106,7 @@ def _check_placeable(call: Call, template: Resource) -> None:
     for name, _ in properties.accelerators(wanted):
         if not catalogue.accelerator_in(zone, name):
             raise resources.not_found(f"{where}/acceleratorTypes/{name}")
+    interfaces.check_zone(call, zone, wanted["networkInterfaces"])
     for index, interface in enumerate(wanted["networkInterfaces"]):
         link = interface.get("subnetwork")
         if link is None:
@@ -125,6 +128,10 @@ def _check_size(size: int) -> None:
 
 def _insert(call: Call) -> Resource:
     body = resources.without_nulls(call.body)
+    permission = "compute.instanceGroupManagers.create"
+    if scenarios.is_withheld(permission, call.request.scenarios):
+        name = call.prefix(GROUP_MANAGER) + body["name"]
+        raise GoogleError(403, f"Required '{permission}' permission for '{name}'")
     _check_size(body["targetSize"])
     # A group's name is cut, if need be, for the names of its VMs.
     body["baseInstanceName"] = body.get("baseInstanceName") or body["name"][:58]
@@ -146,8 +153,8 @@ def view(call: Call, name: str, group: Resource) -> Resource:
     for _, member in members:
         counts[fleet.action(member, call.now)] += 1
     missing = group["targetSize"] - sum("_gone" not in member for _, member in members)
-    if group["instanceLifecyclePolicy"]["defaultActionOnFailure"] == "REPAIR":
-        counts["creating"] += max(0, missing)
+    repairs = group["instanceLifecyclePolicy"]["defaultActionOnFailure"] == "REPAIR"
+    counts["creating"] += max(0, missing) if repairs else len(group.get("_waiting", []))
     reached = all(
         member["_template"] == group["instanceTemplate"] or "_gone" in member
         for _, member in members
@@ -171,7 +178,8 @@ def view(call: Call, name: str, group: Resource) -> Resource:
 
 def _get(call: Call) -> Resource:
     name = call.name(GROUP_MANAGER)
-    return view(call, name, resources.require(call, GROUP_MANAGER, name))
+    group = resources.require(call, GROUP_MANAGER, name)
+    return view(call, name, fleet.retry(call, name, group))
 
 
 def _list(call: Call) -> Resource:
@@ -217,13 +225,10 @@ def _resize(call: Call) -> Resource:
 
 def _resized(call: Call, name: str, size: int) -> Resource:
     _check_size(size)
-    group = {**resources.require(call, GROUP_MANAGER, name), "targetSize": size}
+    group = fleet.retry(call, name, resources.require(call, GROUP_MANAGER, name))
+    group["targetSize"] = size
     resources.keep(call, GROUP_MANAGER, name, group)
-    present = [member for member, it in fleet.members(call, name) if "_gone" not in it]
-    if size > len(present):
-        fleet.grow(call, name, group, size - len(present))
-    else:
-        fleet.shrink(call, name, len(present) - size)
+    fleet.resize(call, name, group, size)
     return call.operate(name, group["id"])
 
 
@@ -231,7 +236,7 @@ def _delete(call: Call) -> Resource:
     name = call.name(GROUP_MANAGER)
     group = resources.require_ready(call, GROUP_MANAGER, name)
     end = max(call.end(), fleet.shrink(call, name, len(fleet.members(call, name))))
-    resources.keep(call, GROUP_MANAGER, name, {**group, "targetSize": 0})
+    resources.keep(call, GROUP_MANAGER, name, {**group, "targetSize": 0, "_waiting": []})
     return resources.remove(call, GROUP_MANAGER, name, end)
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from provision.rehearsal.cloud import paging
-from provision.rehearsal.cloud.compute import fleet, links, resources
-from provision.rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, Call, Resource
+from provision.rehearsal.cloud.compute import fleet, links, refusals, resources
+from provision.rehearsal.cloud.compute.resources import (
+    GROUP_MANAGER,
+    INSTANCE,
+    TEMPLATE,
+    Call,
+    Resource,
+)
 from provision.rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -53,25 +60,43 @@ def _recreate_instances(call: Call) -> Resource:
 
 def _list_managed(call: Call) -> Resource:
     name = call.name(GROUP_MANAGER)
-    group = resources.require(call, GROUP_MANAGER, name)
-    versions = {version["instanceTemplate"]: version for version in group["versions"]}
-    entries = []
-    for member, instance in fleet.members(call, name):
-        link = instance["_template"]
-        version = {"instanceTemplate": link}
-        if "name" in versions.get(link, {}):
-            version["name"] = versions[link]["name"]
-        shown = {
-            "id": instance["id"],
-            "instance": links.ROOT + member,
-            "name": links.last(member),
-            "instanceStatus": fleet.status(instance, call.now),
-            "currentAction": fleet.action(instance, call.now).upper(),
-            "version": version,
-        }
-        entries.append((member, shown))
+    group = fleet.retry(call, name, resources.require(call, GROUP_MANAGER, name))
+    entries = [
+        (
+            member,
+            {
+                **_managed(group, member, instance["_template"]),
+                "id": instance["id"],
+                "instanceStatus": fleet.status(instance, call.now),
+                "currentAction": fleet.action(instance, call.now).upper(),
+            },
+        )
+        for member, instance in fleet.members(call, name)
+    ]
+    entries = sorted([*entries, *_waiting(call, group)], key=operator.itemgetter(0))
     items, token = paging.page(entries, call.parameters, size="maxResults", limit=_PAGE)
     return {**({"managedInstances": items} if items else {}), **token}
+
+
+def _managed(group: Resource, member: str, template: str) -> Resource:
+    names = {it["instanceTemplate"]: it["name"] for it in group["versions"] if "name" in it}
+    named = {"name": names[template]} if template in names else {}
+    return {
+        "instance": links.ROOT + member,
+        "name": links.last(member),
+        "version": {"instanceTemplate": template, **named},
+    }
+
+
+def _waiting(call: Call, group: Resource) -> list[tuple[str, Resource]]:
+    """The VMs that Google refuses: they have no id and no status, as they do not exist."""
+    names = group.get("_waiting", [])
+    if not names:
+        return []
+    template = group["instanceTemplate"]
+    refusal = refusals.of(call, resources.require(call, TEMPLATE, links.name_of(template)))
+    attempt = {"currentAction": "CREATING", "lastAttempt": {"errors": {"errors": [refusal]}}}
+    return [(name, {**_managed(group, name, template), **attempt}) for name in names]
 
 
 def _list_errors(call: Call) -> Resource:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provision import machines, places
-from provision.rehearsal.cloud.compute import catalogue, links, lists, resources
+from provision.rehearsal.cloud.compute import catalogue, links, lists, quotas, resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,13 +38,14 @@ def _zone(project: str, zone: str) -> Resource:
     }
 
 
-def _region(project: str, region: str) -> Resource:
+def _region(call: Call, region: str) -> Resource:
+    project = call.project
     return {
         **_common("region", f"projects/{project}/regions/{region}"),
         "description": region,
         "status": "UP",
         "zones": [f"{links.ROOT}projects/{project}/zones/{zone}" for zone in places.ZONES[region]],
-        "quotas": [],
+        "quotas": quotas.of_region(call, region),
         "supportsPzs": False,
     }
 
@@ -178,11 +179,11 @@ def _list_zones(call: Call) -> Resource:
 
 
 def _get_region(call: Call) -> Resource:
-    return _region(call.project, call.parameters["region"])
+    return _region(call, call.parameters["region"])
 
 
 def _list_regions(call: Call) -> Resource:
-    entries = ((region, _region(call.project, region)) for region in sorted(places.REGIONS))
+    entries = ((region, _region(call, region)) for region in sorted(places.REGIONS))
     return lists.listed(call, "region", f"projects/{call.project}/regions", entries)
 
 

@@ -74,6 +74,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "routers.insert": _insert,
     "routers.get": resources.get(ROUTER),
     "routers.list": lists.of_place(ROUTER),
+    "routers.aggregatedList": lists.of_project(ROUTER),
     "routers.patch": _patch,
     "routers.update": _patch,
     "routers.delete": _delete,

@@ -159,6 +159,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "subnetworks.insert": _insert,
     "subnetworks.get": resources.get(SUBNETWORK),
     "subnetworks.list": lists.of_place(SUBNETWORK),
+    "subnetworks.aggregatedList": lists.of_project(SUBNETWORK),
     "subnetworks.patch": _patch,
     "subnetworks.expandIpCidrRange": _expand,
     "subnetworks.setPrivateIpGoogleAccess": _set_private_access,

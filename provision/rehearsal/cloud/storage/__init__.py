@@ -6,8 +6,13 @@ control lists, encryption keys, retention, soft deletion and notifications are n
 
 from __future__ import annotations
 
-from provision.rehearsal.cloud.storage.json_api import json_api
-from provision.rehearsal.cloud.storage.media import media
-from provision.rehearsal.cloud.storage.upload import upload
+from provision.rehearsal.cloud.storage import held_locks
+from provision.rehearsal.cloud.storage.json_api import json_api as _json_api
+from provision.rehearsal.cloud.storage.media import media as _media
+from provision.rehearsal.cloud.storage.upload import upload as _upload
+
+json_api = held_locks.among(_json_api)
+media = held_locks.among(_media)
+upload = held_locks.among(_upload)
 
 __all__ = ["json_api", "media", "upload"]

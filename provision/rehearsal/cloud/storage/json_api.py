@@ -91,7 +91,7 @@ def _policy_document(bucket: str, policy: policies.Policy) -> policies.Policy:
 
 def _test_permissions(request: Request, store: Store, bucket: str) -> Reply:
     buckets.find(store, bucket, "storage.buckets.getIamPolicy")
-    granted = policies.granted(request.values("permissions"))
+    granted = policies.granted(request, request.values("permissions"))
     return Reply(body={"kind": "storage#testIamPermissionsResponse", **granted})
 
 

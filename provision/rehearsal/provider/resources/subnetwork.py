@@ -80,15 +80,6 @@ def _flatten_logging(answer: dict[str, Any] | None, _: Scope) -> list[State]:
     ]
 
 
-def _encode(body: dict[str, Any], scope: Scope, create: bool) -> dict[str, Any]:  # noqa: FBT001 - the table's interface
-    """Empty secondary ranges are sent only on demand."""
-    if body.get("secondaryIpRanges") == [] and not (
-        scope.state.get("send_secondary_ip_range_if_empty") or not create
-    ):
-        del body["secondaryIpRanges"]
-    return body
-
-
 RESOURCE = Rest(
     label="Subnetwork",
     collection=_COLLECTION,
@@ -164,7 +155,6 @@ RESOURCE = Rest(
         # Google decides the prefix of a subnetwork whose network brings its own range.
         "internal_ipv6_prefix": lambda prior, wanted, _: bool(prior) and not wanted,
     },
-    encode=_encode,
 )
 
 

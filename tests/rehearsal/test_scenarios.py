@@ -1,0 +1,127 @@
+"""Each scenario: its exit code, what a person reads, and the way out that it names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from provision.rehearsal.inventory import stays
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Golden
+    from tests.rehearsal.conftest import Rehearsal
+
+GOLDENS = Path(__file__).parents[1] / "golden" / "scenarios"
+# What differs from run to run or moves with the modules' text -> what stands for it.
+NORMAL = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(?:Z| \+0000 UTC)"), "<time>"),
+    (re.compile(r"on \S+\.tf line \d+"), "on <file> line <number>"),
+    (re.compile(r"^( +)\d+: resource", re.MULTILINE), r"\1<number>: resource"),
+)
+
+
+def _read(said: str) -> str:
+    """What a person reads from "... failed:" on."""
+    start = re.search(r"^(?:Create|Destroy) failed: ", said, re.MULTILINE)
+    assert start is not None, said
+    text = said[start.start() :]
+    for pattern, stand_in in NORMAL:
+        text = pattern.sub(stand_in, text)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("scenario", "code"), [("stockout", 7), ("quota", 7), ("forbidden", 6), ("lock-held", 5)]
+)
+def test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over(
+    rehearse: Callable[..., Rehearsal], golden: Golden, scenario: str, code: int
+) -> None:
+    refused = rehearse(scenario=scenario).run("Create")
+    assert refused.code == code
+    golden.check(GOLDENS / f"{scenario}.txt", _read(refused.said))
+    ended = rehearse().run("Create")
+    assert ended.code == 0, ended.said
+    assert [vm["status"] for vm in ended.document["connection"]["vms"]] == ["RUNNING"]
+
+
+def test_a_group_without_vms_is_kept_and_goes_with_destroy(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(scenario="quota")
+    assert rehearsal.run("Create").code == 7
+    assert any("instanceGroupManagers" in line for line in rehearsal.resources())
+    again = rehearsal.run("Create")
+    assert again.code == 7
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert rehearsal.run("Destroy").code == 0
+    assert [line for line in rehearsal.resources() if not stays(line)] == []
+
+
+def test_a_stockout_is_told_at_the_first_look_with_a_zone_that_has_machines(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(scenario="stockout")
+    refused = rehearsal.run("Create")
+    looks = [r for r in rehearsal.requests() if r["path"].endswith("/listManagedInstances")]
+    assert len(looks) == 1
+    match = re.search(r"set ZONE=([\w-]+),", refused.problem["fix"])
+    assert match is not None
+    moved = rehearsal.run("Create", "--yes", ZONE=match[1])
+    assert moved.code == 0, moved.said
+    (vm,) = moved.document["connection"]["vms"]
+    assert f"--zone {match[1]}" in vm["ssh"]
+
+
+def test_a_destroy_respects_the_lock_and_goes_on_once_it_is_deleted(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    assert rehearse().run("Create").code == 0
+    rehearsal = rehearse(scenario="lock-held")
+    before = rehearsal.resources()
+    held = rehearsal.run("Destroy")
+    assert held.code == 5
+    assert [line for line in before if "tflock" not in line] == [
+        line for line in rehearsal.resources() if "tflock" not in line
+    ]
+    _delete(rehearsal, held.problem["fix"].rpartition(" ")[2])
+    ended = rehearsal.run("Destroy")
+    assert ended.code == 0, ended.said
+
+
+def _delete(rehearsal: Rehearsal, url: str) -> None:
+    bucket, _, name = url.removeprefix("gs://").partition("/")
+    endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
+    path = f"b/{bucket}/o/{quote(name, safe='')}"
+    answer = requests.delete(endpoint + path, timeout=10)
+    assert answer.ok, answer.text
+
+
+def test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(scenario="forbidden")
+    assert rehearsal.run("Create").code == 6
+    assert rehearsal.run("Destroy").code == 0
+    assert [line for line in rehearsal.resources() if not stays(line)] == []
+
+
+def test_a_bad_day_loses_nothing(rehearse: Callable[..., Rehearsal]) -> None:
+    # "slow" makes this a tenth of a second of ours for ten seconds of the cloud's.
+    rehearsal = rehearse(rate=0.001, scenario="flaky,slow")
+    for action in ("Create", "Destroy"):
+        for _ in range(4):
+            ended = rehearsal.run(action)
+            if ended.code == 0:
+                break
+            # Google failed for good, or an answer was lost: said so, and to be gone on with.
+            assert ended.code in (4, 5, 6), ended.said
+            assert ended.problem["fix"]
+        assert ended.code == 0, ended.said
+    assert [line for line in rehearsal.resources() if not stays(line)] == []
