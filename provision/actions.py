@@ -9,7 +9,18 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from provision import auth, checks, debug_folder, deployment, state, terraform, waits
+from provision import (
+    adoption,
+    auth,
+    capacity,
+    checks,
+    debug_folder,
+    deployment,
+    runs,
+    state,
+    terraform,
+    waits,
+)
 from provision.clusters import Kind
 from provision.errors import (
     CredentialsError,
@@ -17,6 +28,7 @@ from provision.errors import (
     ProvisionError,
     SettingsError,
     StateError,
+    TerraformError,
 )
 from provision.google_api import GoogleApi
 from provision.logs import Log
@@ -29,6 +41,7 @@ if TYPE_CHECKING:
     from provision.console import Console
     from provision.deployment import Deployment
     from provision.errors import Problem
+    from provision.locks import Lock
     from provision.report import Report
     from provision.settings import Settings
 
@@ -87,12 +100,27 @@ def create(run: Run) -> None:
         cloud.folder.write_record(_record(run, target, tool, outputs.get("image", {})))
     waits.for_vms(
         cloud.api,
-        outputs["group"] | {"project": run.settings.project_id},
+        _group(target, outputs),
         timeout=run.settings.capacity_timeout,
         environ=run.environ,
         tell=run.console.progress,
     )
     _tell_connection(run, cloud, target, outputs)
+
+
+def _group(target: Deployment, outputs: Mapping[str, Any]) -> capacity.Group:
+    """The group whose VMs are waited for."""
+    made = outputs["group"]
+    gpu = target.variables["group"]["gpu"] or {"type": None, "count": 0}
+    return capacity.Group(
+        project=target.settings.project_id,
+        zone=made["zone"],
+        name=made["name"],
+        size=made["size"],
+        machine_type=target.settings.vm_type,
+        gpu=gpu["type"],
+        gpus=gpu["count"],
+    )
 
 
 def plan(run: Run) -> bool:
@@ -113,6 +141,14 @@ def plan(run: Run) -> bool:
         tool = _terraform(run, root, log)
         tool.init()
         found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
+        orphans = adoption.find(
+            found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api
+        )
+        here = [orphan for orphan in orphans if not orphan.displaces]
+        if here:
+            _tell_orphans(run, here)
+            deployment.write_imports(root, adoption.import_blocks(here))
+            found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
     run.report.changes = found.counts
     run.console.result(_counts(found))
     return not found.is_empty
@@ -163,14 +199,12 @@ def destroy(run: Run) -> None:
         _explained(cloud, "run Destroy again to remove the rest"),
     ):
         tool = _terraform(run, root, log)
-        tool.init()
-        found = tool.plan(destroy=True)
-        run.report.changes = found.counts
-        tool.apply()
+        with _alone(run, cloud, root, tool, asks=False):
+            tool.init()
+            _remove(run, cloud, record, tool)
     cloud.folder.clear()
-    run.console.result(
-        f"Destroyed {found.destroy} resources; {location.url} holds nothing but its logs."
-    )
+    count = (run.report.changes or {}).get("destroy", 0)
+    run.console.result(f"Destroyed {count} resources; {location.url} holds nothing but its logs.")
 
 
 def debug(run: Run) -> None:
@@ -263,16 +297,64 @@ def _deployed(
     ):
         tool = _terraform(run, root, log)
         if cloud.folder.record() is None:
-            # Before Terraform makes anything: a state without it would not count as ours.
+            # Before anything else is there: a folder without it would not count as ours.
             cloud.folder.write_record(_record(run, target, tool, {}))
-        tool.init()
-        found = tool.plan(var_file=deployment.VARIABLES_FILE)
-        run.report.changes = found.counts
-        run.console.progress(_counts(found))
-        _agree(run, found)
-        if not found.is_empty:
-            tool.apply()
-        yield tool, tool.outputs()
+        with _alone(run, cloud, root, tool, asks=True):
+            tool.init()
+            found = tool.plan(var_file=deployment.VARIABLES_FILE)
+            orphans = adoption.find(
+                found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api
+            )
+            if orphans:
+                _tell_orphans(run, orphans)
+                tool.forget([orphan.address for orphan in orphans if orphan.displaces])
+                deployment.write_imports(root, adoption.import_blocks(orphans))
+                found = tool.plan(var_file=deployment.VARIABLES_FILE)
+            run.report.changes = found.counts
+            run.console.progress(_counts(found))
+            _agree(run, found)
+            if not found.is_empty:
+                tool.apply()
+            yield tool, tool.outputs()
+
+
+@contextlib.contextmanager
+def _alone(
+    run: Run, cloud: _Cloud, root: Path, tool: terraform.Terraform, *, asks: bool
+) -> Iterator[None]:
+    """Announce this run, and see that no dead one's lock is in its way.
+
+    Args:
+        run: The run.
+        cloud: Has the lock.
+        root: The run folder.
+        tool: Lives on for a while should we be killed, and then counts as this run.
+        asks: Whether a person may be asked.
+
+    Raises:
+        StateError: The deployment is locked.
+    """
+    with runs.announced(cloud.folder, root) as own:
+        tool.inherits(own.alive)
+        lock = cloud.folder.lock()
+        if lock is not None:
+            _free_stale(run, cloud, lock, own, asks=asks)
+        yield
+
+
+def _free_stale(run: Run, cloud: _Cloud, lock: Lock, own: runs.Announced, *, asks: bool) -> None:
+    if not runs.is_stale(cloud.folder, lock, own):
+        raise lock.error()
+    error = lock.stale_error()
+    if not run.agreed:
+        if not (asks and run.console.is_terminal):
+            raise error
+        run.console.progress(f"{error}: {error.problems[0].why}.")
+        if not run.console.ask("Shall the lock be freed?"):
+            raise error
+    # Should somebody have been quicker, Terraform finds out whose lock is there now.
+    if cloud.folder.free(lock):
+        run.console.progress(f"Freed the lock of {lock.who}: no process of that run lives any more")
 
 
 def _record(
@@ -284,6 +366,54 @@ def _record(
         family = None if asked.image_name else asked.image_family_name
         settled = {"project": asked.image_project, "family": family, "name": image["name"]}
     return target.record(run.report.settings or {}, tool.binary.version, settled)
+
+
+def _remove(run: Run, cloud: _Cloud, record: state.Record, tool: terraform.Terraform) -> None:
+    """Remove what the state has and what only the cloud has; either can stand in the other's way.
+
+    Each round removes something, or fails.
+    """
+    removed = 0
+    while True:
+        removed += _sweep(run, cloud, record, last=False)
+        found = tool.plan(destroy=True)
+        run.report.changes = found.counts | {"destroy": found.destroy + removed}
+        try:
+            tool.apply()
+        except TerraformError:
+            swept = 0
+            # A Terraform that was killed has left its lock; what is told is how it ended.
+            with contextlib.suppress(StateError):
+                swept = _sweep(run, cloud, record, last=False)
+            if not swept:
+                raise
+            removed += swept
+        else:
+            break
+    # What a run that was killed had asked for can come to be after the first look.
+    removed += _sweep(run, cloud, record, last=True)
+    run.report.changes = found.counts | {"destroy": found.destroy + removed}
+
+
+def _tell_orphans(run: Run, orphans: Sequence[adoption.Orphan]) -> None:
+    for orphan in orphans:
+        run.console.progress(
+            f"{orphan.import_id} is there already: a run that ended early left it behind."
+            " It is brought into the state."
+        )
+
+
+def _sweep(run: Run, cloud: _Cloud, record: state.Record, *, last: bool) -> int:
+    """Remove what ended runs have left behind, under the lock, so that no run is at work."""
+    with cloud.folder.held("OperationTypeSweep"):
+        return adoption.sweep(
+            record.project_id,
+            record.cluster_id,
+            cloud.folder.known(),
+            cloud.api,
+            run.console.progress,
+            last=last,
+        )
 
 
 def _agree(run: Run, found: plans.Plan) -> None:
@@ -328,7 +458,7 @@ def _lock_after_interrupt(cloud: _Cloud) -> str:
         lock = cloud.folder.lock()
     except ProvisionError as error:
         return f"whether its lock is free could not be found out ({error})"
-    return f"its lock was not freed: {lock}" if lock else "its lock is free"
+    return f"its lock was not freed: {lock.url}" if lock else "its lock is free"
 
 
 def _terraform(run: Run, root: Path, log: Log) -> terraform.Terraform:
@@ -356,6 +486,11 @@ def _log(run: Run, cloud: _Cloud | None, action: str) -> Iterator[Log]:
 def _counts(found: plans.Plan) -> str:
     if found.is_empty:
         return "No changes: what exists is what the settings describe."
+    if found.imported:
+        return (
+            f"Plan: {found.imported} to import, {found.add} to add, {found.change} to change,"
+            f" {found.destroy} to destroy."
+        )
     return f"Plan: {found.add} to add, {found.change} to change, {found.destroy} to destroy."
 
 

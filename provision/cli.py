@@ -17,7 +17,7 @@ from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, Set
 from provision.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
 """What Destroy needs of the settings; problems of the others are only worth a note there."""
@@ -192,26 +192,31 @@ def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) ->
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGINT and SIGTERM raise `Interrupted`, wherever the program is.
+    """The first SIGINT or SIGTERM raises `Interrupted`, wherever the program is; no other does.
 
-    As PID 1 of a container a process without a handler would not even notice SIGTERM.
+    A second one would cut short what the first has begun to put in order, and after the action
+    all that is left is to say how it ended. As PID 1 of a container a process without a handler
+    would not even notice SIGTERM.
     """
 
     def interrupt(signum: int, _frame: object) -> NoReturn:
+        _handle_signals(signal.SIG_IGN)
         raise Interrupted(
             signum,
             "Interrupted; nothing that was made is lost",
             fix="run Create again to go on, or Destroy to remove what was made",
         )
 
-    previous = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    _handle_signals(interrupt)
     try:
         yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        _handle_signals(signal.SIG_IGN)
+
+
+def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
 
 
 def _heading(report: Report, code: ExitCode) -> str:

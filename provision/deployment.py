@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from provision.settings import Settings
 
 VARIABLES_FILE: Final = "deployment.tfvars.json"
+_IMPORTS_FILE: Final = "imports.tf.json"
 _BACKEND_FILE: Final = "backend.tf.json"
 _ROOTS: Final = Path(__file__).resolve().parent.parent / "terraform"
 
@@ -171,6 +172,11 @@ def removal_folder(kind: Kind, location: state.Location, record: state.Record) -
         _write(root / "provider.tf.json", {"provider": {"google": provider}})
         _write_backend(root, location)
         yield root
+
+
+def write_imports(root: Path, blocks: Mapping[str, Any]) -> None:
+    """Put import blocks into a root."""
+    _write(root / _IMPORTS_FILE, blocks)
 
 
 def _write_backend(root: Path, location: state.Location) -> None:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import enum
+import time
 from typing import TYPE_CHECKING, Any
 
-import tenacity
-
-from provision import clock
-from provision.errors import CheckError
+from provision import clock, permissions, retries
+from provision.errors import CheckError, CredentialsError
+from provision.retries import PassingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from google.auth.credentials import Credentials
 
-_PASSING = frozenset({408, 429, 500, 502, 503, 504})
-_TRIES = 8
-_LONGEST_PAUSE = 20.0
 _REQUEST_TIMEOUT = 60.0
+_UNAUTHORIZED = 401
+_NOT_FOUND = 404
+_CONFLICT = 409
+_OPERATION_POLL = 2.0
+"""Seconds of cloud time between two looks at an operation."""
+_SHORTEST_POLL = 0.05
+_GLOBAL = frozenset({"networks", "firewalls", "instanceTemplates"})
+"""Collections without regions or zones."""
 
 
 class Service(enum.Enum):
     """A Google API: the variable that moves it (the google provider's own), and where it is."""
 
     COMPUTE = ("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", "https://compute.googleapis.com/compute/v1/")
+    IAM = ("GOOGLE_IAM_BETA_CUSTOM_ENDPOINT", "https://iam.googleapis.com/v1/")
     RESOURCE_MANAGER = (
         "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT",
         "https://cloudresourcemanager.googleapis.com/v1/",
@@ -45,17 +51,17 @@ class GoogleApiError(CheckError):
     """
 
     def __init__(self, code: int, message: str, url: str) -> None:
-        super().__init__(f"Google refused a request ({code})", why=f"{message}\n{url}")
+        super().__init__(
+            f"Google refused a request ({code})",
+            why=f"{message}\n{url}",
+            fix=permissions.remedy(message),
+        )
         self.code = code
         self.message = message
 
 
-class _PassingError(Exception):
-    """An answer that may be another one next time."""
-
-
 class GoogleApi:
-    """Reads of Google's APIs, repeated while the trouble is a passing one.
+    """Google's APIs; a request is repeated while the trouble is a passing one.
 
     Args:
         credentials: Who is asking.
@@ -111,13 +117,109 @@ class GoogleApi:
         path = f"projects/{project}/zones/{zone}/instances"
         return list(self._pages("GET", path, "items", {"filter": f"labels.{label}={value}"}))
 
+    def zones_with(self, project: str, collection: str, name: str) -> set[str]:
+        """The zones that offer something of that name, such as one of the "machineTypes"."""
+        path = f"projects/{project}/aggregated/{collection}"
+        return {
+            item["zone"].rpartition("/")[2]
+            for scope in self._pages("GET", path, "items", {"filter": f"name={name}"})
+            for item in scope.get(collection, [])
+        }
+
+    def find(self, service: Service, path: str) -> dict[str, Any] | None:
+        """A resource by its path, or None when there is none."""
+        try:
+            return self._get(service, path)
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return None
+            raise
+
+    def marked(self, project: str, collection: str, description: str) -> list[str]:
+        """The paths ("projects/...") of Compute Engine's resources with that description."""
+        path = f"projects/{project}/aggregated/{collection}"
+        if collection in _GLOBAL:
+            path = f"projects/{project}/global/{collection}"
+        query = {"filter": f'description = "{description}"'}
+        items = list(self._pages("GET", path, "items", query))
+        if collection not in _GLOBAL:
+            items = [item for scope in items for item in scope.get(collection, [])]
+        return [
+            item["selfLink"].partition("/v1/")[2]
+            for item in items
+            if item.get("description") == description
+        ]
+
+    def service_accounts(self, project: str) -> list[dict[str, Any]]:
+        """The project's service accounts."""
+        path = f"projects/{project}/serviceAccounts"
+        return list(self._pages("GET", path, "accounts", {}, service=Service.IAM))
+
+    def delete(self, service: Service, path: str) -> None:
+        """Delete a resource and wait until it is gone; one that is gone already is success.
+
+        Raises:
+            GoogleApiError: It is still in use, or may not be deleted.
+        """
+        try:
+            operation = self._call("DELETE", service, path, {})
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return
+            raise
+        while operation.get("status", "DONE") != "DONE":
+            time.sleep(max(_OPERATION_POLL * clock.rate(self._environ), _SHORTEST_POLL))
+            operation = self._get(service, operation["selfLink"].partition("/v1/")[2])
+        for failure in operation.get("error", {}).get("errors", []):
+            code = operation.get("httpErrorStatusCode", 400)
+            raise GoogleApiError(code, failure.get("message", failure.get("code", "")), path)
+
+    def revoke(self, project: str, email: str, kept: Collection[str]) -> None:
+        """Take the roles in the project from a service account, but for those that it keeps.
+
+        Raises:
+            GoogleApiError: It may not be done, or others change the policy all the time.
+        """
+        for _ in range(retries.TRIES):
+            try:
+                return self._revoke(f"projects/{project}", f"serviceAccount:{email}", kept)
+            except GoogleApiError as error:
+                if error.code != _CONFLICT:
+                    raise
+                conflict = error
+        raise conflict
+
+    def _revoke(self, project: str, member: str, kept: Collection[str]) -> None:
+        policy = self._call("POST", Service.RESOURCE_MANAGER, f"{project}:getIamPolicy", {})
+        before = policy.get("bindings", [])
+        after = [
+            binding
+            if binding["role"] in kept
+            else binding | {"members": [name for name in binding["members"] if name != member]}
+            for binding in before
+        ]
+        if after == before:
+            return
+        # Its etag makes Google refuse, rather than lose, what somebody else changed meanwhile.
+        changed = policy | {"bindings": [binding for binding in after if binding["members"]]}
+        self._call(
+            "POST", Service.RESOURCE_MANAGER, f"{project}:setIamPolicy", {}, {"policy": changed}
+        )
+
     def _pages(
-        self, method: str, path: str, key: str, query: dict[str, str]
+        self,
+        method: str,
+        path: str,
+        key: str,
+        query: dict[str, str],
+        service: Service = Service.COMPUTE,
     ) -> Iterator[dict[str, Any]]:
+        """The entries of a list; of an aggregated one, those of every scope that has any."""
         token = ""
         while True:
-            page = self._call(method, Service.COMPUTE, path, query | {"pageToken": token})
-            yield from page.get(key, [])
+            page = self._call(method, service, path, query | {"pageToken": token})
+            entries = page.get(key, [])
+            yield from entries.values() if isinstance(entries, dict) else entries
             token = page.get("nextPageToken", "")
             if not token:
                 return
@@ -126,46 +228,67 @@ class GoogleApi:
         return self._call("GET", service, path, {})
 
     def _call(
-        self, method: str, service: Service, path: str, query: Mapping[str, str]
+        self,
+        method: str,
+        service: Service,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Send a read: listManagedInstances is one too, though a POST, so all may be repeated."""
-        pause = clock.rate(self._environ)
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_PassingError),
-            wait=tenacity.wait_random_exponential(multiplier=pause, max=_LONGEST_PAUSE * pause),
-            stop=tenacity.stop_after_attempt(_TRIES),
-            before_sleep=self._say,
-            reraise=True,
-        )
+        """Send a request that may be repeated: a read, a deletion, or a change under an etag."""
         url = service.url(self._environ) + path
+        again = retries.policy(self._environ, self._tell)
         try:
-            return retrying(self._once, method, url, query)
-        except _PassingError as error:
-            raise GoogleApiError(503, f"{error}; tried {_TRIES} times", url) from error
+            return again(self._once, method, url, query, body)
+        except PassingError as error:
+            raise GoogleApiError(503, f"{error}; tried {retries.TRIES} times", url) from error
 
-    def _once(self, method: str, url: str, query: Mapping[str, str]) -> dict[str, Any]:
+    def _once(
+        self, method: str, url: str, query: Mapping[str, str], body: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
         import requests  # noqa: PLC0415 - with google-auth's transport
+        from google.auth.exceptions import RefreshError, TransportError  # noqa: PLC0415
 
+        broken = (
+            requests.ConnectionError,
+            requests.Timeout,
+            requests.exceptions.ChunkedEncodingError,
+        )
         try:
             answer = self._session.request(
-                method, url, params={k: v for k, v in query.items() if v}, timeout=_REQUEST_TIMEOUT
+                method,
+                url,
+                params={name: value for name, value in query.items() if value},
+                json=body,
+                timeout=_REQUEST_TIMEOUT,
             )
-        except requests.ConnectionError as error:
-            raise _PassingError(str(error)) from error
-        if answer.status_code in _PASSING:
-            raise _PassingError(f"{answer.status_code} {_message(answer)}")
+        except RefreshError as error:
+            raise _unauthorized(str(error)) from error
+        except (*broken, TransportError) as error:
+            raise PassingError(str(error)) from error
         if not answer.ok:
-            raise GoogleApiError(answer.status_code, _message(answer), url)
+            raise _failure(answer, url)
         document: dict[str, Any] = answer.json()
         return document
 
-    def _say(self, state: tenacity.RetryCallState) -> None:
-        if self._tell is not None and state.outcome is not None:
-            self._tell(f"Google is busy, trying again: {state.outcome.exception()}")
 
-
-def _message(answer: Any) -> str:
+def _failure(answer: Any, url: str) -> Exception:
+    """What an answer means that is no success."""
     try:
-        return str(answer.json()["error"]["message"])
-    except (ValueError, KeyError, TypeError):
-        return str(answer.text[:500])
+        error = answer.json()["error"]
+        message = str(error["message"])
+        reason = str((error.get("errors") or [{}])[0].get("reason", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        message, reason = str(answer.text[:500]), ""
+    code = int(answer.status_code)
+    if retries.is_passing(code, reason, message):
+        return PassingError(f"{code} {message}")
+    return _unauthorized(message) if code == _UNAUTHORIZED else GoogleApiError(code, message, url)
+
+
+def _unauthorized(message: str) -> CredentialsError:
+    return CredentialsError(
+        "Google does not accept the credentials",
+        why=message,
+        fix="renew them with: gcloud auth application-default login",
+    )

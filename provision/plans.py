@@ -13,6 +13,21 @@ _SHRINKABLE = "group"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Creation:
+    """One resource that a plan would make.
+
+    Attributes:
+        address: Where the root has it.
+        type: Terraform's resource type.
+        values: The planned values that are known.
+    """
+
+    address: str
+    type: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """A plan in numbers, and what somebody should agree to first.
 
@@ -21,6 +36,8 @@ class Plan:
         change: Resources that would be changed in place.
         destroy: Resources that would be removed; a replacement counts here too.
         outputs: Whether outputs of the root would change.
+        imported: Resources that exist and would be brought into the state.
+        creations: What would be made, a replacement under a new name included.
         losses: In words, what exists and would be replaced, removed or made smaller.
     """
 
@@ -28,6 +45,8 @@ class Plan:
     change: int = 0
     destroy: int = 0
     outputs: bool = False
+    imported: int = 0
+    creations: tuple[Creation, ...] = ()
     losses: tuple[str, ...] = ()
 
     @property
@@ -38,18 +57,23 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether nothing at all would change."""
-        return not (self.add or self.change or self.destroy or self.outputs)
+        return not (self.add or self.change or self.destroy or self.imported or self.outputs)
 
 
 def read(document: Mapping[str, Any]) -> Plan:
     """Make a `Plan` of Terraform's JSON form of a plan."""
     add = change = destroy = 0
     losses = []
+    imported = 0
+    creations = []
     for resource in document.get("resource_changes", []):
         actions = resource["change"]["actions"]
         add += "create" in actions
         change += "update" in actions
         destroy += "delete" in actions
+        imported += "importing" in resource["change"]
+        if actions[:1] == ["create"]:
+            creations.append(_creation(resource))
         if "delete" in actions:
             verb = "replaced" if "create" in actions else "removed"
             losses.append(f"{resource['address']} would be {verb}")
@@ -60,7 +84,21 @@ def read(document: Mapping[str, Any]) -> Plan:
         change=change,
         destroy=destroy,
         outputs=any(output["actions"] != ["no-op"] for output in outputs.values()),
+        imported=imported,
+        creations=tuple(creations),
         losses=tuple(losses),
+    )
+
+
+def _creation(resource: Mapping[str, Any]) -> Creation:
+    return Creation(
+        address=resource["address"],
+        type=resource["type"],
+        values={
+            name: value
+            for name, value in (resource["change"].get("after") or {}).items()
+            if value is not None
+        },
     )
 
 

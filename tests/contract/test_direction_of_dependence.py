@@ -19,10 +19,14 @@ LAYERS = [
     ["actions"],
     ["debug_folder"],
     ["deployment"],
-    ["checks", "clusters", "waits"],
-    ["terraform", "state", "auth", "google_api", "plans", "logs", "console", "report"],
+    ["adoption", "checks", "clusters", "runs", "waits"],
+    ["terraform", "state", "auth", "plans", "logs", "console", "report"],
+    ["capacity"],
+    ["google_api"],
+    ["locks", "permissions", "retries"],
     ["documentation"],
     ["settings"],
+    ["gpu_networks"],
     ["machines", "names", "errors", "clock", "masking", "libterraform_launcher", "filestores"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
