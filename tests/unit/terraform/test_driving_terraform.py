@@ -17,6 +17,7 @@ from provision import libterraform_launcher, terraform
 from provision.errors import ExitCode, Interrupted, StateError, TerraformError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # Records how it was started, then does what the script beside it says.
@@ -57,8 +58,12 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    yield Stage(tmp_path)
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
 
 
 def test_init_never_asks_and_shows_no_colours_where_nobody_sees_them() -> None:
@@ -229,7 +234,17 @@ def test_a_second_signal_does_not_make_terraform_leave_what_it_is_making(stage: 
     with pytest.raises(Interrupted):
         stage.terraform(_STOPS_ONCE).apply()
     assert (stage.folder / "interrupts").read_text() == "1"
-    assert "still stopping" in stage.told[-1]
+    assert "Still stopping" in stage.told[-1]
+
+
+def test_a_signal_after_an_interrupted_terraform_does_not_cut_short_what_follows(
+    stage: Stage,
+) -> None:
+    _signals_when_ready(stage.folder, [signal.SIGINT])
+    with pytest.raises(Interrupted):
+        stage.terraform(_STOPS_ONCE).apply()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert "Still stopping" in stage.told[-1]
 
 
 def test_the_callers_signal_handlers_come_back(stage: Stage) -> None:

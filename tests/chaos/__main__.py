@@ -1,0 +1,84 @@
+"""Draw blows at random moments, and judge what is left: `python -m tests.chaos --number 100`.
+
+Prints the seed first, then a line for each case with faults and the command that does this very
+case again, then how many faults there were of each kind. Ends with 1 if there was any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import secrets
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.chaos import cases
+from tests.chaos.chaos import Chaos, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.chaos.cases import Case
+    from tests.chaos.chaos import Fault
+
+_MOST_FAULTS = 4
+"""Of a case in its line."""
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--number", type=int, default=10, help="how many cases are drawn")
+    parser.add_argument("--seed", type=int, help="draws the same cases again")
+    parser.add_argument("--case", type=cases.Case.parse, help="this one case alone")
+    parser.add_argument("--verbose", action="store_true", help="a line for each case")
+    return parser.parse_args()
+
+
+def _drawn(chaos: Chaos, seed: int, number: int) -> Iterator[Case]:
+    dice = random.Random(seed)  # noqa: S311 - to be drawn again, not to be secret
+    for _ in range(number):
+        yield cases.draw(dice, chaos.profile)
+
+
+def _shown(faults: list[Fault]) -> str:
+    """The faults in one line; one mishap can be seen in many resources."""
+    rest = len(faults) - _MOST_FAULTS
+    more = [f"and {rest} more"] if rest > 0 else []
+    return "; ".join([*map(str, faults[:_MOST_FAULTS]), *more])
+
+
+def main() -> int:
+    """Carry out what the command line asks for; returns the exit code."""
+    arguments = _arguments()
+    seed = secrets.randbelow(1 << 32) if arguments.seed is None else arguments.seed
+    counts: Counter[Kind] = Counter()
+    done = missed = 0
+    if arguments.case is None:
+        _say(f"seed {seed}")
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+        chaos = Chaos(Path(folder))
+        drawn = [arguments.case] if arguments.case else _drawn(chaos, seed, arguments.number)
+        for case in drawn:
+            verdict = chaos.carry_out(case)
+            done += 1
+            missed += not verdict.has_struck
+            counts.update(fault.kind for fault in verdict.faults)
+            if verdict.faults:
+                _say(f"FAILED {_shown(verdict.faults)}; again: make chaos CASE='{case}'")
+            elif arguments.verbose:
+                _say(f"{'passed' if verdict.has_struck else 'missed'} {case}")
+    totals = ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind)
+    _say(f"{done} cases ({missed} ended before the blow): {totals}")
+    return 1 if counts else 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""What is done to a run, and when: cases that can be drawn, written down and done again."""
+
+from __future__ import annotations
+
+import enum
+import re
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tests.chaos.processes import Role
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Sequence
+
+    from provision.rehearsal.cloud.wire import Request
+
+
+class Blow(enum.StrEnum):
+    """What hits a run."""
+
+    KILL_TOOL = "kill-tool"
+    KILL_TERRAFORM = "kill-terraform"
+    KILL_PLUGIN = "kill-plugin"
+    KILL_ALL = "kill-all"
+    SIGINT = "SIGINT"
+    SIGTERM = "SIGTERM"
+    SIGINT_TWICE = "SIGINT-twice"
+    SIGTERM_TWICE = "SIGTERM-twice"
+
+    @property
+    def signum(self) -> signal.Signals:
+        """The signal that is sent."""
+        name = self.value.removesuffix("-twice")
+        return signal.SIGKILL if name.startswith("kill-") else signal.Signals[name]
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """Whom it hits."""
+        return _TARGETS.get(self, frozenset({Role.TOOL}))
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a second signal follows the first."""
+        return self in (Blow.SIGINT_TWICE, Blow.SIGTERM_TWICE)
+
+    @property
+    def codes(self) -> frozenset[int]:
+        """How the tool may end; -9 is a process that SIGKILL has ended."""
+        return _CODES[self]
+
+
+_TARGETS: Final = {
+    Blow.KILL_TERRAFORM: frozenset({Role.TERRAFORM}),
+    Blow.KILL_PLUGIN: frozenset({Role.PLUGIN}),
+    Blow.KILL_ALL: frozenset(Role),
+}
+_CODES: Final = {
+    Blow.KILL_TOOL: frozenset({-9}),
+    Blow.KILL_ALL: frozenset({-9}),
+    Blow.KILL_TERRAFORM: frozenset({6}),
+    # A plugin may have done all that it was needed for.
+    Blow.KILL_PLUGIN: frozenset({0, 6}),
+    Blow.SIGINT: frozenset({130}),
+    Blow.SIGINT_TWICE: frozenset({130}),
+    Blow.SIGTERM: frozenset({143}),
+    Blow.SIGTERM_TWICE: frozenset({143}),
+}
+
+_HEAD: Final = 500
+"""Bytes of an upload in which its name is."""
+
+ACTIONS: Final = ("Create", "Destroy")
+NETWORKS: Final = ("default_network", "new_network")
+# 0: every operation is done at once. Else operations are waited for, and end after the blow.
+RATES: Final = ("0", "0.005")
+_CASE: Final = re.compile(
+    r"(?P<action>\w+)/(?P<network>\w+)/(?P<blow>[\w-]+)@(?P<moment>[^/]+)/(?P<rate>[\d.]+)"
+    r"/then-(?P<then>\w+)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What runs undisturbed, until something is done to it.
+
+    Attributes:
+        action: "Create", or "Destroy" of what a Create has made.
+        network: NETWORK_CONFIG.
+        rate: CLOUD_CLOCK_RATE.
+    """
+
+    action: str
+    network: str
+    rate: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One blow at one moment of a scene, and what is run afterwards.
+
+    Attributes:
+        scene: What runs.
+        blow: What hits it.
+        moment: "37": the cloud's 37th request; "POST:networks": the first such request; the first
+            from there on at which the target is there.
+        then: The action that has to mend it.
+    """
+
+    scene: Scene
+    blow: Blow
+    moment: str
+    then: str
+
+    def __str__(self) -> str:
+        scene = self.scene
+        return (
+            f"{scene.action}/{scene.network}/{self.blow}@{self.moment}/{scene.rate}"
+            f"/then-{self.then}"
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Case:
+        """Read what `str` writes.
+
+        Raises:
+            ValueError: It is none.
+        """
+        match = _CASE.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is no case")
+        scene = Scene(action=match["action"], network=match["network"], rate=match["rate"])
+        return cls(scene, Blow(match["blow"]), match["moment"], match["then"])
+
+    def is_due(self, number: int, request: Request) -> bool:
+        """Whether the moment has come with this request, the number-th."""
+        method, colon, part = self.moment.partition(":")
+        if not colon:
+            return number >= int(self.moment)
+        return request.method == method and part in _subject(request)
+
+
+def _subject(request: Request) -> str:
+    """What a request is about; an upload says only in its query or body what it writes."""
+    if not request.path.startswith("/upload/"):
+        return request.path
+    return f"{request.path} {request.query.get('name')} {request.body[:_HEAD]!r}"
+
+
+def draw(dice: random.Random, profile: Callable[[Scene], Sequence[frozenset[Role]]]) -> Case:
+    """Draw a case; any moment at which its target is there is as likely as any other.
+
+    Args:
+        dice: Where chance comes from.
+        profile: Gives for each request of an undisturbed scene who was alive.
+    """
+    scene = Scene(
+        action=dice.choice(ACTIONS), network=dice.choice(NETWORKS), rate=dice.choice(RATES)
+    )
+    blow = dice.choice(list(Blow))
+    present = [
+        number
+        for number, alive in enumerate(profile(scene), start=1)
+        if blow is Blow.KILL_ALL or blow.roles <= alive
+    ]
+    return Case(scene, blow, str(dice.choice(present)), dice.choice(ACTIONS))

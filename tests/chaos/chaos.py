@@ -1,0 +1,173 @@
+"""Carry out a case: let the blow fall, mend what is left with the program alone, judge the end."""
+
+from __future__ import annotations
+
+import enum
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provision.rehearsal import session
+from tests.chaos.world import COUNT, Ended, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tests.chaos.cases import Case, Scene
+    from tests.chaos.processes import Role
+
+_LOCKED = 5
+
+
+class Kind(enum.Enum):
+    """What can be wrong in the end."""
+
+    LEAK = "leaks"
+    STATE = "corrupt states"
+    EXIT_CODE = "wrong exit codes"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is wrong."""
+
+    kind: Kind
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a case ended.
+
+    Attributes:
+        has_struck: Whether the blow fell; the action may have ended before its moment.
+        faults: What is wrong.
+    """
+
+    has_struck: bool
+    faults: list[Fault]
+
+
+class Chaos:
+    """Cases and what they need: clouds with a cluster to begin with, and measured scenes.
+
+    Args:
+        folder: A folder of its own, for all of it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._profiles: dict[Scene, list[frozenset[Role]]] = {}
+        self._clusters: dict[str, Path] = {}
+        self._whole: dict[str, Counter[str]] = {}
+
+    def profile(self, scene: Scene) -> list[frozenset[Role]]:
+        """For each request of an undisturbed scene, who was alive when it came."""
+        if scene not in self._profiles:
+            with self._world(scene, "profile") as world:
+                ended, alive = world.profile(scene.action)
+            if ended.code != 0:
+                raise RuntimeError(f"An undisturbed {scene} failed:\n{ended.said}")
+            self._profiles[scene] = alive
+        return self._profiles[scene]
+
+    def carry_out(self, case: Case) -> Verdict:
+        """Do what the case says."""
+        with self._world(case.scene, "case") as world:
+            ended, has_struck = world.strike(case)
+            faults = list(_judge_blow(case, ended, has_struck=has_struck))
+            faults += [
+                Fault(Kind.LEAK, f"the process {process} outlives its run")
+                for process in world.left_processes()
+            ]
+            if why := world.state_fault():
+                faults.append(Fault(Kind.STATE, f"after the blow, {why}"))
+            faults += self._mend(case, world)
+        return Verdict(has_struck, faults)
+
+    def _mend(self, case: Case, world: World) -> Iterable[Fault]:
+        """Run the action that has to mend it all, and look at the cloud."""
+        ended = world.run(case.then)
+        if ended.code == _LOCKED and "--yes" in ended.fixes:
+            ended = world.run(case.then, "--yes")
+        yield from _expect(0, ended, f"the {case.then} that has to mend it")
+        whole = self._resources(case.scene.network) if case.then == "Create" else Counter[str]()
+        yield from _differences(whole, world.resources())
+        if case.then == "Create" and ended.code == 0:
+            yield from self._again(world)
+            yield from _differences(whole, world.resources())
+
+    def _again(self, world: World) -> Iterable[Fault]:
+        ended = world.run("Create")
+        yield from _expect(0, ended, "the Create after that")
+        changes = ended.document.get("changes")
+        if changes != {"add": 0, "change": 0, "destroy": 0}:
+            yield Fault(Kind.STATE, f"a second Create makes changes: {changes}")
+        vms = ended.document.get("connection", {}).get("vms", [])
+        if len(vms) != COUNT:
+            yield Fault(Kind.STATE, f"{len(vms)} VMs, not {COUNT}")
+
+    def _resources(self, network: str) -> Counter[str]:
+        """What there is in a cloud in which a Create has ended."""
+        self._cluster(network)
+        return self._whole[network]
+
+    def _cluster(self, network: str) -> Path:
+        """The memory of a cloud in which a Create has ended; made once."""
+        if network not in self._clusters:
+            folder = self._fresh(f"cluster-{network}")
+            with World(folder, "0", network) as world:
+                ended = world.run("Create")
+                if ended.code != 0:
+                    raise RuntimeError(f"An undisturbed Create failed:\n{ended.said}")
+                self._whole[network] = world.resources()
+            self._clusters[network] = folder / session.DATABASE
+        return self._clusters[network]
+
+    def _world(self, scene: Scene, name: str) -> World:
+        folder = self._fresh(name)
+        if scene.action == "Destroy":
+            shutil.copy(self._cluster(scene.network), folder / session.DATABASE)
+        return World(folder, scene.rate, scene.network)
+
+    def _fresh(self, name: str) -> Path:
+        folder = self._folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+
+
+def _judge_blow(case: Case, ended: Ended, *, has_struck: bool) -> Iterable[Fault]:
+    wanted = case.blow.codes if has_struck else {0}
+    if ended.code not in wanted:
+        expected = " or ".join(map(str, sorted(wanted)))
+        yield Fault(Kind.EXIT_CODE, f"{ended.code}, not {expected}: {ended.last_words}")
+    yield from _in_order(ended, f"the {case.scene.action} that was hit")
+
+
+def _expect(code: int, ended: Ended, who: str) -> Iterable[Fault]:
+    if ended.code != code:
+        yield Fault(Kind.EXIT_CODE, f"{who}: {ended.code}, not {code}: {ended.last_words}")
+    yield from _in_order(ended, who)
+
+
+def _in_order(ended: Ended, who: str) -> Iterable[Fault]:
+    """A run that was not killed itself says in its document how it ended, and shows no bug."""
+    if ended.code is None or ended.code < 0:
+        return
+    if "Traceback" in ended.said:
+        yield Fault(Kind.EXIT_CODE, f"{who}: a traceback: {ended.last_words}")
+    if ended.document.get("exit_code") != ended.code:
+        yield Fault(Kind.EXIT_CODE, f"{who}: {ended.code}, and no document that says so")
+
+
+def _differences(wanted: Counter[str], found: Counter[str]) -> Iterable[Fault]:
+    for line in (found - wanted).elements():
+        yield Fault(Kind.LEAK, f"left, or there twice: {line}")
+    for line in (wanted - found).elements():
+        yield Fault(Kind.STATE, f"missing: {line}")

@@ -1,0 +1,45 @@
+"""Ten of the moments at which a run can be hit; `make chaos` draws any number of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.chaos import processes
+from tests.chaos.cases import Case
+from tests.chaos.chaos import Chaos
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(
+    not processes.PROC.is_dir(), reason="blows are aimed with the help of /proc; there is none here"
+)
+
+
+@pytest.fixture(scope="module")
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
+    folder: Path = tmp_path_factory.mktemp("chaos")
+    return Chaos(folder)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Create/default_network/kill-all@POST:deployment.json/0/then-Destroy",
+        "Create/default_network/kill-tool@POST:serviceAccounts/0/then-Destroy",
+        "Create/default_network/kill-terraform@POST:instanceTemplates/0/then-Create",
+        "Create/default_network/kill-terraform@POST:default.tfstate/0/then-Destroy",
+        "Create/default_network/kill-plugin@POST:instanceGroupManagers/0/then-Destroy",
+        "Create/new_network/SIGINT@POST:networks/0.005/then-Destroy",
+        "Create/default_network/SIGTERM-twice@POST:default.tflock/0/then-Destroy",
+        "Destroy/default_network/kill-tool@POST:default.tflock/0/then-Destroy",
+        "Destroy/default_network/kill-all@DELETE:instanceGroupManagers/0.005/then-Destroy",
+        "Destroy/default_network/kill-terraform@DELETE:instanceTemplates/0/then-Create",
+    ],
+)
+def test_nothing_is_left_and_nothing_is_there_twice_after(chaos: Chaos, text: str) -> None:
+    verdict = chaos.carry_out(Case.parse(text))
+    assert verdict.has_struck
+    assert verdict.faults == []

@@ -1,0 +1,219 @@
+"""A simulated cloud whose requests are counted, and the program in front of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import requests
+
+from provision.rehearsal import inventory, session
+from provision.rehearsal.cloud.server import Cloud
+from tests.chaos import processes
+from tests.rehearsal.conftest import Rehearsal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from provision.rehearsal.cloud.wire import Reply, Request
+    from tests.chaos.cases import Case
+    from tests.chaos.processes import Role
+
+COUNT: Final = 2
+"""INSTANCE_COUNT."""
+_AT_MOST: Final = 100.0
+"""Seconds after which a run counts as hung."""
+_GRACE: Final = 30.0
+"""Seconds in which what a kill has left over ends by itself."""
+_BETWEEN: Final = 0.1
+"""Seconds between two signals."""
+_BUCKET: Final = "aiinfra-terraform-my-project"
+_STATE: Final = "np-deployment%2Fterraform%2Fstate%2Fdefault.tfstate"
+_STATE_VERSION: Final = 4
+# A group gives its VMs names with a random end.
+_RANDOM: Final = re.compile(r"\b(np-vm)-\w{4}\b")
+
+
+class WatchedCloud(Cloud):
+    """A cloud that counts requests, and tells of each before it is served."""
+
+    def __init__(self, *, database: Path, rate: str) -> None:
+        super().__init__(database=database, environ={"CLOUD_CLOCK_RATE": rate})
+        self._count = 0
+        self._counting = threading.Lock()
+        self.watcher: Callable[[int, Request], None] | None = None
+
+    def answer(self, request: Request) -> Reply | None:
+        """Count the request, tell of it, serve it."""
+        with self._counting:
+            self._count += 1
+            if self.watcher is not None:
+                self.watcher(self._count, request)
+        return super().answer(request)
+
+    @contextlib.contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Requests wait meanwhile; they are counted anew from here on."""
+        with self._counting:
+            self._count = 0
+            yield
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run of the program ended.
+
+    Attributes:
+        code: The exit code; -9 after SIGKILL, None when it had to be ended by force.
+        document: The JSON document; {} when there was none.
+        said: What it wrote to stderr.
+    """
+
+    code: int | None
+    document: dict[str, Any]
+    said: str
+
+    @property
+    def fixes(self) -> str:
+        """What the run says that mends its problems."""
+        return "\n".join(problem["fix"] for problem in self.document.get("problems", []))
+
+    @property
+    def last_words(self) -> str:
+        """The problems, or the last line of what was said; in one line."""
+        problems = self.document.get("problems") or [{"what": self.said.strip()[-200:], "why": ""}]
+        words = "; ".join(f"{problem['what']} ({problem['why']})" for problem in problems)
+        return " ".join(words.split())
+
+
+class World:
+    """One cloud, from `with` to its end, and the program that works on it.
+
+    Args:
+        folder: Keeps all that the runs leave behind.
+        rate: CLOUD_CLOCK_RATE.
+        network: NETWORK_CONFIG.
+    """
+
+    def __init__(self, folder: Path, rate: str, network: str) -> None:
+        self._folder = folder
+        self._cloud = WatchedCloud(database=folder / session.DATABASE, rate=rate)
+        self._mark = f"{session.FOLDER_VARIABLE}={folder}"
+        self._network = network
+        self._rate = rate
+
+    def __enter__(self) -> Self:
+        self._cloud.__enter__()
+        temporary = self._folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        base = {
+            **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+            "TMPDIR": str(temporary),
+            "CLOUD_CLOCK_RATE": self._rate,
+        }
+        environ = session.environment(self._cloud.base_url, self._folder, base)
+        self._rehearsal = Rehearsal(self._folder, environ, self._folder / "requests.jsonl")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cloud.__exit__(None, None, None)
+
+    def run(self, action: str, *options: str) -> Ended:
+        """Run the program undisturbed."""
+        return self._finish(self._start(action, *options))
+
+    def profile(self, action: str) -> tuple[Ended, list[frozenset[Role]]]:
+        """Run the program undisturbed; for each request, who was alive when it came."""
+        alive: list[frozenset[Role]] = []
+        with self._cloud.held_back():
+            tool = self._start(action)
+            self._cloud.watcher = lambda *_: alive.append(frozenset(self._alive(tool).values()))
+        return self._finish(tool), alive
+
+    def strike(self, case: Case) -> tuple[Ended, bool]:
+        """Run the case's action and let the blow fall; also says whether its moment came."""
+        with self._cloud.held_back():
+            tool = self._start(case.scene.action)
+            striker = _Striker(case, tool, lambda: self._alive(tool))
+            self._cloud.watcher = striker
+        ended = self._finish(tool)
+        return ended, striker.has_struck
+
+    def left_processes(self) -> list[str]:
+        """Which processes of ended runs still live, after some seconds in which they may end."""
+        deadline = time.monotonic() + _GRACE
+        while (left := processes.of_run(self._mark, 0)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        processes.kill(left)
+        return [f"{role.value} {pid}" for pid, role in left.items()]
+
+    def resources(self) -> Counter[str]:
+        """What the cloud holds, but what every Destroy leaves."""
+        lines = [line for line in self._rehearsal.resources() if not inventory.stays(line)]
+        return Counter(_RANDOM.sub(r"\1-*", line) for line in lines)
+
+    def state_fault(self) -> str:
+        """Why the Terraform state can't be read; "" when it can, or when there is none."""
+        url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
+        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=10)
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            return ""
+        try:
+            document = answer.json()
+            return "" if document["version"] == _STATE_VERSION else f"its version is {document}"
+        except (ValueError, LookupError, TypeError) as error:
+            return f"{error!r} in {answer.text[:200]!r}"
+
+    def _alive(self, tool: subprocess.Popen[str]) -> dict[int, Role]:
+        return processes.of_run(self._mark, tool.pid)
+
+    def _start(self, action: str, *options: str) -> subprocess.Popen[str]:
+        return self._rehearsal.start(
+            action, *options, NETWORK_CONFIG=self._network, INSTANCE_COUNT=str(COUNT)
+        )
+
+    def _finish(self, tool: subprocess.Popen[str]) -> Ended:
+        try:
+            out, said = tool.communicate(timeout=_AT_MOST)
+            code: int | None = tool.returncode
+        except subprocess.TimeoutExpired:
+            tool.kill()
+            out, said = tool.communicate()
+            code = None
+        self._cloud.watcher = None
+        return Ended(code, json.loads(out) if out else {}, said)
+
+
+class _Striker:
+    """Lets a case's blow fall, once, when its moment has come and its targets are there."""
+
+    def __init__(
+        self, case: Case, tool: subprocess.Popen[str], alive: Callable[[], dict[int, Role]]
+    ) -> None:
+        self._case = case
+        self._tool = tool
+        self._alive = alive
+        self.has_struck = False
+
+    def __call__(self, number: int, request: Request) -> None:
+        blow = self._case.blow
+        if self.has_struck or not self._case.is_due(number, request):
+            return
+        targets = [pid for pid, role in self._alive().items() if role in blow.roles]
+        if not targets:
+            return
+        self.has_struck = True
+        for pid in targets:
+            os.kill(pid, blow.signum)
+        if blow.is_repeated:
+            threading.Timer(_BETWEEN, self._tool.send_signal, [blow.signum]).start()
