@@ -16,6 +16,7 @@ from provision import (
     checks,
     debug_folder,
     deployment,
+    pending,
     runs,
     state,
     terraform,
@@ -199,7 +200,7 @@ def destroy(run: Run) -> None:
         _explained(cloud, "run Destroy again to remove the rest"),
     ):
         tool = _terraform(run, root, log)
-        with _alone(run, cloud, root, tool, asks=False):
+        with _alone(run, cloud, record, root, tool):
             tool.init()
             _remove(run, cloud, record, tool)
     cloud.folder.clear()
@@ -299,7 +300,7 @@ def _deployed(
         if cloud.folder.record() is None:
             # Before anything else is there: a folder without it would not count as ours.
             cloud.folder.write_record(_record(run, target, tool, {}))
-        with _alone(run, cloud, root, tool, asks=True):
+        with _alone(run, cloud, target.settings, root, tool):
             tool.init()
             found = tool.plan(var_file=deployment.VARIABLES_FILE)
             orphans = adoption.find(
@@ -320,34 +321,36 @@ def _deployed(
 
 @contextlib.contextmanager
 def _alone(
-    run: Run, cloud: _Cloud, root: Path, tool: terraform.Terraform, *, asks: bool
+    run: Run, cloud: _Cloud, place: pending.Place, root: Path, tool: terraform.Terraform
 ) -> Iterator[None]:
-    """Announce this run, and see that no dead one's lock is in its way.
+    """See that nothing of an ended run is in the way, and announce this one.
 
     Args:
         run: The run.
         cloud: Has the lock.
+        place: What is worked on.
         root: The run folder.
         tool: Lives on for a while should we be killed, and then counts as this run.
-        asks: Whether a person may be asked.
 
     Raises:
         StateError: The deployment is locked.
     """
-    with runs.announced(cloud.folder, root) as own:
-        tool.inherits(own.alive)
-        lock = cloud.folder.lock()
-        if lock is not None:
-            _free_stale(run, cloud, lock, own, asks=asks)
+    lock = cloud.folder.lock()
+    if lock is not None:
+        _free_stale(run, cloud, lock)
+    with runs.announced(cloud.folder, root) as alive:
+        tool.inherits(alive)
+        pending.wait(cloud.api, place, run.environ, run.console.progress)
         yield
 
 
-def _free_stale(run: Run, cloud: _Cloud, lock: Lock, own: runs.Announced, *, asks: bool) -> None:
-    if not runs.is_stale(cloud.folder, lock, own):
+def _free_stale(run: Run, cloud: _Cloud, lock: Lock) -> None:
+    """Free the lock of a dead run, if somebody agrees; Destroy never asks."""
+    if not runs.is_stale(cloud.folder, lock):
         raise lock.error()
     error = lock.stale_error()
     if not run.agreed:
-        if not (asks and run.console.is_terminal):
+        if run.report.action == Action.DESTROY or not run.console.is_terminal:
             raise error
         run.console.progress(f"{error}: {error.problems[0].why}.")
         if not run.console.ask("Shall the lock be freed?"):

@@ -82,6 +82,11 @@ LOOKS: Final[Mapping[str, Look]] = {
     ),
 }
 
+COLLECTIONS: Final = frozenset(
+    look.path.split("/")[-2] for look in LOOKS.values() if look.service is Service.COMPUTE
+)
+"""Compute Engine's collections in which the tool makes something itself."""
+
 # What Destroy sweeps, in an order in which nothing that goes is still in use. A NAT goes with its
 # router, a group's VMs and disks with the group.
 _SWEPT: Final = (

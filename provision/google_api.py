@@ -150,6 +150,11 @@ class GoogleApi:
             if item.get("description") == description
         ]
 
+    def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
+        """Compute Engine's operations that are not done, of "global" or one region or zone."""
+        path = f"projects/{project}/{scope}/operations"
+        return list(self._pages("GET", path, "items", {"filter": "status != DONE"}))
+
     def service_accounts(self, project: str) -> list[dict[str, Any]]:
         """The project's service accounts."""
         path = f"projects/{project}/serviceAccounts"

@@ -93,37 +93,27 @@ class Note:
             return False
 
 
-@dataclass(frozen=True)
-class Announced:
-    """This run, announced.
-
-    Attributes:
-        name: Its note's.
-        alive: A descriptor for the run's processes to inherit: while one of them has it, the run
-            counts as alive.
-    """
-
-    name: str
-    alive: int
-
-
 @contextlib.contextmanager
-def announced(folder: StateFolder, root: Path) -> Iterator[Announced]:
+def announced(folder: StateFolder, root: Path) -> Iterator[int]:
     """Leave a note of this run, gone at its end unless it may have left the deployment locked.
 
     Args:
         folder: The deployment's.
         root: The run folder.
+
+    Yields:
+        A descriptor for the run's processes to inherit: while one of them has it, the run counts
+        as alive.
     """
     file = root / _ALIVE
     note = Note(machine=Machine.here(), alive=str(file))
     with _opened(file, os.O_RDWR | os.O_CREAT | os.O_EXCL) as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)
-        own = Announced(f"{_NOTES}{uuid.uuid4()}.json", alive)
+        name = f"{_NOTES}{uuid.uuid4()}.json"
         has_succeeded = False
         try:
-            folder.write(own.name, note.document(), "application/json")
-            yield own
+            folder.write(name, note.document(), "application/json")
+            yield alive
             has_succeeded = True
         finally:
             # A note that stays does no harm, and its removal must not hide how the run ended.
@@ -131,25 +121,19 @@ def announced(folder: StateFolder, root: Path) -> Iterator[Announced]:
                 if has_succeeded:
                     _forget_dead(folder, note.machine)
                 if has_succeeded or not _has_left_lock(folder, note.machine):
-                    folder.remove(own.name)
+                    folder.remove(name)
 
 
-def is_stale(folder: StateFolder, lock: Lock, own: Announced) -> bool:
+def is_stale(folder: StateFolder, lock: Lock) -> bool:
     """Whether the run that holds a lock is known to be dead.
 
     Whoever holds the lock had left a note before it took it, so the notes are read after the lock
     was. What runs on another host than the lock names is not its holder.
-
-    Args:
-        folder: The deployment's.
-        lock: What the folder has said of its lock.
-        own: This run, which is not the holder.
     """
     here = Machine.here()
     if lock.host != here.host:
         return False
-    texts = folder.texts(_NOTES)
-    notes = [Note.parse(text) for name, text in texts.items() if name != own.name]
+    notes = [Note.parse(text) for text in folder.texts(_NOTES).values()]
     holders = [note for note in notes if note is None or note.machine.host == lock.host]
     return bool(holders) and all(note is not None and note.is_over(here) for note in holders)
 

@@ -73,8 +73,9 @@ _HEAD: Final = 500
 
 ACTIONS: Final = ("Create", "Destroy")
 NETWORKS: Final = ("default_network", "new_network")
-# 0: every operation is done at once. Else operations are waited for, and end after the blow.
-RATES: Final = ("0", "0.005")
+# CLOUD_CLOCK_RATE -> how often it is drawn. 0: every operation is done at once. Else operations
+# are waited for, and end after the blow; with the slowest, after the next run has begun.
+RATES: Final = {"0": 6, "0.005": 3, "0.1": 1}
 _CASE: Final = re.compile(
     r"(?P<action>\w+)/(?P<network>\w+)/(?P<blow>[\w-]+)@(?P<moment>[^/]+)/(?P<rate>[\d.]+)"
     r"/then-(?P<then>\w+)"
@@ -155,9 +156,8 @@ def draw(dice: random.Random, profile: Callable[[Scene], Sequence[frozenset[Role
         dice: Where chance comes from.
         profile: Gives for each request of an undisturbed scene who was alive.
     """
-    scene = Scene(
-        action=dice.choice(ACTIONS), network=dice.choice(NETWORKS), rate=dice.choice(RATES)
-    )
+    (rate,) = dice.choices(list(RATES), list(RATES.values()))
+    scene = Scene(action=dice.choice(ACTIONS), network=dice.choice(NETWORKS), rate=rate)
     blow = dice.choice(list(Blow))
     present = [
         number

@@ -19,7 +19,7 @@ LAYERS = [
     ["actions"],
     ["debug_folder"],
     ["deployment"],
-    ["adoption", "checks", "clusters", "runs", "waits"],
+    ["adoption", "checks", "clusters", "pending", "runs", "waits"],
     ["terraform", "state", "auth", "plans", "logs", "console", "report"],
     ["capacity"],
     ["google_api"],

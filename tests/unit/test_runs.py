@@ -46,7 +46,6 @@ class Folder:
 
 
 HERE = Machine(host="here", boot="boot-1", files="mnt:[1]")
-OWN = runs.Announced("runs/own.json", -1)
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def _lock(who: str = "ann@here") -> Lock:
 
 
 def _is_stale(folder: Folder, lock: Lock) -> bool:
-    return runs.is_stale(folder.as_folder, lock, OWN)
+    return runs.is_stale(folder.as_folder, lock)
 
 
 def _note(folder: Folder, file: Path, **elsewhere: str) -> None:
@@ -119,9 +118,7 @@ def test_a_lock_of_another_host_is_left_alone(folder: Folder, tmp_path: Path, wh
     assert not _is_stale(folder, _lock(who))
 
 
-def test_a_lock_without_any_note_of_a_run_is_left_alone(folder: Folder, tmp_path: Path) -> None:
-    _left_behind(folder, tmp_path)
-    folder.files[OWN.name] = folder.files.pop("runs/dead.json")
+def test_a_lock_without_any_note_of_a_run_is_left_alone(folder: Folder) -> None:
     assert not _is_stale(folder, _lock())
 
 
@@ -140,9 +137,10 @@ def test_runs_on_other_hosts_have_no_say(folder: Folder, tmp_path: Path) -> None
 
 def test_while_one_process_of_a_run_lives_it_is_not_over(folder: Folder, tmp_path: Path) -> None:
     """The tool is dead, and Terraform, which has inherited the file, is not."""
-    with runs.announced(folder.as_folder, tmp_path) as own:
-        child = _child_with(own.alive)
-        folder.files["runs/dead.json"] = folder.files[own.name]
+    with runs.announced(folder.as_folder, tmp_path) as alive:
+        child = _child_with(alive)
+        left = dict(folder.files)
+    folder.files = left
     try:
         assert not _is_stale(folder, _lock())
     finally:
@@ -162,8 +160,8 @@ def _child_with(descriptor: int) -> subprocess.Popen[bytes]:
 def test_a_run_takes_its_note_away_and_those_of_dead_ones(folder: Folder, tmp_path: Path) -> None:
     _note(folder, tmp_path / "gone")
     _other(folder)
-    with runs.announced(folder.as_folder, tmp_path) as own:
-        assert set(folder.files) == {"runs/dead.json", "runs/other.json", own.name}
+    with runs.announced(folder.as_folder, tmp_path):
+        assert len(folder.files) == 3
     assert set(folder.files) == {"runs/other.json"}
 
 
@@ -202,5 +200,5 @@ def test_a_note_that_can_not_be_removed_changes_nothing_about_how_a_run_ended(
 def test_the_descriptor_is_for_those_alone_to_whom_it_is_given(
     folder: Folder, tmp_path: Path
 ) -> None:
-    with runs.announced(folder.as_folder, tmp_path) as own:
-        assert not os.get_inheritable(own.alive)
+    with runs.announced(folder.as_folder, tmp_path) as alive:
+        assert not os.get_inheritable(alive)

@@ -8,17 +8,20 @@ from typing import Any, cast
 import pytest
 
 from provision import actions, runs
+from provision.actions import Action
 from provision.errors import StateError
 from provision.locks import Lock
+from provision.report import Report
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@here", "2026-11-21", "1", 7)
-OWN = runs.Announced("runs/own.json", -1)
 
 
 class Situation:
     """A run that meets a stale lock."""
 
-    def __init__(self, *, agreed: bool, answer: bool | None) -> None:
+    def __init__(
+        self, *, agreed: bool, answer: bool | None, action: Action = Action.CREATE
+    ) -> None:
         self.freed: list[Lock] = []
         self.said: list[str] = []
         self.questions: list[str] = []
@@ -26,7 +29,7 @@ class Situation:
         console = SimpleNamespace(
             is_terminal=answer is not None, progress=self.said.append, ask=self._ask
         )
-        self.run = SimpleNamespace(agreed=agreed, console=console)
+        self.run = SimpleNamespace(agreed=agreed, console=console, report=Report(action=action))
         self.cloud = SimpleNamespace(folder=self)
 
     def _ask(self, question: str) -> bool | None:
@@ -37,9 +40,8 @@ class Situation:
         self.freed.append(lock)
         return True
 
-    def meet(self, *, asks: bool) -> None:
-        run, cloud = cast("Any", self.run), cast("Any", self.cloud)
-        actions._free_stale(run, cloud, LOCK, OWN, asks=asks)
+    def meet(self) -> None:
+        actions._free_stale(cast("Any", self.run), cast("Any", self.cloud), LOCK)
 
 
 @pytest.fixture(autouse=True)
@@ -47,10 +49,10 @@ def _stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "is_stale", lambda *_: True)
 
 
-@pytest.mark.parametrize("asks", [True, False])
-def test_yes_is_enough(asks: object) -> None:
-    met = Situation(agreed=True, answer=False)
-    met.meet(asks=bool(asks))
+@pytest.mark.parametrize("action", [Action.CREATE, Action.DESTROY])
+def test_yes_is_enough(action: Action) -> None:
+    met = Situation(agreed=True, answer=False, action=action)
+    met.meet()
     assert met.freed == [LOCK]
     assert met.questions == []
     assert "Freed the lock of ann@here" in met.said[0]
@@ -58,25 +60,22 @@ def test_yes_is_enough(asks: object) -> None:
 
 def test_a_person_who_says_yes_is_enough() -> None:
     met = Situation(agreed=False, answer=True)
-    met.meet(asks=True)
+    met.meet()
     assert met.freed == [LOCK]
 
 
 @pytest.mark.parametrize(
-    ("situation", "asks", "questions"),
+    ("met", "questions"),
     [
-        (Situation(agreed=False, answer=False), True, 1),
-        (Situation(agreed=False, answer=None), True, 0),
-        (Situation(agreed=False, answer=True), False, 0),
+        (Situation(agreed=False, answer=False), 1),
+        (Situation(agreed=False, answer=None), 0),
+        (Situation(agreed=False, answer=True, action=Action.DESTROY), 0),
     ],
-    ids=["a no", "no terminal", "an action that never asks"],
+    ids=["a no", "no terminal", "Destroy, which never asks"],
 )
-def test_without_agreement_the_lock_stays(
-    situation: Situation, asks: object, questions: int
-) -> None:
-    met = situation
+def test_without_agreement_the_lock_stays(met: Situation, questions: int) -> None:
     with pytest.raises(StateError, match="was killed"):
-        met.meet(asks=bool(asks))
+        met.meet()
     assert met.freed == []
     assert len(met.questions) == questions
 
@@ -85,5 +84,5 @@ def test_a_lock_that_is_not_stale_is_somebody_elses(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(runs, "is_stale", lambda *_: False)
     met = Situation(agreed=True, answer=True)
     with pytest.raises(StateError, match="Somebody else is at work"):
-        met.meet(asks=True)
+        met.meet()
     assert met.freed == []

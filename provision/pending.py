@@ -1,0 +1,86 @@
+"""What an ended run had asked Google for and Google has not finished yet.
+
+Whether a run was killed or stopped in order, its last requests go on without it. What is still
+being made or deleted can be neither changed nor made anew, so the next run waits for it first.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, Protocol
+
+from provision import clock
+from provision.adoption import COLLECTIONS
+from provision.google_api import GoogleApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from provision.google_api import GoogleApi
+
+_POLL: Final = 5.0
+"""Seconds of cloud time between two looks."""
+_LONGEST: Final = 1200.0
+"""Seconds of cloud time after which the run goes on, to find out what is wrong."""
+_SHORTEST_POLL: Final = 0.05
+_SHORTEST_DEADLINE: Final = 10.0
+_FORBIDDEN: Final = 403
+
+
+class Place(Protocol):
+    """Where a deployment is; both settings and records say it."""
+
+    @property
+    def project_id(self) -> str:
+        """The project."""
+
+    @property
+    def region(self) -> str:
+        """The region of its networks."""
+
+    @property
+    def zone(self) -> str:
+        """The zone of its machines."""
+
+    @property
+    def name_prefix(self) -> str:
+        """How the names of all that is made begin."""
+
+
+def wait(
+    api: GoogleApi, place: Place, environ: Mapping[str, str], tell: Callable[[str], None]
+) -> None:
+    """Wait until nothing of a deployment is being made, changed or deleted.
+
+    A group's VMs are not waited for: a group can be changed and deleted while they come and go.
+
+    Args:
+        api: Google; whoever may not list operations does not wait.
+        place: Whose resources count.
+        environ: For the clock's rate.
+        tell: Takes a sentence when there is something to wait for.
+    """
+    rate = clock.rate(environ)
+    deadline = time.monotonic() + max(_LONGEST * rate, _SHORTEST_DEADLINE)
+    said = ""
+    while (found := ", ".join(_unfinished(api, place))) and time.monotonic() < deadline:
+        if found != said:
+            tell(f"Waiting for what an earlier run has begun: {found}")
+            said = found
+        time.sleep(max(_POLL * rate, _SHORTEST_POLL))
+
+
+def _unfinished(api: GoogleApi, place: Place) -> Iterator[str]:
+    """What is under way, as "delete np-mig"."""
+    scopes = ("global", f"regions/{place.region}", f"zones/{place.zone}")
+    for scope in scopes:
+        try:
+            operations = api.unfinished(place.project_id, scope)
+        except GoogleApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            continue
+        for operation in operations:
+            collection, name = operation.get("targetLink", "/").split("/")[-2:]
+            if collection in COLLECTIONS and name.startswith(f"{place.name_prefix}-"):
+                yield f"{operation['operationType']} {name}"

@@ -1,0 +1,87 @@
+"""Waiting for what an ended run had asked for: only for what is ours, and not for ever."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision import pending
+from provision.google_api import GoogleApiError
+
+if TYPE_CHECKING:
+    from provision.google_api import GoogleApi
+
+PLACE = SimpleNamespace(
+    project_id="p", region="us-central1", zone="us-central1-a", name_prefix="np"
+)
+AT_ONCE = {"CLOUD_CLOCK_RATE": "0"}
+
+
+def _operation(target: str) -> dict[str, Any]:
+    return {
+        "operationType": "delete",
+        "targetLink": f"https://google/compute/v1/projects/p/{target}",
+    }
+
+
+GROUP = _operation("zones/us-central1-a/instanceGroupManagers/np-mig")
+
+
+class Api:
+    """Answers one round of lists after another."""
+
+    def __init__(self, *rounds: dict[str, list[dict[str, Any]]]) -> None:
+        self.rounds = list(rounds)
+        self.asked: list[str] = []
+
+    def unfinished(self, _project: str, scope: str) -> list[dict[str, Any]]:
+        self.asked.append(scope)
+        found = self.rounds[0].get(scope, [])
+        if scope.startswith("zones/") and len(self.rounds) > 1:
+            self.rounds.pop(0)
+        return found
+
+
+def _wait(api: object) -> list[str]:
+    said: list[str] = []
+    pending.wait(cast("GoogleApi", api), PLACE, AT_ONCE, said.append)
+    return said
+
+
+def test_a_group_that_is_being_deleted_is_waited_for_and_told_once() -> None:
+    zone = {"zones/us-central1-a": [GROUP]}
+    api = Api(zone, zone, {})
+    assert _wait(api) == ["Waiting for what an earlier run has begun: delete np-mig"]
+    assert api.asked == ["global", "regions/us-central1", "zones/us-central1-a"] * 3
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["global/networks/another-net", "global/networks/npx", "zones/us-central1-a/instances/np-vm-x"],
+)
+def test_what_others_make_and_the_vms_of_a_group_are_not_waited_for(target: str) -> None:
+    assert _wait(Api({"global": [_operation(target)]})) == []
+
+
+def test_it_goes_on_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending, "_SHORTEST_DEADLINE", 0.1)
+    assert len(_wait(Api({"zones/us-central1-a": [GROUP]}))) == 1
+
+
+class Refusing:
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def unfinished(self, *_: str) -> list[dict[str, Any]]:
+        raise GoogleApiError(self.code, "no", "https://google")
+
+
+def test_who_may_not_list_operations_does_not_wait() -> None:
+    assert _wait(Refusing(403)) == []
+
+
+def test_another_failure_is_told() -> None:
+    with pytest.raises(GoogleApiError):
+        _wait(Refusing(400))
