@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from provision import terraform
 from provision.rehearsal.cloud.server import Cloud
 from provision.rehearsal.provider import mirror
 
@@ -220,7 +221,7 @@ class Player:
 
     def _terraform(self, *arguments: str) -> list[Row]:
         done = subprocess.run(
-            ["terraform", *arguments, "-no-color"],  # noqa: S607 - the one that users have
+            [*terraform.find(os.environ).argv, *arguments, "-no-color"],
             cwd=self._work,
             env=self._environ,
             capture_output=True,
