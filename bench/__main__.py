@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from provision import deployment, settings, terraform
 from provision.rehearsal import session
 from provision.rehearsal.cloud.server import Cloud
+from provision.terraform import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,16 +78,16 @@ class Bench:
     def type_commands(self, root: Path) -> None:
         """The five commands that do what Create does."""
         environ = terraform.environment(self._environ)
-        for arguments in (
-            terraform.init_arguments(backend=True, color=False),
-            terraform.plan_arguments(
+        for command in (
+            arguments.init(backend=True, color=False),
+            arguments.plan(
                 var_file=deployment.VARIABLES_FILE, destroy=False, lock=True, color=False
             ),
-            terraform.show_arguments(),
-            terraform.apply_arguments(color=False),
-            terraform.output_arguments(),
+            arguments.show(),
+            arguments.apply(color=False),
+            arguments.output(),
         ):
-            _run([*self._binary.argv, *arguments], environ, root)
+            _run([*self._binary.argv, *command], environ, root)
 
     def validate(self) -> None:
         """Validate without Google."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from provision import terraform
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
+from provision.terraform import child, failures
 
 # The last lines of provider 7.45.0 in recorded traffic.
 QUOTA = "Error: Error waiting to create Network: Quota 'NETWORKS' exceeded.  Limit: 5.0 globally.\n"
@@ -28,8 +28,8 @@ Lock Info:
 
 
 def _failure(*errors: str) -> ProvisionError:
-    ended = terraform._Ended(1, "\n╵\n".join(errors).encode(), None)
-    return terraform._failure("apply", ended)
+    ended = child.Ended(1, "\n╵\n".join(errors).encode(), None)
+    return failures.failure("apply", ended)
 
 
 @pytest.mark.parametrize("errors", [[QUOTA], [STOCKOUT], [QUOTA, STOCKOUT]])

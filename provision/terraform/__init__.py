@@ -1,0 +1,142 @@
+"""The only package that starts Terraform."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from provision import plans
+from provision.errors import Interrupted, TerraformError
+from provision.terraform import arguments, child, failures
+from provision.terraform.binary import Binary, environment, find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Binary", "Terraform", "Voice", "environment", "find"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Voice:
+    """Where what Terraform says goes.
+
+    Attributes:
+        write: Takes what Terraform prints for people, as it comes.
+        tell: Takes a sentence about an interrupt.
+        colours: Whether what Terraform prints may carry colours.
+    """
+
+    write: Callable[[bytes], None]
+    tell: Callable[[str], None]
+    colours: bool = False
+
+
+class Terraform:
+    """Terraform in one run folder.
+
+    Args:
+        binary: Which Terraform.
+        folder: The root to work in; Terraform's own files stay there.
+        environ: What `environment` made.
+        voice: Where what Terraform says goes.
+    """
+
+    def __init__(
+        self, binary: Binary, folder: Path, environ: Mapping[str, str], voice: Voice
+    ) -> None:
+        self.binary = binary
+        self._folder = folder
+        self._environ = environ
+        self._voice = voice
+        self._inherited: tuple[int, ...] = ()
+
+    def inherits(self, descriptor: int) -> None:
+        """From here on, what is started has this open file too, and keeps it if we are killed."""
+        self._inherited = (*self._inherited, descriptor)
+
+    def init(self, *, backend: bool = True) -> None:
+        """Install the provider and connect to the state; silent unless it fails."""
+        said: list[bytes] = []
+        done = self._start(
+            arguments.init(backend=backend, color=self._voice.colours), write=said.append
+        )
+        if done.code != 0:
+            self._voice.write(b"".join(said))
+        self._judge("init", done)
+
+    def validate(self) -> None:
+        """Check the modules; Terraform does not look at the values here."""
+        done = self._start(arguments.validate(), write=None)
+        self._interrupted("validate", done)
+        try:
+            document = json.loads(done.output)
+        except ValueError:
+            document = {}
+        if not document.get("valid"):
+            found = [
+                f"{item['summary']}: {item.get('detail', '')}"
+                for item in document.get("diagnostics", [])
+            ]
+            raise TerraformError(
+                "Terraform finds the modules invalid",
+                why="\n".join(found) or failures.text(done.output).strip(),
+                fix="this is a bug of this program: please report it with this message",
+            )
+
+    def plan(
+        self, *, var_file: str | None = None, destroy: bool = False, lock: bool = True
+    ) -> plans.Plan:
+        """Plan, show the plan, and keep it for `apply`."""
+        self._run(
+            "plan",
+            arguments.plan(
+                var_file=var_file, destroy=destroy, lock=lock, color=self._voice.colours
+            ),
+        )
+        return plans.read(json.loads(self._capture("show", arguments.show())))
+
+    def forget(self, addresses: Sequence[str]) -> None:
+        """Take objects out of the state; they stay as they are in the cloud."""
+        if not addresses:
+            return
+        self._capture("state rm", arguments.forget(addresses))
+
+    def apply(self) -> None:
+        """Apply the plan that `plan` kept."""
+        self._run("apply", arguments.apply(color=self._voice.colours))
+
+    def outputs(self) -> dict[str, Any]:
+        """The root's outputs by name; values that Terraform calls sensitive are left out."""
+        document = json.loads(self._capture("output", arguments.output()))
+        return {
+            name: output["value"] for name, output in document.items() if not output["sensitive"]
+        }
+
+    def _run(self, command: str, argv: Sequence[str]) -> None:
+        self._judge(command, self._start(argv, write=self._voice.write))
+
+    def _capture(self, command: str, argv: Sequence[str]) -> bytes:
+        return self._judge(command, self._start(argv, write=None))
+
+    def _judge(self, command: str, done: child.Ended) -> bytes:
+        """The output of a command that succeeded; raises for every other end."""
+        self._interrupted(command, done)
+        if done.code != 0:
+            raise failures.failure(command, done)
+        return done.output
+
+    def _interrupted(self, command: str, done: child.Ended) -> None:
+        if done.interrupted_by is not None:
+            end = "finished" if done.code == 0 else "stopped in order and saved its state"
+            raise Interrupted(done.interrupted_by, f"Interrupted; `terraform {command}` {end}")
+
+    def _start(self, argv: Sequence[str], *, write: Callable[[bytes], None] | None) -> child.Ended:
+        command = child.Command(
+            argv=[*self.binary.argv, *argv],
+            folder=self._folder,
+            environ=self._environ,
+            inherited=self._inherited,
+        )
+        return child.run(command, self._voice.tell, write)

