@@ -1,0 +1,33 @@
+locals {
+  _member = "serviceAccount:${var.service_account_email}"
+
+  # What VMs may do in the deployment's folder, by its part. The state is in none
+  # of them.
+  _access = merge(
+    var.files.archive == null ? {} : { files = "roles/storage.objectViewer" },
+    var.ray ? { ray = "roles/storage.objectUser" } : {},
+  )
+}
+
+resource "google_storage_bucket_object" "files" {
+  count = var.files.archive == null ? 0 : 1
+
+  name         = "${var.state_folder.folder}/files/${var.files.sha256}.tar.gz"
+  bucket       = var.state_folder.bucket
+  source       = "${path.root}/${var.files.archive}"
+  content_type = "application/gzip"
+}
+
+resource "google_storage_bucket_iam_member" "access" {
+  for_each = local._access
+
+  bucket = var.state_folder.bucket
+  role   = each.value
+  member = local._member
+
+  condition {
+    title       = "aiinfra ${each.key}"
+    description = "aiinfra-cluster=${var.cluster_id}"
+    expression  = "resource.name.startsWith(\"projects/_/buckets/${var.state_folder.bucket}/objects/${var.state_folder.folder}/${each.key}/\")"
+  }
+}

@@ -1,0 +1,73 @@
+mock_provider "google" {}
+
+variables {
+  cluster_id            = "3f9c2a71"
+  files                 = { archive = "files.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+  ray                   = false
+  service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
+  state_folder          = { bucket = "state", folder = "clusters/train-deployment" }
+}
+
+run "the_archive_is_one_object_named_by_its_content_and_vms_may_read_it" {
+  command = plan
+
+  assert {
+    condition     = google_storage_bucket_object.files[0].name == "clusters/train-deployment/files/${var.files.sha256}.tar.gz"
+    error_message = "The object is ${google_storage_bucket_object.files[0].name}."
+  }
+  assert {
+    condition     = google_storage_bucket_object.files[0].bucket == "state" && basename(google_storage_bucket_object.files[0].source) == "files.tar.gz"
+    error_message = "It is made of ${google_storage_bucket_object.files[0].source} in ${google_storage_bucket_object.files[0].bucket}."
+  }
+  assert {
+    condition     = jsonencode(output.archive) == jsonencode({ object = google_storage_bucket_object.files[0].name, sha256 = var.files.sha256 })
+    error_message = "The archive is ${jsonencode(output.archive)}."
+  }
+  assert {
+    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { files = "roles/storage.objectViewer" }
+    error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
+  }
+  assert {
+    condition     = google_storage_bucket_iam_member.access["files"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/files/\")"
+    error_message = "The condition is ${google_storage_bucket_iam_member.access["files"].condition[0].expression}."
+  }
+  assert {
+    condition     = google_storage_bucket_iam_member.access["files"].condition[0].description == "aiinfra-cluster=3f9c2a71"
+    error_message = "The condition is described as ${google_storage_bucket_iam_member.access["files"].condition[0].description}."
+  }
+}
+
+run "without_files_there_is_no_object_and_no_access" {
+  command = plan
+
+  variables {
+    files = {}
+  }
+
+  assert {
+    condition     = length(google_storage_bucket_object.files) + length(google_storage_bucket_iam_member.access) == 0
+    error_message = "Something is made."
+  }
+  assert {
+    condition     = output.archive.object == null && output.archive.sha256 == null
+    error_message = "The archive is ${jsonencode(output.archive)}."
+  }
+}
+
+run "vms_of_a_ray_cluster_write_where_the_head_is_elected_and_nowhere_else" {
+  command = plan
+
+  variables {
+    files = {}
+    ray   = true
+  }
+
+  assert {
+    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { ray = "roles/storage.objectUser" }
+    error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
+  }
+  assert {
+    condition     = google_storage_bucket_iam_member.access["ray"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/ray/\")"
+    error_message = "The condition is ${google_storage_bucket_iam_member.access["ray"].condition[0].expression}."
+  }
+}

@@ -1,0 +1,44 @@
+variable "cluster_id" {
+  description = "Value of the marker `aiinfra-cluster`, written into the roles' conditions."
+  type        = string
+  nullable    = false
+}
+
+variable "files" {
+  description = "The archive of files for every VM: its file, from the root folder, and its SHA-256 in hexadecimal digits; both null for none. Other content is another object."
+  type        = object({ archive = optional(string), sha256 = optional(string) })
+  nullable    = false
+
+  validation {
+    condition     = (var.files.archive == null) == (var.files.sha256 == null)
+    error_message = "An archive has both a file and a checksum; received ${jsonencode(var.files)}. {} would pass."
+  }
+  validation {
+    condition     = var.files.sha256 == null ? true : can(regex("^[0-9a-f]{64}$", var.files.sha256))
+    error_message = "A SHA-256 is 64 hexadecimal digits; received ${jsonencode(var.files.sha256)}. \"${sha256("")}\" would pass."
+  }
+}
+
+variable "ray" {
+  description = "Whether VMs elect a head of a Ray cluster, which they do by an object in the state folder."
+  type        = bool
+  nullable    = false
+}
+
+variable "service_account_email" {
+  description = "The account that VMs act as."
+  type        = string
+  nullable    = false
+}
+
+variable "state_folder" {
+  description = "Bucket with uniform bucket-level access, and the deployment's folder in it, without slashes at its ends."
+  type        = object({ bucket = string, folder = string })
+  nullable    = false
+
+  # An empty folder would give access to every deployment of the bucket.
+  validation {
+    condition     = can(regex("^[^/]+(/[^/]+)*$", var.state_folder.folder))
+    error_message = "A folder has a name, and no slashes at its ends; received \"${var.state_folder.folder}\". \"train-deployment\" would pass."
+  }
+}

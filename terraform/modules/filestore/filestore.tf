@@ -1,0 +1,35 @@
+locals {
+  _share = "share"
+
+  _shares = { for share in var.filestores : share.path => share }
+
+  # What cannot be changed in place is in the name, so that a replacement can be
+  # made before the old one goes, and so that whoever knows the name knows which
+  # address is meant.
+  _names = {
+    for path, share in local._shares : path =>
+    "${var.name_prefix}-nfs-${substr(sha256(jsonencode([path, share.tier, share.location])), 0, 8)}"
+  }
+}
+
+resource "google_filestore_instance" "shares" {
+  for_each = local._shares
+
+  name        = local._names[each.key]
+  project     = var.project_id
+  location    = each.value.location
+  tier        = each.value.tier
+  description = "aiinfra-cluster=${var.cluster_id}"
+  labels      = merge(var.labels, { aiinfra-cluster = var.cluster_id })
+
+  file_shares {
+    name        = local._share
+    capacity_gb = each.value.size_gb
+  }
+
+  networks {
+    network      = var.network
+    modes        = ["MODE_IPV4"]
+    connect_mode = "DIRECT_PEERING"
+  }
+}

@@ -1,0 +1,46 @@
+mock_provider "google" {}
+
+variables {
+  cluster_id            = "3f9c2a71"
+  gcs_mounts            = []
+  service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
+  state_folder          = { bucket = "state", folder = "train-deployment" }
+}
+
+run "refuses_a_bucket_that_is_a_url" {
+  command = plan
+
+  variables {
+    gcs_mounts = [{ bucket = "gs://data", path = "/mnt/data" }]
+  }
+
+  expect_failures = [var.gcs_mounts]
+}
+
+run "refuses_a_relative_path" {
+  command = plan
+
+  variables {
+    gcs_mounts = [{ bucket = "data", path = "mnt/data" }]
+  }
+
+  expect_failures = [var.gcs_mounts]
+}
+
+run "refuses_two_mounts_at_one_path" {
+  command = plan
+
+  variables {
+    gcs_mounts = [{ bucket = "data", path = "/mnt" }, { bucket = "models", path = "/mnt" }]
+  }
+
+  expect_failures = [var.gcs_mounts]
+}
+
+run "accepts_one_bucket_at_two_paths" {
+  command = plan
+
+  variables {
+    gcs_mounts = [{ bucket = "data", path = "/mnt/a" }, { bucket = "data", path = "/mnt/b" }]
+  }
+}

@@ -1,0 +1,36 @@
+variable "cluster_id" {
+  description = "Value of the marker `aiinfra-cluster`, written into the condition of a role that has one."
+  type        = string
+  nullable    = false
+}
+
+variable "gcs_mounts" {
+  description = "Buckets that exist, and the path where VMs mount each; one bucket may be mounted at several paths."
+  type        = list(object({ bucket = string, path = string }))
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for mount in var.gcs_mounts : can(regex("^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$", mount.bucket))])
+    error_message = "A bucket is a bare name of a-z, 0-9, ., _ and -; received ${jsonencode(var.gcs_mounts[*].bucket)}. \"my-data\" would pass."
+  }
+  validation {
+    condition     = alltrue([for mount in var.gcs_mounts : can(regex("^(/[^/:,\\s]+)+$", mount.path))])
+    error_message = "A bucket is mounted at an absolute path without blanks, colons and commas; received ${jsonencode(var.gcs_mounts[*].path)}. \"/mnt/data\" would pass."
+  }
+  validation {
+    condition     = length(distinct(var.gcs_mounts[*].path)) == length(var.gcs_mounts)
+    error_message = "Each mount has a path of its own; received ${jsonencode(var.gcs_mounts[*].path)}. ${jsonencode(distinct(var.gcs_mounts[*].path))} would pass."
+  }
+}
+
+variable "service_account_email" {
+  description = "The account that VMs act as."
+  type        = string
+  nullable    = false
+}
+
+variable "state_folder" {
+  description = "Bucket and folder of the deployment's state, from which VMs are kept away also where that bucket is mounted; the folder without slashes at its ends."
+  type        = object({ bucket = string, folder = string })
+  nullable    = false
+}

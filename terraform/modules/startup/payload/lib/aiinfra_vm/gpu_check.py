@@ -1,0 +1,80 @@
+"""Whether this VM has the GPUs and the network interfaces that its machine type promises."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from aiinfra_vm import configuration, metadata
+
+_QUERY = "name,driver_version,ecc.errors.uncorrected.volatile.total"
+_SECONDS = 120  # a GPU that fell off its bus can make nvidia-smi hang
+_INTERFACES = Path("/sys/class/net")
+
+
+def gpus() -> list[list[str]]:
+    """Name, driver's version and uncorrected ECC errors of each GPU, as nvidia-smi prints them.
+
+    Raises:
+        OSError, subprocess.SubprocessError: nvidia-smi is not there, fails, or hangs.
+    """
+    command = ["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"]
+    answer = subprocess.run(  # noqa: S603 - a constant
+        command, stdout=subprocess.PIPE, check=True, timeout=_SECONDS
+    )
+    lines = answer.stdout.decode().splitlines()
+    return [[field.strip() for field in line.split(",")] for line in lines if line.strip()]
+
+
+def interfaces() -> int:
+    """How many network interfaces have a device: all but loopback, bridges and the like."""
+    return sum(1 for interface in _INTERFACES.iterdir() if (interface / "device").exists())
+
+
+def document(found: list[list[str]], interfaces: int, expected: dict[str, int]) -> dict[str, Any]:
+    """What is reported; `ecc_errors` is None where no GPU counts them."""
+    errors = [int(fields[2]) for fields in found if fields[2].isdigit()]
+    return {
+        "gpus": len(found),
+        "names": [fields[0] for fields in found],
+        "driver": found[0][1] if found else None,
+        "ecc_errors": sum(errors) if errors else None,
+        "interfaces": interfaces,
+        "expected": expected,
+    }
+
+
+def complaints(checked: dict[str, Any]) -> list[str]:
+    """What is not as expected, in words."""
+    return [
+        f"this VM has {checked[what]} {words}, not {expected}"
+        for what, words in (("gpus", "GPUs"), ("interfaces", "network interfaces"))
+        for expected in [checked["expected"][what]]
+        if checked[what] != expected
+    ]
+
+
+def main() -> int:
+    """Check, report, and say what is wrong.
+
+    Returns:
+        The exit code: 0 if all is as expected.
+    """
+    wanted = configuration.load()
+    expected = {
+        "gpus": wanted["gpus"]["count"] if wanted["gpus"] else 0,
+        "interfaces": wanted["interfaces"],
+    }
+    found = gpus() if expected["gpus"] else []
+    checked = document(found, interfaces(), expected)
+    metadata.put_guest_attribute("gpu-check", json.dumps(checked))
+    wrong = complaints(checked)
+    sys.stderr.write("".join(f"{complaint}\n" for complaint in [json.dumps(checked), *wrong]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

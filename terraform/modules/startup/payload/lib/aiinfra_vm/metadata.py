@@ -1,0 +1,70 @@
+"""The VM's metadata server: who this VM is, its account's token, its guest attributes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+
+_NAMESPACE = "aiinfra"
+_TRIES = 6
+_PAUSE = 2.0  # seconds before the second try, doubled before each other
+_TIMEOUT = 20  # seconds
+_TOO_MANY = 429
+_SERVER = 500  # and above: the server's fault, and so worth another try
+
+# The metadata server is on this VM's own link; no proxy leads there.
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def get(path: str) -> str:
+    """A value under computeMetadata/v1/.
+
+    Raises:
+        OSError: There is none, or the server does not answer.
+    """
+    return _ask(path).decode()
+
+
+def token() -> str:
+    """An access token of the VM's service account; the metadata server renews it in time.
+
+    Raises:
+        OSError: The VM has no account, or the server does not answer.
+    """
+    answer = json.loads(get("instance/service-accounts/default/token"))
+    return str(answer["access_token"])
+
+
+def put_guest_attribute(name: str, text: str) -> None:
+    """Write a guest attribute of the namespace `aiinfra`.
+
+    Raises:
+        OSError: Guest attributes are off, or the server does not answer.
+    """
+    _ask(f"instance/guest-attributes/{_NAMESPACE}/{name}", text.encode())
+
+
+def _ask(path: str, body: bytes | None = None) -> bytes:
+    host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
+    request = urllib.request.Request(
+        f"http://{host}/computeMetadata/v1/{path}",
+        data=body,
+        headers={"Metadata-Flavor": "Google"},
+        method="GET" if body is None else "PUT",
+    )
+    for attempt in range(_TRIES):
+        try:
+            with _opener.open(request, timeout=_TIMEOUT) as answer:
+                return bytes(answer.read())
+        except urllib.error.HTTPError as error:
+            retryable = error.code == _TOO_MANY or error.code >= _SERVER
+            if not retryable or attempt == _TRIES - 1:
+                raise
+        except OSError:
+            if attempt == _TRIES - 1:
+                raise
+        time.sleep(_PAUSE * 2**attempt)
+    raise AssertionError("the last try returns or raises")

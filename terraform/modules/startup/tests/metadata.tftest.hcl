@@ -1,0 +1,99 @@
+mock_provider "google" {}
+
+variables {
+  cluster_id   = "3f9c2a71"
+  files        = {}
+  mounts       = []
+  name_prefix  = "train"
+  startup      = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true }
+  state_folder = { bucket = "my-bucket", folder = "train-deployment" }
+}
+
+run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
+  command = plan
+
+  assert {
+    condition     = join(",", keys(output.metadata)) == "aiinfra-config,aiinfra-payload,enable-guest-attributes,startup-script"
+    error_message = "The keys are ${jsonencode(keys(output.metadata))}."
+  }
+  assert {
+    condition     = output.metadata["enable-guest-attributes"] == "TRUE"
+    error_message = "Without guest attributes nobody learns how far the VM is."
+  }
+  assert {
+    condition     = output.metadata["startup-script"] == file("startup.sh")
+    error_message = "The script is one static text."
+  }
+  assert {
+    condition = jsondecode(output.metadata["aiinfra-config"]) == {
+      cluster_id  = "3f9c2a71"
+      name_prefix = "train"
+      state       = { bucket = "my-bucket", folder = "train-deployment" }
+      mounts      = []
+      files       = null
+      gpus        = null
+      interfaces  = 1
+      ops_agent   = true
+      notebook    = false
+      ray         = null
+      has_command = false
+    }
+    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
+  }
+  assert {
+    condition = length(setsubtract([
+      "lib/aiinfra_vm/ray_node.py", "ops-agent/config.yaml", "ray-2.60.0.txt", "samples/README.md",
+      "samples/many_gpus.py", "systemd/aiinfra-ray.service",
+    ], keys(jsondecode(output.metadata["aiinfra-payload"])))) == 0
+    error_message = "The payload is ${jsonencode(keys(jsondecode(output.metadata["aiinfra-payload"])))}."
+  }
+  # It comes with every VM of every list that asks for metadata.
+  assert {
+    condition     = sum([for value in values(output.metadata) : length(value)]) < 65536
+    error_message = "The metadata has ${sum([for value in values(output.metadata) : length(value)])} characters."
+  }
+}
+
+run "what_is_set_up_is_in_the_configuration" {
+  command = plan
+
+  variables {
+    files   = { object = "train-deployment/files/x.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+    mounts  = [{ server = "", remote_path = "my-data", local_mount = "/mnt/data", type = "gcsfuse", options = "allow_other" }]
+    startup = { files_destination = "/srv/my files", gpus = { count = 8, accelerator = "nvidia-h100-80gb" }, interfaces = 5, notebook = true, ops_agent = false, ray = { version = "2.60.0" } }
+  }
+
+  assert {
+    condition     = jsondecode(output.metadata["aiinfra-config"]).files == { object = "train-deployment/files/x.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", destination = "/srv/my files" }
+    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
+  }
+  assert {
+    condition     = jsondecode(output.metadata["aiinfra-config"]).mounts[0].remote_path == "my-data"
+    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
+  }
+  assert {
+    condition     = jsondecode(output.metadata["aiinfra-config"]).ray.version == "2.60.0" && jsondecode(output.metadata["aiinfra-config"]).gpus.count == 8
+    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
+  }
+  assert {
+    condition     = output.metadata["proxy-mode"] == "project_editors"
+    error_message = "With a notebook there is a proxy."
+  }
+}
+
+run "a_command_travels_as_it_is" {
+  command = plan
+
+  variables {
+    startup = { command = "echo \"$${HOME}\" '\"' 'é' %%{if}", files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true }
+  }
+
+  assert {
+    condition     = output.metadata["aiinfra-startup-command"] == "echo \"$${HOME}\" '\"' 'é' %%{if}"
+    error_message = "The command is ${output.metadata["aiinfra-startup-command"]}."
+  }
+  assert {
+    condition     = jsondecode(output.metadata["aiinfra-config"]).has_command
+    error_message = "The VM does not know of its command."
+  }
+}

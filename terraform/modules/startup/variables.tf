@@ -1,0 +1,113 @@
+variable "cluster_id" {
+  description = "Value of the marker `aiinfra-cluster`, which the VM is told."
+  type        = string
+  nullable    = false
+}
+
+variable "files" {
+  description = "The archive of the user's files, a .tar.gz in the state folder's bucket: the object's name and its SHA-256 in hexadecimal. Both null when nothing was copied."
+  type = object({
+    object = optional(string)
+    sha256 = optional(string)
+  })
+  nullable = false
+
+  validation {
+    condition     = (var.files.object == null) == (var.files.sha256 == null)
+    error_message = "An archive has both a name and a checksum; received ${jsonencode(var.files)}. {} would pass."
+  }
+  validation {
+    condition     = var.files.sha256 == null ? true : can(regex("^[0-9a-f]{64}$", var.files.sha256))
+    error_message = "A SHA-256 is 64 of 0-9 and a-f; received ${jsonencode(var.files.sha256)}. \"${sha256("")}\" would pass."
+  }
+}
+
+variable "mounts" {
+  description = "Storage to mount, whatever product serves it: server (\"\" where the type needs none), remote_path (a share's path, a bucket's name), local_mount, type as mount(8) knows it, and its options with commas between. Mounted in this order."
+  type = list(object({
+    server      = string
+    remote_path = string
+    local_mount = string
+    type        = string
+    options     = string
+  }))
+  nullable = false
+
+  validation {
+    condition     = alltrue([for type in var.mounts[*].type : contains(["gcsfuse", "nfs"], type)])
+    error_message = "Storage is of type gcsfuse or nfs; received ${jsonencode(var.mounts[*].type)}. \"nfs\" would pass."
+  }
+  validation {
+    condition     = alltrue([for mount in var.mounts : (mount.server != "") == (mount.type == "nfs")])
+    error_message = "NFS has a server, gcsfuse has none; received ${jsonencode([for mount in var.mounts : { type = mount.type, server = mount.server }])}. server = \"10.0.0.2\" with type = \"nfs\" would pass."
+  }
+  # A line of fstab each: what ends a line, or a field, ends the mount.
+  validation {
+    condition     = alltrue([for path in var.mounts[*].local_mount : can(regex("^/[^\n\r]+$", path))])
+    error_message = "A local mount is an absolute path; received ${jsonencode(var.mounts[*].local_mount)}. \"/mnt/data\" would pass."
+  }
+  validation {
+    condition     = alltrue([for options in var.mounts[*].options : can(regex("^[^\\s]+$", options))])
+    error_message = "Options have no blanks; received ${jsonencode(var.mounts[*].options)}. \"rw,hard\" would pass."
+  }
+  validation {
+    condition     = length(distinct(var.mounts[*].local_mount)) == length(var.mounts)
+    error_message = "Each local mount is used once; received ${jsonencode(var.mounts[*].local_mount)}. [\"/mnt/a\", \"/mnt/b\"] would pass."
+  }
+}
+
+variable "name_prefix" {
+  description = "Start of the names of everything in the cluster, which the VM is told."
+  type        = string
+  nullable    = false
+}
+
+variable "startup" {
+  description = "What is set up on each VM: a command that runs last and once, where copied files go, the GPUs and the number of network interfaces that must be there, the notebook, the Ops Agent, Ray by version."
+  type = object({
+    command           = optional(string)
+    files_destination = string
+    gpus              = optional(object({ count = number, accelerator = string }))
+    interfaces        = number
+    notebook          = bool
+    ops_agent         = bool
+    ray               = optional(object({ version = string }))
+  })
+  nullable = false
+
+  # Google's limit on one value of the metadata is 256 KiB; a character has up to 4 bytes.
+  validation {
+    condition     = length(coalesce(var.startup.command, "-")) <= 65536
+    error_message = "A command has at most 65536 characters; received ${length(coalesce(var.startup.command, "-"))}. A script among the copied files would pass."
+  }
+  validation {
+    condition     = startswith(var.startup.files_destination, "/")
+    error_message = "Files go to an absolute path; received \"${var.startup.files_destination}\". \"/usr/aiinfra/copy\" would pass."
+  }
+  validation {
+    condition     = var.startup.interfaces >= 1 && floor(var.startup.interfaces) == var.startup.interfaces
+    error_message = "A VM has a whole number of network interfaces, 1 or more; received ${var.startup.interfaces}. 1 would pass."
+  }
+  validation {
+    condition     = var.startup.gpus == null ? true : var.startup.gpus.count >= 1 && floor(var.startup.gpus.count) == var.startup.gpus.count
+    error_message = "The number of GPUs is whole, 1 or more; received ${jsonencode(var.startup.gpus)}. gpus = null would pass."
+  }
+  validation {
+    condition     = var.startup.ray == null ? true : can(regex("^[0-9]+(\\.[0-9]+){2}[0-9a-z.]*$", var.startup.ray.version))
+    error_message = "A version of Ray is three numbers with dots between; received ${jsonencode(var.startup.ray)}. version = \"2.60.0\" would pass."
+  }
+}
+
+variable "state_folder" {
+  description = "The deployment's folder in its bucket, where the archive and Ray's lease are; folder without slashes at its ends."
+  type = object({
+    bucket = string
+    folder = string
+  })
+  nullable = false
+
+  validation {
+    condition     = can(regex("^[^/]", var.state_folder.folder)) && can(regex("[^/]$", var.state_folder.folder))
+    error_message = "A folder neither begins nor ends with a slash, and is not empty; received \"${var.state_folder.folder}\". \"train-deployment\" would pass."
+  }
+}

@@ -1,0 +1,107 @@
+"""Python environments that take minutes to make and are kept between runs, outside the tree.
+
+Ray comes from the package index, at the versions that VMs get. PyTorch for CPUs comes from Debian
+or Ubuntu where that is the system: its wheels for Linux carry gigabytes of CUDA. Elsewhere its
+wheel is taken all the same.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provision.settings.model import Settings
+from tests.startup.sandbox import PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python that has Ray and PyTorch.
+
+    Attributes:
+        python: Its interpreter.
+        variables: What its processes need in their environment.
+    """
+
+    python: Path
+    variables: dict[str, str]
+
+
+def ray_and_torch() -> Environment:
+    """The environment, made when it is not there yet."""
+    version = Settings.model_fields["ray_version"].default
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aiinfra-cluster"
+    home.mkdir(parents=True, exist_ok=True)
+    debian = _has_debian_torch()
+    with _once(home / f"ray-{version}-{'debian' if debian else 'wheels'}") as folder:
+        if not (folder / "complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            _make(folder, version, debian=debian)
+            (folder / "complete").touch()
+    return Environment(folder / "venv/bin/python", _variables(folder) if debian else {})
+
+
+@contextmanager
+def _once(folder: Path) -> Iterator[Path]:
+    """Keep other processes of the test run from making the same folder."""
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+def _make(folder: Path, version: str, *, debian: bool) -> None:
+    uv = Path(sys.executable).with_name("uv")
+    python = _SYSTEM_PYTHON if debian else sys.executable
+    wanted = [f"ray[default]=={version}", *([] if debian else ["torch"])]
+    pins = ["--constraint", str(PAYLOAD / f"ray-{version}.txt")]
+    _run(uv, "venv", "--quiet", "--python", python, folder / "venv")
+    _run(uv, "pip", "install", "--quiet", "--python", folder / "venv/bin/python", *pins, *wanted)
+    if debian:
+        _unpack_debian_torch(folder)
+
+
+def _has_debian_torch() -> bool:
+    if shutil.which("apt-cache") is None or not Path(_SYSTEM_PYTHON).exists():
+        return False
+    show = ["apt-cache", "show", "--no-all-versions", "python3-torch"]
+    return subprocess.run(show, capture_output=True, check=False).returncode == 0
+
+
+def _unpack_debian_torch(folder: Path) -> None:
+    """Fetch the packages as anybody may, and unpack them beside the system, not into it."""
+    packages = folder / "packages"
+    (packages / "partial").mkdir(parents=True)
+    plan = ["apt-get", "--yes", "--no-install-recommends", "--print-uris", "install"]
+    listed = subprocess.run([*plan, "python3-torch"], capture_output=True, text=True, check=True)
+    names = [line.split()[1] for line in listed.stdout.splitlines() if line.startswith("'")]
+    wanted = [name.split("_")[0] for name in names]
+    fetch = ["apt-get", "--quiet", "download", *wanted]
+    subprocess.run(fetch, cwd=packages, stdout=subprocess.DEVNULL, check=True)
+    for package in packages.glob("*.deb"):
+        _run("dpkg-deb", "--extract", package, folder / "system")
+    shutil.rmtree(packages)
+    # Last on the path, so that Ray has its own versions of what both need.
+    (site,) = (folder / "venv/lib").glob("python3*/site-packages")
+    (site / "debian.pth").write_text(f"{folder / 'system/usr/lib/python3/dist-packages'}\n")
+
+
+def _variables(folder: Path) -> dict[str, str]:
+    libraries = {file.parent for file in (folder / "system").rglob("*.so*")}
+    shallow = [path for path in libraries if "python3" not in path.parts]
+    return {"LD_LIBRARY_PATH": ":".join(sorted(map(str, shallow)))}
+
+
+def _run(*command: object) -> None:
+    subprocess.run([str(word) for word in command], check=True)

@@ -1,0 +1,104 @@
+"""A VM's metadata server on loopback, with what start-up reads and writes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ROOT = "/computeMetadata/v1/instance/"
+
+
+@dataclass
+class MetadataServer:
+    """Answers as Google's does, and keeps what is written to it.
+
+    Attributes:
+        values: Path under instance/ -> value; those under attributes/ are the VM's metadata.
+        written: Each guest attribute that was written, in order: its name and its text.
+        refuse: Answer 503 to so many requests first.
+    """
+
+    values: dict[str, str]
+    address: str = "127.0.0.1"
+    written: list[tuple[str, str]] = field(default_factory=list)
+    refuse: int = 0
+
+    def __enter__(self) -> Self:
+        self._server = _Server((self.address, 0), self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def host(self) -> str:
+        """What GCE_METADATA_HOST is set to."""
+        return f"{self.address}:{self._server.server_address[1]}"
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The guest attributes of the namespace `aiinfra` as they are now."""
+        return {name: json.loads(text) for name, text in self.written}
+
+    def set_metadata(self, metadata: Mapping[str, str]) -> None:
+        """Give the VM other metadata."""
+        kept = {k: v for k, v in self.values.items() if not k.startswith("attributes/")}
+        self.values = kept | {f"attributes/{key}": value for key, value in metadata.items()}
+
+
+class _Server(ThreadingHTTPServer):
+    def __init__(self, address: tuple[str, int], owner: MetadataServer) -> None:
+        super().__init__(address, _Connection)
+        self.owner = owner
+
+
+class _Connection(BaseHTTPRequestHandler):
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        if self._refused():
+            return
+        value = self.server.owner.values.get(self.path.removeprefix(_ROOT))
+        self._answer(404 if value is None else 200, (value or "").encode())
+
+    def do_PUT(self) -> None:
+        text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if self._refused():
+            return
+        folder, _, name = self.path.removeprefix(_ROOT).rpartition("/")
+        if folder != "guest-attributes/aiinfra":
+            self._answer(404, b"")
+            return
+        self.server.owner.written.append((name, text))
+        self._answer(200, b"")
+
+    def _refused(self) -> bool:
+        owner = self.server.owner
+        if self.headers.get("Metadata-Flavor") != "Google":
+            self._answer(403, b"Missing Metadata-Flavor:Google header.")
+            return True
+        if owner.refuse > 0:
+            owner.refuse -= 1
+            self._answer(503, b"")
+            return True
+        return False
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Metadata-Flavor", "Google")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)

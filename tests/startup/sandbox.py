@@ -1,0 +1,175 @@
+"""A VM to run the real start-up script in: namespaces and a root of its own.
+
+The script sees the paths that it would see on a VM (/etc/fstab, /opt, /var/lib, /home), and the
+host's are out of its reach. It needs no root: a user namespace makes one. Where the kernel or its
+configuration refuses that, the tests fail; they don't skip.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.startup.stubs import STUBS
+
+if TYPE_CHECKING:
+    from tests.startup.metadata_server import MetadataServer
+
+MODULE = Path(__file__).parents[2] / "terraform" / "modules" / "startup"
+SCRIPT = MODULE / "startup.sh"
+PAYLOAD = MODULE / "payload"
+
+_FOLDERS = (
+    "dev", "etc/apt/sources.list.d", "etc/systemd/system", "home", "opt", "proc", "root", "run",
+    "simulated", "stubs", "sys/class/net/lo", "tmp", "usr", "usr/share/keyrings", "var/lib",
+)  # fmt: skip
+_RUN = "/root/startup-script"
+_ENVIRONMENT = {"PATH": "/stubs:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+# Runs inside the namespaces: $1 is the VM's root, the rest the command in it.
+_ENTER = """
+set -o errexit -o nounset
+root=$1
+shift
+mount --bind "$root" "$root"
+mount --rbind /usr "$root/usr"
+for folder in bin lib lib64 sbin; do
+  if [ -L "/$folder" ]; then
+    [ -e "$root/$folder" ] || ln -s "$(readlink "/$folder")" "$root/$folder"
+  elif [ -d "/$folder" ]; then
+    mkdir -p "$root/$folder"
+    mount --rbind "/$folder" "$root/$folder"
+  fi
+done
+case $PYTHON_PREFIX in
+  /usr | /usr/*) ;;
+  *) mkdir -p "$root$PYTHON_PREFIX" && mount --rbind "$PYTHON_PREFIX" "$root$PYTHON_PREFIX" ;;
+esac
+mount --rbind /dev "$root/dev"
+mount -t proc proc "$root/proc"
+mount -t tmpfs run "$root/run"
+mount -t tmpfs keyrings "$root/usr/share/keyrings"
+exec chroot "$root" /usr/bin/env -i "$@"
+"""
+_NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child")
+
+
+def payload() -> dict[str, str]:
+    """What the module puts into the metadata key `aiinfra-payload`."""
+    kinds = {".md", ".py", ".service", ".txt", ".yaml"}
+    files = sorted(path for path in PAYLOAD.rglob("*") if path.suffix in kinds)
+    return {file.relative_to(PAYLOAD).as_posix(): file.read_text("utf-8") for file in files}
+
+
+def configuration(**changes: Any) -> dict[str, Any]:
+    """What the metadata key `aiinfra-config` holds, for a VM on which little is set up."""
+    return {
+        "cluster_id": "3f9c2a71",
+        "name_prefix": "train",
+        "state": {"bucket": "my-bucket", "folder": "train-deployment"},
+        "mounts": [],
+        "files": None,
+        "gpus": {"count": 2, "accelerator": "nvidia-tesla-a100"},
+        "interfaces": 1,
+        "ops_agent": False,
+        "notebook": False,
+        "ray": None,
+        "has_command": False,
+    } | changes
+
+
+@dataclass
+class VM:
+    """One simulated VM: its disk outlives its boots.
+
+    Attributes:
+        disk: Its root folder on the host.
+        server: Its metadata server.
+        stubs: Programs in place of the image's, by name.
+    """
+
+    disk: Path
+    server: MetadataServer
+    stubs: dict[str, str] = field(default_factory=lambda: dict(STUBS))
+
+    def __post_init__(self) -> None:
+        for folder in _FOLDERS:
+            (self.disk / folder).mkdir(parents=True)
+        (self.disk / "etc/fstab").write_text("UUID=1 / ext4 defaults 0 1\n")
+        (self.disk / "etc/os-release").write_text(
+            'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
+        )
+        self.add_interface("ens4")
+
+    def add_interface(self, name: str) -> None:
+        """Give the VM a network interface with a device."""
+        (self.disk / "sys/class/net" / name / "device").mkdir(parents=True)
+
+    def configure(self, command: str | None = None, **changes: Any) -> None:
+        """Set the VM's metadata: a start-up command, and changes to the configuration."""
+        config = configuration(**changes, has_command=command is not None)
+        metadata = {
+            "aiinfra-config": json.dumps(config),
+            "aiinfra-payload": json.dumps(payload()),
+        }
+        if command is not None:
+            metadata["aiinfra-startup-command"] = command
+        self.server.set_metadata(metadata)
+
+    def boot(self) -> subprocess.CompletedProcess[str]:
+        """Start the VM, and wait until its start-up script has ended."""
+        script = self.disk / _RUN.lstrip("/")
+        script.write_bytes(SCRIPT.read_bytes())
+        self._write_stubs()
+        (self.disk / "calls").write_text("")
+        variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
+        inside = [f"{name}={value}" for name, value in variables.items()]
+        return subprocess.run(
+            [*_NAMESPACES, "bash", "-c", _ENTER, "enter", str(self.disk), *inside,
+             "bash", _RUN],
+            env={"PATH": os.environ["PATH"], "PYTHON_PREFIX": sys.base_prefix},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )  # fmt: skip
+
+    def calls(self, program: str = "") -> list[str]:
+        """The command lines of stubs during the last boot, in order, of one program or all."""
+        lines = (self.disk / "calls").read_text().splitlines()
+        return [line for line in lines if line.startswith(program)]
+
+    def read(self, path: str) -> str:
+        """The text of a file of the VM."""
+        return (self.disk / path.lstrip("/")).read_text()
+
+    def exists(self, path: str) -> bool:
+        """Whether a file of the VM is there."""
+        return (self.disk / path.lstrip("/")).exists()
+
+    def states(self) -> dict[str, str]:
+        """The state of the whole and of each step, as the guest attributes say it."""
+        return {
+            name.removeprefix("step-"): document["state"]
+            for name, document in self.server.attributes.items()
+            if "state" in document
+        }
+
+    def detail(self, step: str) -> str:
+        """What a step's guest attribute says of it."""
+        detail = self.server.attributes[f"step-{step}"]["detail"]
+        assert isinstance(detail, str)
+        return detail
+
+    def _write_stubs(self) -> None:
+        for name, body in self.stubs.items():
+            file = self.disk / "stubs" / name
+            log = f'printf "%s\\n" "{shlex.quote(name)} $*" >>/calls\n'
+            file.write_text(f"#!/bin/bash\n{log}{body}\n")
+            file.chmod(0o755)

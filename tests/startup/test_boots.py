@@ -1,0 +1,231 @@
+"""Each step of the real start-up script, at the first boot and at later ones."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.startup.sandbox import SCRIPT
+
+if TYPE_CHECKING:
+    from tests.startup.sandbox import VM
+
+MOUNTS = [
+    {
+        "server": "",
+        "remote_path": "my-data",
+        "local_mount": "/mnt/my data",
+        "type": "gcsfuse",
+        "options": "allow_other,implicit_dirs",
+    },
+    {
+        "server": "10.0.0.2",
+        "remote_path": "/share",
+        "local_mount": "/mnt/nfs",
+        "type": "nfs",
+        "options": "rw,hard,nofail",
+    },
+]
+ALL_STEPS = {
+    "startup": "done",
+    "mounts": "done",
+    "files": "done",
+    "gpu": "done",
+    "ops-agent": "done",
+    "ray": "done",
+    "notebook": "done",
+    "command": "done",
+}
+COMMANDS = [
+    pytest.param(r"""printf '%s' "it's \"quoted\" \\ \$HOME" >/out""", """it's "quoted" \\ $HOME""",
+                 id="quotes_and_dollars"),
+    pytest.param("printf '%s' \"${X:-größe ✓ 日本}\" >/out", "größe ✓ 日本", id="unicode"),
+    pytest.param("printf one >/out\nprintf two >>/out", "onetwo", id="two_lines"),
+    pytest.param("printf '%s' '`$(x)` %s ; & | <' >/out # end", "`$(x)` %s ; & | <",
+                 id="what_shells_read"),
+    pytest.param("cat >/out; pwd >>/out", "/\n", id="no_standard_input"),
+    pytest.param(f": {'x' * 150_000}; printf long >/out", "long", id="longer_than_an_argument"),
+]  # fmt: skip
+
+
+def _archive(vm: VM) -> dict[str, str]:
+    """Put an archive into the simulated bucket; what the configuration says of it."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        script = tarfile.TarInfo("bin/train.sh")
+        script.mode, script.size = 0o750, 5
+        archive.addfile(script, io.BytesIO(b"true\n"))
+        link = tarfile.TarInfo("train")
+        link.type, link.linkname = tarfile.SYMTYPE, "bin/train.sh"
+        archive.addfile(link)
+    (vm.disk / "simulated/archive.tar.gz").write_bytes(made.getvalue())
+    return {
+        "object": "train-deployment/files/x.tar.gz",
+        "sha256": hashlib.sha256(made.getvalue()).hexdigest(),
+        "destination": "/srv/my files",
+    }
+
+
+def _everything(vm: VM, command: str = "echo ran >>/out") -> None:
+    (vm.disk / "simulated/jupyter.service").touch()
+    vm.configure(
+        command,
+        mounts=MOUNTS,
+        files=_archive(vm),
+        ops_agent=True,
+        notebook=True,
+        ray={"version": "2.60.0"},
+    )
+
+
+def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_is_done(
+    vm: VM,
+) -> None:
+    _everything(vm)
+
+    first = vm.boot()
+
+    assert first.returncode == 0, first.stderr
+    assert vm.states() == ALL_STEPS
+    assert vm.read("etc/fstab") == (
+        "UUID=1 / ext4 defaults 0 1\n"
+        "# aiinfra: begin, written at each boot\n"
+        "my-data /mnt/my\\040data gcsfuse allow_other,implicit_dirs,_netdev,nofail 0 0\n"
+        "10.0.0.2:/share /mnt/nfs nfs rw,hard,nofail,_netdev 0 0\n"
+        "# aiinfra: end\n"
+    )
+    assert (vm.disk / "srv/my files/bin/train.sh").stat().st_mode & 0o777 == 0o750
+    assert (vm.disk / "srv/my files/train").readlink().as_posix() == "bin/train.sh"
+    assert vm.read("home/jupyter/aiinfra-sample/training.py")
+    assert vm.read("etc/systemd/system/aiinfra-ray.service")
+    fstab = vm.read("etc/fstab")
+    (vm.disk / "srv/my files/bin/train.sh").write_text("changed\n")
+
+    second = vm.boot()
+
+    assert second.returncode == 0, second.stderr
+    assert vm.states() == ALL_STEPS | {"command": "skipped"}
+    assert vm.read("etc/fstab") == fstab
+    assert vm.read("srv/my files/bin/train.sh") == "changed\n"
+    assert vm.read("out") == "ran\n"
+    for program in ("apt-get", "gcloud", "installer", "pip", "python3 -m venv"):
+        assert vm.calls(program) == []
+    assert [call for call in vm.calls("mount ") if "/mnt" in call] == [
+        "mount -- /mnt/my data",
+        "mount -- /mnt/nfs",
+    ]
+
+
+def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
+    vm.configure(gpus=None)
+
+    assert vm.boot().returncode == 0
+
+    skipped = {name: vm.detail(name) for name, state in vm.states().items() if state == "skipped"}
+    assert skipped == {
+        "mounts": "no storage is mounted",
+        "files": "no files were copied",
+        "ops-agent": "DISABLE_OPS_AGENT is set",
+        "ray": "ORCHESTRATOR_TYPE is not ray",
+        "notebook": "ENABLE_NOTEBOOK is no",
+        "command": "STARTUP_COMMAND is not set",
+    }
+    assert vm.calls("nvidia-smi") == []
+
+
+def test_each_step_is_seen_running_before_it_is_done(vm: VM) -> None:
+    vm.configure("true")
+
+    vm.boot()
+
+    seen = [name for name, text in vm.server.written if '"running"' in text and name != "startup"]
+    assert seen == [f"step-{name}" for name in ALL_STEPS if name != "startup"]
+    assert vm.server.written[-1][0] == "startup"
+
+
+def test_the_gpu_check_is_reported(vm: VM) -> None:
+    vm.boot()
+
+    assert vm.server.attributes["gpu-check"] == {
+        "gpus": 2,
+        "names": ["NVIDIA A100-SXM4-40GB"] * 2,
+        "driver": "580.65.06",
+        "ecc_errors": 0,
+        "interfaces": 1,
+        "expected": {"gpus": 2, "interfaces": 1},
+    }
+
+
+def test_ecc_errors_are_told_and_are_unknown_where_a_gpu_has_no_ecc(vm: VM) -> None:
+    vm.stubs["nvidia-smi"] = 'echo "Tesla T4, 570.1, 3"; echo "Tesla T4, 570.1, [N/A]"'
+    vm.boot()
+    assert vm.server.attributes["gpu-check"]["ecc_errors"] == 3
+
+    vm.stubs["nvidia-smi"] = 'echo "Tesla T4, 570.1, [N/A]"; echo "Tesla T4, 570.1, [N/A]"'
+    vm.boot()
+    assert vm.server.attributes["gpu-check"]["ecc_errors"] is None
+
+
+def test_the_driver_may_come_late(vm: VM) -> None:
+    late = "echo >>/simulated/tries; (($(wc -l </simulated/tries) > 4)) || exit 9\n"
+    vm.stubs["nvidia-smi"] = late + vm.stubs["nvidia-smi"]
+
+    assert vm.boot().returncode == 0
+
+    assert len(vm.calls("sleep")) == 4
+
+
+@pytest.mark.parametrize(("command", "wanted"), COMMANDS)
+def test_a_start_up_command_arrives_as_it_was_written(vm: VM, command: str, wanted: str) -> None:
+    vm.configure(command)
+
+    result = vm.boot()
+
+    assert result.returncode == 0, vm.detail("command")
+    assert vm.read("out") == wanted
+
+
+def test_a_command_that_a_reboot_cut_off_is_not_begun_again(vm: VM) -> None:
+    vm.configure("echo begun >>/out; kill -KILL $PPID $$")
+    vm.boot()
+
+    assert vm.boot().returncode == 0
+
+    assert vm.read("out") == "begun\n"
+    assert vm.detail("command") == "it was cut off at an earlier boot, and is not begun again"
+
+
+def test_a_command_that_failed_is_told_again_at_the_next_boot_but_not_run(vm: VM) -> None:
+    vm.configure("echo begun >>/out; exit 77")
+    vm.boot()
+    assert vm.states()["command"] == "failed"
+
+    assert vm.boot().returncode == 1
+
+    assert vm.read("out") == "begun\n"
+    assert "exit code 77" in vm.detail("command")
+    assert vm.states()["startup"] == "failed"
+
+
+def test_a_metadata_server_that_is_busy_is_asked_again(vm: VM) -> None:
+    vm.server.refuse = 1
+
+    assert vm.boot().returncode == 0
+
+
+def test_samples_that_somebody_changed_stay(vm: VM) -> None:
+    vm.boot()
+    (vm.disk / "home/jupyter/aiinfra-sample/training.py").write_text("mine")
+
+    vm.boot()
+
+    assert vm.read("home/jupyter/aiinfra-sample/training.py") == "mine"
+
+
+def test_the_script_is_never_templated() -> None:
+    assert "${" + "jsonencode" not in SCRIPT.read_text()
+    assert SCRIPT.read_text().startswith("#!/bin/bash\n")

@@ -1,0 +1,189 @@
+"""What start-up does and tells when a step fails: one failure at a time, at every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.startup.test_boots import MOUNTS
+
+if TYPE_CHECKING:
+    from tests.startup.sandbox import VM
+
+BLOCKING = ["mounts", "files", "gpu", "ray", "command"]
+FILES = {"object": "f/files/x.tar.gz", "sha256": "0" * 64, "destination": "/srv"}
+RAY = {"version": "2.60.0"}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One thing that goes wrong.
+
+    Attributes:
+        step: The step that fails of it.
+        said: Words of what the step's guest attribute tells.
+        stub: The programs that go wrong, and what they do.
+        config: What the VM is asked for.
+        command: The start-up command.
+    """
+
+    step: str
+    said: str
+    stub: dict[str, str] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    command: str = "echo ran >/out"
+
+
+FAILURES = {
+    "a_bucket_cannot_be_mounted": Failure(
+        "mounts", "could not mount /mnt/my data", {"mount": "exit 32"}, {"mounts": MOUNTS[:1]}
+    ),
+    "no_nfs_client_can_be_installed": Failure(
+        "mounts", "E: no network", {"apt-get": "echo E: no network; exit 100"},
+        {"mounts": MOUNTS[1:]},
+    ),
+    "the_archive_cannot_be_read": Failure(
+        "files", "403", {"gcloud": "echo 403 >&2; exit 1"}, {"files": FILES}
+    ),
+    "the_archive_is_another": Failure(
+        "files", "checksum differs", {"gcloud": 'echo other >"${!#}"'}, {"files": FILES}
+    ),
+    "the_driver_never_comes": Failure(
+        "gpu", "the NVIDIA driver does not answer", {"nvidia-smi": "exit 9"}
+    ),
+    "a_gpu_is_missing": Failure(
+        "gpu", "this VM has 1 GPUs, not 2", {"nvidia-smi": "echo A100, 580.65, 0"}
+    ),
+    "an_interface_is_missing": Failure(
+        "gpu", "this VM has 1 network interfaces, not 5", {}, {"interfaces": 5}
+    ),
+    "nvidia_smi_fails_at_the_query": Failure(
+        "gpu", "returned non-zero exit status 6", {"nvidia-smi": "[[ $1 == -L ]] || exit 6"}
+    ),
+    "the_ops_agent_cannot_be_downloaded": Failure(
+        "ops-agent", "the Ops Agent could not be installed",
+        {"curl": 'case ${!#} in http://*) exec /usr/bin/curl "$@" ;; *) exit 22 ;; esac'},
+        {"ops_agent": True},
+    ),
+    "nvidias_key_is_another": Failure(
+        "ops-agent", "DCGM could not be installed", {"gpg": "echo fpr:::::::::0000:"},
+        {"ops_agent": True},
+    ),
+    "ray_cannot_be_installed": Failure(
+        "ray", "Ray 2.60.0 could not be installed",
+        {"python3": 'if [[ "$1 $2" == "-m venv" ]]; then exit 1; fi\n'}, {"ray": RAY},
+    ),
+    "ray_finds_no_head": Failure(
+        "ray", "this VM is not part of the Ray cluster",
+        {"systemctl": "[[ $1 != start ]]"}, {"ray": RAY},
+    ),
+    "the_notebook_does_not_run": Failure(
+        "notebook", "jupyter.service is not active",
+        {"systemctl": "[[ $1 != is-active ]]"}, {"notebook": True},
+    ),
+    "the_command_fails": Failure(
+        "command", "the last words\nSTARTUP_COMMAND ended with exit code 3", {}, {},
+        "echo the last words; exit 3",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES.keys())
+def test_a_failure_is_told_and_stops_what_it_must(vm: VM, failure: Failure) -> None:
+    for name, body in failure.stub.items():
+        vm.stubs[name] = body + (vm.stubs[name] if name == "python3" else "")
+    vm.configure(failure.command, **failure.config)
+
+    result = vm.boot()
+
+    blocking = failure.step in BLOCKING
+    assert failure.said in vm.detail(failure.step)
+    assert vm.states()[failure.step] == "failed"
+    assert result.returncode == (1 if blocking else 0)
+    assert vm.states()["startup"] == ("failed" if blocking else "done")
+    if blocking:
+        assert vm.server.attributes["startup"]["step"] == failure.step
+        assert list(vm.states())[-1] == failure.step, "a step after it was begun"
+    assert vm.exists("out") == (not blocking)
+
+
+def test_what_failed_once_is_done_at_the_next_boot(vm: VM) -> None:
+    healthy = vm.stubs["nvidia-smi"]
+    vm.stubs["nvidia-smi"] = "exit 9"
+    vm.configure("echo ran >>/out")
+    assert vm.boot().returncode == 1
+
+    vm.stubs["nvidia-smi"] = healthy
+
+    assert vm.boot().returncode == 0
+    assert vm.read("out") == "ran\n"
+
+
+def test_the_ops_agent_is_tried_again_with_longer_pauses(vm: VM) -> None:
+    vm.stubs["curl"] = 'case ${!#} in http://*) exec /usr/bin/curl "$@" ;; *) exit 22 ;; esac'
+    vm.configure(ops_agent=True)
+
+    vm.boot()
+
+    pauses = [int(call.split()[1]) for call in vm.calls("sleep")]
+    assert len(pauses) == 3
+    assert pauses[0] in (2, 3)
+    assert pauses[1] in (4, 5, 6)
+    assert 8 <= pauses[2] <= 12
+
+
+def test_an_ops_agent_that_the_image_has_is_fine(vm: VM) -> None:
+    (vm.disk / "simulated/google-cloud-ops-agent.service").touch()
+    vm.configure(ops_agent=True)
+
+    vm.boot()
+
+    assert vm.states()["ops-agent"] == "done"
+    assert vm.calls("installer") == []
+    assert vm.exists("etc/google-cloud-ops-agent/config.yaml")
+
+
+def test_a_step_that_hangs_is_ended(vm: VM) -> None:
+    # timeout(1) is real; here every limit is a second.
+    vm.stubs["timeout"] = (
+        'if [[ $1 == --kill-after=30 && $2 != 0 ]]; then shift 2; set -- 1 "$@"; fi\n'
+        'exec /usr/bin/timeout "$@"'
+    )
+    vm.stubs["systemctl"] = "[[ $1 != daemon-reload ]] || exec /usr/bin/sleep 60"
+    vm.configure(ops_agent=False, ray=RAY)
+
+    vm.boot()
+
+    assert vm.states()["startup"] == "failed"
+    assert "it took too long" in vm.detail(vm.server.attributes["startup"]["step"])
+
+
+def test_the_last_lines_of_a_long_output_are_told(vm: VM) -> None:
+    vm.configure("for i in {1..99}; do printf '%0300dé%d\\n' 0 $i; done; printf '\\xff'; exit 1")
+
+    vm.boot()
+
+    detail = vm.detail("command")
+    assert len(detail.encode()) <= 4000
+    assert len(detail.splitlines()) <= 20
+    assert detail.splitlines()[-2].endswith("é99")
+
+
+def test_a_vm_that_gets_no_configuration_says_that_it_failed(vm: VM) -> None:
+    vm.server.set_metadata({})
+
+    assert vm.boot().returncode == 1
+
+    assert vm.server.attributes["startup"]["state"] == "failed"
+
+
+def test_guest_attributes_that_are_off_stop_nothing(vm: VM) -> None:
+    vm.configure("echo ran >/out")
+    vm.stubs["python3"] = (
+        "if [[ $3 == aiinfra_vm.report ]]; then exit 1; fi\n" + vm.stubs["python3"]
+    )
+
+    assert vm.boot().returncode == 0
+    assert vm.read("out") == "ran\n"
