@@ -3,6 +3,16 @@ output "cluster_id" {
   value       = var.cluster_id
 }
 
+output "dashboard" {
+  description = "The dashboard: id (projects/.../dashboards/...) and url, for a browser; null without the Ops Agent."
+  value       = one(module.monitoring[*].dashboard)
+}
+
+output "filestores" {
+  description = "The Filestore shares, in order of the variable: name, location, tier, ip, share (what it exports) and path (where VMs mount it)."
+  value       = module.filestore.filestores
+}
+
 output "group" {
   description = "The managed instance group: name, zone, size, instance_template (a name), self_link and base_instance_name. The VMs may still be starting."
   value       = module.gpu_mig.group
@@ -24,6 +34,11 @@ output "network" {
     network    = module.network.network
     subnetwork = module.network.subnetwork
   }
+}
+
+output "resize_requests" {
+  description = "With flex start, the names of the requests for VMs, in alphabetical order. Google knows what has become of them."
+  value       = module.gpu_mig.resize_requests
 }
 
 output "service_account_email" {

@@ -19,6 +19,19 @@ variable "boot_disk" {
   }
 }
 
+# The rules of what a module takes as it is are in the module, for whatever root
+# uses it; so with capacity, mounts, shares, files and requests.
+variable "capacity" {
+  description = "Where VMs come from: model standard, spot, reservation (then its name) or flex_start; after how many seconds Google deletes each (flex_start: needed); and whether they stand close together. A change replaces the template; running VMs stay as they are."
+  type = object({
+    model           = string
+    reservation     = optional(string)
+    max_run_seconds = optional(number)
+    compact         = bool
+  })
+  nullable = false
+}
+
 variable "cluster_id" {
   description = "Value of the marker `aiinfra-cluster`, by which everything that this root made is found again. The same at every run: a change replaces network and template."
   type        = string
@@ -30,7 +43,24 @@ variable "cluster_id" {
   }
 }
 
-# Its rules are in the module, for whatever root uses that.
+variable "files" {
+  description = "The archive of files that every VM gets: its file, from the root folder, and its SHA-256; both null for none. Other content replaces the template; running VMs keep what they have."
+  type        = object({ archive = optional(string), sha256 = optional(string) })
+  nullable    = false
+}
+
+variable "filestores" {
+  description = "Filestore shares to make and to mount on every VM: path, tier, size in GiB, and location, a region for the tiers ENTERPRISE and REGIONAL, else a zone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
+  type        = list(object({ path = string, tier = string, size_gb = number, location = string }))
+  nullable    = false
+}
+
+variable "gcs_mounts" {
+  description = "Buckets that exist and are mounted on every VM, and their paths; the VMs' account is given access to them."
+  type        = list(object({ bucket = string, path = string }))
+  nullable    = false
+}
+
 variable "gpu_networks" {
   description = "The networks of each VM's second interface and those after it, in order, as multi_nic_network makes them: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
   type = list(object({
@@ -166,6 +196,12 @@ variable "region" {
   }
 }
 
+variable "resize_requests" {
+  description = "With flex start, the requests for VMs by name: how many, and for how many seconds each runs. Keep an open request as it is; to grow, add one of another name for the difference; take one that has ended out of the state before it goes from here."
+  type        = map(object({ count = number, run_seconds = number }))
+  nullable    = false
+}
+
 variable "service_account" {
   description = "The account that the VMs act as: create = true makes one with the least roles; else the given email, or with none the project's default compute account."
   type = object({
@@ -181,6 +217,32 @@ variable "service_account" {
   validation {
     condition     = var.service_account.email == null ? true : can(regex("^[^@ ]+@[^@ ]+\\.gserviceaccount\\.com$", var.service_account.email))
     error_message = "A service account's email ends with .gserviceaccount.com; received ${jsonencode(var.service_account.email)}. \"nodes@my-project.iam.gserviceaccount.com\" would pass."
+  }
+}
+
+variable "startup" {
+  description = "What VMs do when they start: the user's shell command (once, last), where files land, GPUs and interfaces that each is to have, and what is set up beside: Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version."
+  type = object({
+    command           = optional(string)
+    files_destination = string
+    gpus              = optional(object({ count = number, accelerator = string }))
+    interfaces        = number
+    notebook          = bool
+    ops_agent         = bool
+    ray               = optional(object({ version = string }))
+  })
+  nullable = false
+}
+
+variable "state_folder" {
+  description = "Bucket and folder of the deployment, without slashes at its ends: VMs find files and elect a Ray head there. The bucket has uniform bucket-level access."
+  type        = object({ bucket = string, folder = string })
+  nullable    = false
+
+  # An empty folder would give VMs access to every deployment of the bucket.
+  validation {
+    condition     = can(regex("^[^/]+(/[^/]+)*$", var.state_folder.folder))
+    error_message = "A folder has a name, and no slashes at its ends; received \"${var.state_folder.folder}\". \"train-deployment\" would pass."
   }
 }
 

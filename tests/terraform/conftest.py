@@ -128,25 +128,28 @@ def without_provider(terraform: Terraform) -> Terraform:
 
 
 @pytest.fixture(scope="session")
-def made(terraform: Terraform) -> dict[str, Any]:
-    """State and provider's schemas of a cluster with all that the root `mig` can make."""
+def made(terraform: Terraform) -> list[dict[str, Any]]:
+    """States and provider's schemas of clusters that together have all that `mig` can make."""
     messages = terraform.test("mig", "cluster.tftest.hcl")
     states = {
         message["@testrun"]: message["test_state"]
         for message in messages
         if message["type"] == "test_state"
     }
-    state: dict[str, Any] = states["a_cluster_in_several_networks_tells_its_interfaces_in_order"]
-    return state
+    return [
+        states["a_cluster_with_everything_tells_its_shares_requests_and_dashboard"],
+        states["vms_close_together_by_a_reservation_have_no_requests"],
+    ]
 
 
 @pytest.fixture(scope="session")
-def resources(made: dict[str, Any]) -> list[dict[str, Any]]:
+def resources(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The resources of `made`, of all modules."""
-    modules = made["root_module"]["child_modules"]
-    return [
-        resource
-        for module in modules
+    found = {
+        resource["address"]: resource
+        for state in made
+        for module in state["root_module"]["child_modules"]
         for resource in module.get("resources", [])
         if resource["mode"] == "managed"
-    ]
+    }
+    return list(found.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 
 from provision import clock
 from provision.rehearsal import inventory, session
@@ -22,8 +24,17 @@ if TYPE_CHECKING:
 
     from tests.terraform.conftest import Terraform
 
+BUCKETS = ("my-data", "my-state")
 SOURCES = Path(__file__).parents[2] / "terraform"
 GROUP = "module.gpu_mig.google_compute_instance_group_manager.gpu"
+REQUEST = "module.gpu_mig.google_compute_resize_request.gpu"
+SHARE = {
+    "path": "/mnt/share",
+    "tier": "BASIC_SSD",
+    "size_gb": 2560,
+    "location": "us-central1-a",
+}
+SHARES = "module.filestore.google_filestore_instance.shares"
 TEMPLATE = "module.gpu_mig.google_compute_instance_template.gpu"
 
 
@@ -97,13 +108,14 @@ class Root:
         return {name: output["value"] for name, output in outputs.items()}
 
     def left(self) -> list[str]:
-        """What exists in the cloud."""
+        """What exists in the cloud beside the buckets that were there before."""
         database = Database(self.database)
         try:
             with database.transaction() as store:
-                return list(inventory.resources(store, time.time()))
+                found = list(inventory.resources(store, time.time()))
         finally:
             database.close()
+        return [line for line in found if not inventory.stays(line)]
 
 
 @pytest.fixture
@@ -114,6 +126,16 @@ def root(terraform: Terraform, tmp_path: Path, request: pytest.FixtureRequest) -
     database = tmp_path / "cloud.sqlite"
     with Cloud(database=database, environ=instant) as cloud:
         environment = session.environment(cloud.base_url, tmp_path, instant)
+        for bucket in BUCKETS:
+            requests.post(
+                f"{cloud.base_url}/storage/v1/b",
+                params={"project": "my-project"},
+                json={
+                    "name": bucket,
+                    "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}},
+                },
+                timeout=10,
+            ).raise_for_status()
         yield Root(terraform, directory, environment, database)
 
 
@@ -126,7 +148,7 @@ def test_the_readme_shows_every_variable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network_config", "resources"), [("default_network", 5), ("new_network", 11)]
+    ("network_config", "resources"), [("default_network", 8), ("new_network", 14)]
 )
 def test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing(
     root: Root, network_config: str, resources: int
@@ -154,7 +176,8 @@ def test_changes_touch_what_they_must_and_nothing_else(root: Root) -> None:
     another_template = {GROUP: "update", TEMPLATE: "replace"}
     assert plan(group=_group(instance_count=3)) == {GROUP: "update"}
     assert plan(zone="us-central1-b") == {GROUP: "replace"}
-    assert plan(labels={"team": "research"}) == another_template
+    relabelled = {f'{SHARES}["/mnt/share"]': "update"}
+    assert plan(labels={"team": "research"}) == another_template | relabelled
     larger = _group(machine_type="a2-highgpu-4g")
     assert plan(group=larger) == another_template
     root.apply()
@@ -163,3 +186,57 @@ def test_changes_touch_what_they_must_and_nothing_else(root: Root) -> None:
     assert changed["instance_template"] != made["instance_template"]
     assert changed["self_link"] == made["self_link"]
     root.stays(network_config="default_network", group=larger)
+
+
+def test_a_flex_start_group_asks_for_vms_once_and_keeps_those_that_came(root: Root) -> None:
+    flex = {
+        "capacity": {"model": "flex_start", "max_run_seconds": 86400, "compact": False},
+        "group": _group(machine_type="a3-highgpu-8g"),
+        "filestores": [],
+        "network_config": "default_network",
+    }
+    asked = {"train-1": {"count": 2, "run_seconds": 86400}}
+
+    plan = root.plan(**flex, resize_requests=asked)
+    assert plan[f'{REQUEST}["train-1"]'] == "create"
+    root.apply()
+    root.stays(**flex, resize_requests=asked)
+
+    more = asked | {"train-2": {"count": 1, "run_seconds": 86400}}
+    assert root.plan(**flex, resize_requests=more) == {f'{REQUEST}["train-2"]': "create"}
+    root.apply()
+    root.stays(**flex, resize_requests=more)
+
+    root.destroy(**flex, resize_requests=more)
+    assert root.left() == []
+
+
+def test_files_shares_and_a_ray_cluster_leave_nothing(root: Root) -> None:
+    (root.terraform.folder / root.directory / "files.tar.gz").write_bytes(b"files")
+    everything = {
+        "capacity": {"model": "reservation", "reservation": "mine", "compact": True},
+        "files": {"archive": "files.tar.gz", "sha256": hashlib.sha256(b"files").hexdigest()},
+        "gcs_mounts": [{"bucket": name, "path": f"/mnt/{name}"} for name in BUCKETS],
+        "network_config": "default_network",
+        "startup": {
+            "files_destination": "/usr/aiinfra/copy",
+            "interfaces": 1,
+            "notebook": False,
+            "ops_agent": False,
+            "ray": {"version": "2.60.0"},
+        },
+    }
+
+    root.plan(**everything)
+    root.apply()
+    (share,) = root.outputs()["filestores"]
+    assert share["ip"]
+    root.stays(**everything)
+
+    larger = [{**SHARE, "size_gb": 3072}]
+    assert list(root.plan(**everything, filestores=larger).values()) == ["update"]
+    moved = [{**SHARE, "path": "/mnt/other"}]
+    assert root.plan(**everything, filestores=moved)[TEMPLATE] == "replace"
+
+    root.destroy(**everything)
+    assert root.left() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MARKER = "3f9c2a71"
-# Neither labels nor description: a NAT is found by its router, a role by its member.
-BY_PARENT = {"google_compute_router_nat", "google_project_iam_member"}
+# Neither labels nor description: a NAT is found by its router, a role by its member, an object by
+# its folder. A dashboard's labels are in its JSON.
+BY_PARENT = {
+    "google_compute_router_nat",
+    "google_project_iam_member",
+    "google_storage_bucket_iam_member",
+    "google_storage_bucket_object",
+}
+IN_JSON = {"google_monitoring_dashboard"}
 
 
 def _labels(schema: dict[str, Any], values: dict[str, Any], path: str) -> Iterator[tuple[str, Any]]:
@@ -25,10 +33,13 @@ def _labels(schema: dict[str, Any], values: dict[str, Any], path: str) -> Iterat
 
 
 @pytest.fixture(scope="session")
-def schemas(made: dict[str, Any]) -> dict[str, Any]:
-    (provider,) = made["provider_schemas"].values()
-    found = provider["resource_schemas"]
-    return {kind: schema["block"] for kind, schema in found.items()}
+def schemas(made: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        kind: schema["block"]
+        for state in made
+        for provider in state["provider_schemas"].values()
+        for kind, schema in provider["resource_schemas"].items()
+    }
 
 
 def test_whatever_has_labels_is_labelled_with_the_marker(
@@ -43,6 +54,7 @@ def test_whatever_has_labels_is_labelled_with_the_marker(
     assert set(labels) == {
         "google_compute_instance_template",
         "google_compute_instance_template.disk",
+        "google_filestore_instance",
     }
     assert [path for path, found in labels.items() if found.get("aiinfra-cluster") != MARKER] == []
 
@@ -71,4 +83,26 @@ def test_only_what_cannot_carry_the_marker_goes_without(
         if not {"labels", "description"} & set(schemas[resource["type"]]["attributes"])
     }
 
-    assert without == BY_PARENT
+    assert without == BY_PARENT | IN_JSON
+
+
+def test_a_dashboard_is_labelled_with_the_marker_in_its_json(
+    resources: list[dict[str, Any]],
+) -> None:
+    labels = [
+        json.loads(resource["values"]["dashboard_json"])["labels"]
+        for resource in resources
+        if resource["type"] in IN_JSON
+    ]
+
+    assert labels == [{"aiinfra-cluster": MARKER}]
+
+
+def test_a_condition_of_a_role_is_described_by_the_marker(resources: list[dict[str, Any]]) -> None:
+    descriptions = {
+        condition["description"]
+        for resource in resources
+        for condition in resource["values"].get("condition") or []
+    }
+
+    assert descriptions == {f"aiinfra-cluster={MARKER}"}

@@ -10,6 +10,15 @@ from provision import names
 
 PREFIX = "train"
 VALIDATIONS = Path(__file__).parents[2] / "terraform/mig/tests/validations.tftest.hcl"
+# A role is who, what and where; an object is named by its content, a request by Python, a
+# dashboard by Google.
+WITHOUT_A_NAME_OF_OURS = {
+    "google_compute_resize_request",
+    "google_monitoring_dashboard",
+    "google_project_iam_member",
+    "google_storage_bucket_iam_member",
+    "google_storage_bucket_object",
+}
 # The root `mig` makes no GKE cluster.
 OF_OTHER_ROOTS = {names.CLUSTER}
 
@@ -18,8 +27,8 @@ def _names(resources: list[dict[str, Any]]) -> set[str]:
     found = set()
     for resource in resources:
         values = resource["values"]
-        if resource["type"] == "google_project_iam_member":
-            continue  # its name is who, what and where: nothing of ours
+        if resource["type"] in WITHOUT_A_NAME_OF_OURS:
+            continue
         name = (
             values["account_id"] if resource["type"] == "google_service_account" else values["name"]
         )

@@ -83,7 +83,10 @@ def test_a_directory_has_its_readme_its_variables_and_its_tests(directory: Path)
 
 @each_file
 def test_a_file_is_short(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= 200
+    # Declarations are read one by one; there may be more of them.
+    limit = 300 if file.name == "variables.tf" else 200
+
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= limit
 
 
 @each_directory

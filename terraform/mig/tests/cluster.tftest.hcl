@@ -8,6 +8,12 @@ mock_provider "google" {
       self_link    = "https://www.googleapis.com/compute/v1/projects/images/global/images/pytorch-v1"
     }
   }
+  mock_resource "google_filestore_instance" {
+    defaults = { networks = { ip_addresses = ["10.1.2.2"] } }
+  }
+  mock_resource "google_monitoring_dashboard" {
+    defaults = { id = "projects/123/dashboards/9d900001-aaaa" }
+  }
   mock_data "google_compute_default_service_account" {
     defaults = { email = "123-compute@developer.gserviceaccount.com" }
   }
@@ -15,7 +21,11 @@ mock_provider "google" {
 
 variables {
   boot_disk       = { size_gb = 2000, type = "pd-ssd" }
+  capacity        = { model = "standard", compact = false }
   cluster_id      = "3f9c2a71"
+  files           = {}
+  filestores      = []
+  gcs_mounts      = []
   gpu_networks    = []
   group           = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
   image           = { project = "images", family = "pytorch" }
@@ -24,7 +34,10 @@ variables {
   network_config  = "new_network"
   project_id      = "my-project"
   region          = "us-central1"
+  resize_requests = {}
   service_account = { create = true }
+  startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true }
+  state_folder    = { bucket = "state", folder = "train-deployment" }
   zone            = "us-central1-a"
 }
 
@@ -120,5 +133,57 @@ run "a_cluster_in_several_networks_tells_its_interfaces_in_order" {
       [for number in range(2, 10) : "MRDMA train-gpu-subnet-${number}"],
     )
     error_message = "The interfaces are ${jsonencode(output.interfaces)}."
+  }
+}
+
+# Each object with all that can be asked for of it.
+run "a_cluster_with_everything_tells_its_shares_requests_and_dashboard" {
+  variables {
+    capacity        = { model = "flex_start", max_run_seconds = 86400, compact = true }
+    files           = { archive = "files.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+    filestores      = [{ path = "/mnt/share", tier = "ENTERPRISE", size_gb = 1024, location = "us-central1" }]
+    gcs_mounts      = [{ bucket = "data", path = "/mnt/data" }]
+    gpu_networks    = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }, { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" }]
+    group           = { instance_count = 2, machine_type = "a3-ultragpu-8g", metadata = {}, external_ip = false }
+    network_config  = "multi_nic_network"
+    resize_requests = { train-1 = { count = 2, run_seconds = 86400 } }
+    startup = {
+      command           = "true"
+      files_destination = "/usr/aiinfra/copy"
+      gpus              = { count = 8, accelerator = "nvidia-h200-141gb" }
+      interfaces        = 10
+      notebook          = true
+      ops_agent         = true
+      ray               = { version = "2.60.0" }
+    }
+  }
+
+  assert {
+    condition     = output.filestores[*].path == ["/mnt/share"] && output.filestores[*].ip == ["10.1.2.2"] && output.filestores[*].share == ["/share"]
+    error_message = "The shares are ${jsonencode(output.filestores)}."
+  }
+  assert {
+    condition     = output.resize_requests == tolist(["train-1"])
+    error_message = "The requests are ${jsonencode(output.resize_requests)}."
+  }
+  assert {
+    condition     = output.dashboard.url == "https://console.cloud.google.com/monitoring/dashboards/builder/9d900001-aaaa?project=my-project"
+    error_message = "The dashboard is ${jsonencode(output.dashboard)}."
+  }
+}
+
+run "vms_close_together_by_a_reservation_have_no_requests" {
+  variables {
+    capacity = { model = "reservation", reservation = "mine", compact = true }
+    startup  = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = false }
+  }
+
+  assert {
+    condition     = length(output.resize_requests) == 0
+    error_message = "The requests are ${jsonencode(output.resize_requests)}."
+  }
+  assert {
+    condition     = output.dashboard == null
+    error_message = "There is a dashboard of what no agent tells."
   }
 }

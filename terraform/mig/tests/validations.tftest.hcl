@@ -5,7 +5,11 @@ mock_provider "google" {}
 
 variables {
   boot_disk       = { size_gb = 2000, type = "pd-ssd" }
+  capacity        = { model = "standard", compact = false }
   cluster_id      = "3f9c2a71"
+  files           = {}
+  filestores      = []
+  gcs_mounts      = []
   gpu_networks    = []
   group           = { instance_count = 1, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
   image           = { project = "images", family = "pytorch" }
@@ -14,7 +18,10 @@ variables {
   network_config  = "new_network"
   project_id      = "my-project"
   region          = "us-central1"
+  resize_requests = {}
   service_account = { create = true }
+  startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true }
+  state_folder    = { bucket = "state", folder = "train-deployment" }
   zone            = "us-central1-a"
 }
 
@@ -336,6 +343,16 @@ run "refuses_a_person_as_service_account" {
   }
 
   expect_failures = [var.service_account]
+}
+
+run "refuses_the_whole_bucket_as_the_deployments_folder" {
+  command = plan
+
+  variables {
+    state_folder = { bucket = "state", folder = "" }
+  }
+
+  expect_failures = [var.state_folder]
 }
 
 run "refuses_a_zone_of_another_region" {

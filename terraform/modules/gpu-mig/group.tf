@@ -4,7 +4,10 @@ resource "google_compute_instance_group_manager" "gpu" {
   zone               = var.zone
   description        = local._marker
   base_instance_name = "${var.name_prefix}-vm"
-  target_size        = var.group.instance_count
+
+  # Requests make a group of flex start grow. Even 0 would take away the VMs that
+  # have come.
+  target_size = local._is_flex ? null : var.group.instance_count
 
   # The tool waits itself: this wait cannot be interrupted, and while it lasts the
   # group is in no state.
@@ -23,5 +26,22 @@ resource "google_compute_instance_group_manager" "gpu" {
     replacement_method    = "RECREATE"
     max_surge_fixed       = 0
     max_unavailable_fixed = 1
+  }
+
+  # A VM of flex start that fails is not made again: only a request gets VMs.
+  dynamic "instance_lifecycle_policy" {
+    for_each = local._is_flex ? ["DO_NOTHING"] : []
+
+    content {
+      default_action_on_failure = instance_lifecycle_policy.value
+    }
+  }
+
+  dynamic "resource_policies" {
+    for_each = google_compute_resource_policy.workload
+
+    content {
+      workload_policy = resource_policies.value.self_link
+    }
   }
 }

@@ -5,8 +5,9 @@ output "group" {
     instance_template  = google_compute_instance_template.gpu.name
     name               = google_compute_instance_group_manager.gpu.name
     self_link          = google_compute_instance_group_manager.gpu.self_link
-    size               = google_compute_instance_group_manager.gpu.target_size
-    zone               = google_compute_instance_group_manager.gpu.zone
+    # With flex start the group itself says how many have come.
+    size = var.group.instance_count
+    zone = google_compute_instance_group_manager.gpu.zone
   }
 }
 
@@ -18,4 +19,9 @@ output "image" {
     project   = var.image.project
     self_link = data.google_compute_image.boot.self_link
   }
+}
+
+output "resize_requests" {
+  description = "With flex start, the names of the requests for VMs."
+  value       = sort([for request in google_compute_resize_request.gpu : request.name])
 }

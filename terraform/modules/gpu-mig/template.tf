@@ -15,12 +15,12 @@ locals {
 
     accelerators = var.group.gpu[*]
 
-    # The user's keys win.
+    # The user's keys win over the first, and are none of the last.
     metadata = merge({
       VmDnsSetting          = "ZonalPreferred"
       enable-oslogin        = "TRUE"
       install-nvidia-driver = "True"
-    }, var.group.metadata)
+    }, var.group.metadata, var.metadata_identity)
 
     boot_disk = {
       auto_delete  = true
@@ -41,12 +41,17 @@ locals {
       }
     ]
 
+    placement    = local._placement
+    reservations = local._capacity.reservations
+
     # VMs with GPUs cannot move to another host while they run.
     scheduling = {
-      automatic_restart   = true
+      automatic_restart   = local._capacity.automatic_restart
+      max_run_seconds     = var.capacity.max_run_seconds[*]
       on_host_maintenance = "TERMINATE"
-      preemptible         = false
-      provisioning_model  = "STANDARD"
+      preemptible         = var.capacity.model == "spot"
+      provisioning_model  = local._capacity.provisioning_model
+      termination_action  = local._capacity.ends || var.capacity.max_run_seconds != null ? "DELETE" : null
     }
 
     # The scope allows all; the account's roles decide.
@@ -79,7 +84,11 @@ resource "google_compute_instance_template" "gpu" {
   description  = local._template.description
   labels       = local._template.labels
   machine_type = local._template.machine_type
-  metadata     = local._template.metadata
+
+  # Each value that is not known at plan in its place.
+  metadata = merge(local._template.metadata, var.metadata)
+
+  resource_policies = local._template.placement
 
   disk {
     auto_delete  = local._template.boot_disk.auto_delete
@@ -116,11 +125,37 @@ resource "google_compute_instance_template" "gpu" {
     }
   }
 
+  dynamic "reservation_affinity" {
+    for_each = local._template.reservations
+
+    content {
+      type = reservation_affinity.value.type
+
+      dynamic "specific_reservation" {
+        for_each = reservation_affinity.value.specific
+
+        content {
+          key    = specific_reservation.value.key
+          values = specific_reservation.value.values
+        }
+      }
+    }
+  }
+
   scheduling {
-    automatic_restart   = local._template.scheduling.automatic_restart
-    on_host_maintenance = local._template.scheduling.on_host_maintenance
-    preemptible         = local._template.scheduling.preemptible
-    provisioning_model  = local._template.scheduling.provisioning_model
+    automatic_restart           = local._template.scheduling.automatic_restart
+    instance_termination_action = local._template.scheduling.termination_action
+    on_host_maintenance         = local._template.scheduling.on_host_maintenance
+    preemptible                 = local._template.scheduling.preemptible
+    provisioning_model          = local._template.scheduling.provisioning_model
+
+    dynamic "max_run_duration" {
+      for_each = local._template.scheduling.max_run_seconds
+
+      content {
+        seconds = max_run_duration.value
+      }
+    }
   }
 
   service_account {

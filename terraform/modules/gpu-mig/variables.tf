@@ -7,6 +7,46 @@ variable "boot_disk" {
   nullable = false
 }
 
+variable "capacity" {
+  description = "Where VMs come from: model standard, spot, reservation (then its name) or flex_start; after how many seconds Google deletes each (flex_start: needed); and whether they stand close together."
+  type = object({
+    model           = string
+    reservation     = optional(string)
+    max_run_seconds = optional(number)
+    compact         = bool
+  })
+  nullable = false
+
+  validation {
+    condition     = contains(["flex_start", "reservation", "spot", "standard"], var.capacity.model)
+    error_message = "Capacity is of the model standard, spot, reservation or flex_start; received \"${var.capacity.model}\". \"standard\" would pass."
+  }
+  validation {
+    condition     = (var.capacity.model == "reservation") == (var.capacity.reservation != null)
+    error_message = "A reservation is named with the model reservation and with no other; received ${jsonencode(var.capacity)}. model = \"reservation\" with reservation = \"my-reservation\" would pass."
+  }
+  validation {
+    condition     = var.capacity.model != "flex_start" || var.capacity.max_run_seconds != null
+    error_message = "Flex start gives VMs for a limited time; received max_run_seconds = null. 604800 would pass."
+  }
+  validation {
+    condition     = var.capacity.max_run_seconds == null ? true : var.capacity.max_run_seconds >= 600 && var.capacity.max_run_seconds <= 604800 && floor(var.capacity.max_run_seconds) == var.capacity.max_run_seconds
+    error_message = "VMs run for 10 minutes to 7 days, in whole seconds; received ${jsonencode(var.capacity.max_run_seconds)}. 604800 would pass."
+  }
+  validation {
+    condition     = !var.capacity.compact || var.capacity.model != "flex_start" || can(regex("^(a3-ultragpu-|a4-|h4d-)", var.group.machine_type))
+    error_message = "With flex start only A3 Ultra, A4 and H4D stand close together; received compact = true with \"${var.group.machine_type}\". compact = false would pass."
+  }
+  validation {
+    condition     = var.capacity.model != "flex_start" || !startswith(var.group.machine_type, "a4x-")
+    error_message = "Flex start has all GPU machine types but A4X; received \"${var.group.machine_type}\". \"a4-highgpu-8g\" would pass, or the model \"reservation\"."
+  }
+  validation {
+    condition     = contains(["flex_start", "spot"], var.capacity.model) || !can(regex("^a3-highgpu-[124]g$", var.group.machine_type))
+    error_message = "A3 High with less than 8 GPUs is there as spot and by flex start only; received \"${var.capacity.model}\" with \"${var.group.machine_type}\". \"spot\" would pass, or the machine type \"a3-highgpu-8g\"."
+  }
+}
+
 variable "cluster_id" {
   description = "Value of the marker `aiinfra-cluster`: a label of template, VMs and disks, and in the descriptions."
   type        = string
@@ -14,7 +54,7 @@ variable "cluster_id" {
 }
 
 variable "group" {
-  description = "The VMs: how many, machine type, GPUs to attach where the machine type brings none, metadata (its keys win over the module's), and whether each gets an external IP."
+  description = "The VMs: how many, machine type, GPUs to attach where the machine type brings none, metadata (its keys win over the module's, and none is of the variable metadata), and whether each gets an external IP."
   type = object({
     instance_count = number
     machine_type   = string
@@ -50,6 +90,28 @@ variable "labels" {
   nullable    = false
 }
 
+variable "metadata" {
+  description = "Metadata of the VMs by which they start up."
+  type        = map(string)
+  nullable    = false
+
+  validation {
+    condition     = length(setintersection(keys(var.metadata), keys(var.group.metadata))) == 0
+    error_message = "The start-up rests on its own metadata; received ${jsonencode(keys(var.group.metadata))} as the user's keys. ${jsonencode(setsubtract(keys(var.group.metadata), keys(var.metadata)))} would pass."
+  }
+}
+
+variable "metadata_identity" {
+  description = "What stands for the variable metadata in the template's name, known at plan: the same map, or where a value names something that is not made yet, such as the address of a file server, one in which its name is in that place."
+  type        = map(string)
+  nullable    = false
+
+  validation {
+    condition     = toset(keys(var.metadata_identity)) == toset(keys(var.metadata))
+    error_message = "The identity of metadata has its keys; received ${jsonencode(keys(var.metadata_identity))}. ${jsonencode(keys(var.metadata))} would pass."
+  }
+}
+
 variable "name_prefix" {
   description = "Start of every name that is made; at most 54 characters."
   type        = string
@@ -66,6 +128,29 @@ variable "region" {
   description = "Region of the subnetwork and of the zone."
   type        = string
   nullable    = false
+}
+
+variable "resize_requests" {
+  description = "With flex start, the requests for VMs by name: how many, and for how many seconds each runs. A request is never changed: one of another name adds VMs."
+  type        = map(object({ count = number, run_seconds = number }))
+  nullable    = false
+
+  validation {
+    condition     = length(var.resize_requests) == 0 || var.capacity.model == "flex_start"
+    error_message = "VMs are requested with flex start only; received ${jsonencode(keys(var.resize_requests))} with \"${var.capacity.model}\". {} would pass."
+  }
+  validation {
+    condition     = alltrue([for name in keys(var.resize_requests) : can(regex("^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$", name))])
+    error_message = "A request's name is 1 to 63 of a-z, 0-9 and -, a letter first and no - last; received ${jsonencode(keys(var.resize_requests))}. \"train-1\" would pass."
+  }
+  validation {
+    condition     = alltrue([for request in values(var.resize_requests) : request.count >= 1 && request.count <= 1000 && floor(request.count) == request.count])
+    error_message = "A request is for 1 to 1000 VMs; received ${jsonencode(values(var.resize_requests)[*].count)}. 1000 would pass, and another request for the rest."
+  }
+  validation {
+    condition     = alltrue([for request in values(var.resize_requests) : request.run_seconds >= 600 && request.run_seconds <= 604800 && floor(request.run_seconds) == request.run_seconds])
+    error_message = "Requested VMs run for 10 minutes to 7 days, in whole seconds; received ${jsonencode(values(var.resize_requests)[*].run_seconds)}. 604800 would pass."
+  }
 }
 
 variable "service_account_email" {

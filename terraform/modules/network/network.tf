@@ -47,4 +47,13 @@ resource "google_compute_subnetwork" "new" {
   ip_cidr_range = var.ip_range
   # Google's APIs and container images stay off the NAT.
   private_ip_google_access = true
+
+  dynamic "secondary_ip_range" {
+    for_each = var.secondary_ranges
+
+    content {
+      range_name    = secondary_ip_range.key
+      ip_cidr_range = secondary_ip_range.value
+    }
+  }
 }

@@ -45,3 +45,19 @@ variable "region" {
   type        = string
   nullable    = false
 }
+
+variable "secondary_ranges" {
+  description = "Further ranges of the new subnetwork, by name, as GKE wants them for pods and services. They must not overlap ip_range, nor each other."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for range in values(var.secondary_ranges) : can(cidrnetmask(range)) ? cidrhost(range, 0) == split("/", range)[0] : false])
+    error_message = "A range is an IPv4 network address with its prefix length; received ${jsonencode(var.secondary_ranges)}. { pods = \"10.16.0.0/12\" } would pass."
+  }
+  validation {
+    condition     = length(var.secondary_ranges) == 0 || var.network_config == "new_network"
+    error_message = "Only a subnetwork that is made here gets further ranges; received ${jsonencode(var.secondary_ranges)} with \"${var.network_config}\". \"new_network\" would pass, or {}."
+  }
+}

@@ -9,9 +9,6 @@ locals {
   _made  = [for account in google_service_account.nodes : "${account.account_id}@${local._domain}"]
   _given = compact([var.service_account.email])
   _email = one(concat(local._made, local._given, data.google_compute_default_service_account.project[*].email))
-
-  # What the Ops Agent needs; whatever a workload needs is its owner's to grant.
-  _roles = ["roles/logging.logWriter", "roles/monitoring.metricWriter"]
 }
 
 data "google_compute_default_service_account" "project" {
@@ -23,14 +20,14 @@ data "google_compute_default_service_account" "project" {
 resource "google_service_account" "nodes" {
   count = var.service_account.create ? 1 : 0
 
-  account_id   = "${var.name_prefix}-nodes"
+  account_id   = "${var.name_prefix}-${var.account.suffix}"
   project      = var.project_id
-  display_name = "VMs of the cluster ${var.name_prefix}"
+  display_name = "${var.account.bearer} of the cluster ${var.name_prefix}"
   description  = "aiinfra-cluster=${var.cluster_id}"
 }
 
 resource "google_project_iam_member" "nodes" {
-  for_each = var.service_account.create ? toset(local._roles) : []
+  for_each = var.service_account.create ? var.account.roles : []
 
   project = var.project_id
   role    = each.value

@@ -1,3 +1,20 @@
+# The default is what the Ops Agent of a VM needs; whatever a workload needs is its
+# owner's to grant.
+variable "account" {
+  description = "The account that is made: what its id ends with, who acts as it, and its roles in the project."
+  type = object({
+    suffix = string
+    bearer = string
+    roles  = set(string)
+  })
+  default = {
+    suffix = "nodes"
+    bearer = "VMs"
+    roles  = ["roles/logging.logWriter", "roles/monitoring.metricWriter"]
+  }
+  nullable = false
+}
+
 variable "cluster_id" {
   description = "Value of the marker `aiinfra-cluster`, written into the account's description."
   type        = string

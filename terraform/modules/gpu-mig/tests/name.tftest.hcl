@@ -21,14 +21,14 @@ run "equal_content_has_one_name_and_other_content_another" {
     error_message = "The names are ${jsonencode(output.names)}."
   }
   assert {
-    condition = toset(["another_size", "another_zone", "the_first", "the_same_again"]) == toset([
+    condition = toset(["another_address", "another_size", "another_zone", "the_first", "the_same_again"]) == toset([
       for variant, name in output.names : variant if name == output.names.the_first
     ])
     error_message = "The names are ${jsonencode(output.names)}."
   }
-  # The three that share the first one's name are no others.
+  # The four that share the first one's name are no others.
   assert {
-    condition     = length(distinct(values(output.names))) == length(output.names) - 3
+    condition     = length(distinct(values(output.names))) == length(output.names) - 4
     error_message = "Two variants share a name: ${jsonencode(output.names)}."
   }
 }

@@ -10,14 +10,18 @@ mock_provider "google" {
 
 variables {
   boot_disk             = { size_gb = 2000, type = "pd-ssd" }
+  capacity              = { model = "standard", compact = false }
   cluster_id            = "3f9c2a71"
   group                 = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
   image                 = { project = "images", family = "pytorch" }
   interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]
   labels                = { team = "ml" }
+  metadata              = { startup-script = "true" }
+  metadata_identity     = { startup-script = "true" }
   name_prefix           = "train"
   project_id            = "my-project"
   region                = "us-central1"
+  resize_requests       = {}
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
   zone                  = "us-central1-a"
 }
@@ -83,6 +87,7 @@ run "vms_stop_for_maintenance_load_an_unsigned_driver_and_act_as_the_given_accou
       VmDnsSetting          = "ZonalPreferred"
       enable-oslogin        = "TRUE"
       install-nvidia-driver = "True"
+      startup-script        = "true"
     })
     error_message = "The metadata is ${jsonencode(google_compute_instance_template.gpu.metadata)}."
   }
@@ -167,6 +172,7 @@ run "the_users_metadata_wins_and_the_marker_wins_over_a_label_of_its_key" {
       enable-oslogin        = "FALSE"
       install-nvidia-driver = "True"
       purpose               = "training"
+      startup-script        = "true"
     })
     error_message = "The metadata is ${jsonencode(google_compute_instance_template.gpu.metadata)}."
   }
@@ -184,4 +190,18 @@ run "refuses_a_boot_disk_that_is_smaller_than_the_image" {
   }
 
   expect_failures = [google_compute_instance_template.gpu]
+}
+
+run "the_metadata_is_that_of_vms_and_not_what_stands_for_it_in_the_name" {
+  command = plan
+
+  variables {
+    metadata          = { startup-script = "mount 10.1.2.2" }
+    metadata_identity = { startup-script = "mount train-nfs" }
+  }
+
+  assert {
+    condition     = google_compute_instance_template.gpu.metadata.startup-script == "mount 10.1.2.2"
+    error_message = "The metadata is ${jsonencode(google_compute_instance_template.gpu.metadata)}."
+  }
 }

@@ -143,3 +143,22 @@ run "fifteen_interfaces_keep_their_order_and_their_ranges_do_not_overlap" {
     error_message = "The ranges are ${jsonencode(values(google_compute_subnetwork.gpu)[*].ip_cidr_range)}."
   }
 }
+
+run "gke_gets_bare_names_in_the_same_order" {
+  command = plan
+
+  variables {
+    networks = [
+      { mtu = 8896, nic_type = "GVNIC", subnets = 1 },
+      { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" },
+    ]
+  }
+
+  assert {
+    condition = [for name in output.names : "${name.nic_type} ${name.network} ${name.subnetwork}"] == concat(
+      ["GVNIC train-gpu-net-1 train-gpu-subnet-1"],
+      [for number in range(2, 10) : "MRDMA train-gpu-net-2 train-gpu-subnet-${number}"],
+    )
+    error_message = "The names are ${jsonencode(output.names)}."
+  }
+}

@@ -122,3 +122,18 @@ run "a_new_network_lets_in_its_own_range_and_ssh_from_identity_aware_proxy_only"
     error_message = "Allowed is ${jsonencode(google_compute_firewall.iap_ssh[0].allow)}."
   }
 }
+
+run "a_new_network_has_the_ranges_that_gke_wants_for_pods_and_services_if_asked" {
+  command = plan
+
+  variables {
+    secondary_ranges = { pods = "10.16.0.0/12", services = "10.32.0.0/20" }
+  }
+
+  assert {
+    condition = {
+      for range in google_compute_subnetwork.new[0].secondary_ip_range : range.range_name => range.ip_cidr_range
+    } == { pods = "10.16.0.0/12", services = "10.32.0.0/20" }
+    error_message = "The ranges are ${jsonencode(google_compute_subnetwork.new[0].secondary_ip_range)}."
+  }
+}

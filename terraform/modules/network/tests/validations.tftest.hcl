@@ -47,3 +47,32 @@ run "refuses_a_range_of_ipv6" {
 
   expect_failures = [var.ip_range]
 }
+
+run "refuses_a_secondary_range_with_host_bits" {
+  command = plan
+
+  variables {
+    secondary_ranges = { pods = "10.16.0.1/12" }
+  }
+
+  expect_failures = [var.secondary_ranges]
+}
+
+run "refuses_secondary_ranges_in_the_default_network" {
+  command = plan
+
+  variables {
+    network_config   = "default_network"
+    secondary_ranges = { pods = "10.16.0.0/12" }
+  }
+
+  expect_failures = [var.secondary_ranges]
+}
+
+run "accepts_secondary_ranges_in_a_new_network" {
+  command = plan
+
+  variables {
+    secondary_ranges = { pods = "10.16.0.0/12", services = "10.32.0.0/20" }
+  }
+}

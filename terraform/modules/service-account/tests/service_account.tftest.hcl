@@ -86,3 +86,20 @@ run "without_an_account_the_default_one_of_the_project_is_used" {
     error_message = "Something is made."
   }
 }
+
+run "an_account_of_another_kind_has_its_own_id_and_roles" {
+  command = plan
+
+  variables {
+    account = { suffix = "workload", bearer = "Pods", roles = ["roles/logging.logWriter"] }
+  }
+
+  assert {
+    condition     = google_service_account.nodes[0].account_id == "train-workload" && google_service_account.nodes[0].display_name == "Pods of the cluster train"
+    error_message = "The account is ${jsonencode(google_service_account.nodes[0])}."
+  }
+  assert {
+    condition     = [for binding in google_project_iam_member.nodes : "${binding.role} ${binding.member}"] == ["roles/logging.logWriter serviceAccount:train-workload@my-project.iam.gserviceaccount.com"]
+    error_message = "The roles are ${jsonencode(google_project_iam_member.nodes)}."
+  }
+}

@@ -1,0 +1,23 @@
+module "startup" {
+  source = "../modules/startup"
+
+  cluster_id   = var.cluster_id
+  files        = module.files.archive
+  mounts       = concat(module.gcs_mounts.mounts, module.filestore.mounts)
+  name_prefix  = var.name_prefix
+  startup      = var.startup
+  state_folder = var.state_folder
+}
+
+# The same with the names of file servers in place of their addresses, which a
+# first plan does not know: what the template's name is made of.
+module "startup_identity" {
+  source = "../modules/startup"
+
+  cluster_id   = var.cluster_id
+  files        = module.files.archive
+  mounts       = concat(module.gcs_mounts.mounts, module.filestore.named_mounts)
+  name_prefix  = var.name_prefix
+  startup      = var.startup
+  state_folder = var.state_folder
+}
