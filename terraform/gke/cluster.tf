@@ -1,0 +1,41 @@
+locals {
+  # Google upgrades what is on a release channel, and an upgrade of nodes would end the
+  # jobs that waited for them.
+  _hold_node_upgrades = var.cluster.release_channel != "UNSPECIFIED" && anytrue([
+    for pool in var.node_pools : can(regex("flex_start|queued", pool.capacity.model))
+  ])
+}
+
+module "gke_cluster" {
+  source = "../modules/gke-cluster"
+
+  cluster                = var.cluster
+  cluster_id             = var.cluster_id
+  hold_node_upgrades     = local._hold_node_upgrades
+  labels                 = var.labels
+  multi_networking       = length(var.gpu_networks) > 0
+  name_prefix            = var.name_prefix
+  network                = module.network.network
+  node_account_email     = module.service_account.email
+  pods_range             = "pods"
+  project_id             = var.project_id
+  services_range         = "services"
+  subnetwork             = module.network.subnetwork
+  system_pool            = var.system_pool
+  workload_account_email = module.workload_account.email
+}
+
+module "gke_nodepool" {
+  source   = "../modules/gke-nodepool"
+  for_each = var.node_pools
+
+  cluster               = module.gke_cluster.control_plane
+  cluster_id            = var.cluster_id
+  labels                = var.labels
+  name                  = each.key
+  networks              = each.value.gpu_networks ? module.gpu_networks.names : []
+  pool                  = each.value
+  project_id            = var.project_id
+  region                = var.region
+  service_account_email = module.service_account.email
+}

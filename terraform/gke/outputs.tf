@@ -1,0 +1,45 @@
+output "cluster" {
+  description = "The cluster: name, location, version, dns_endpoint (a host name, reached by https with a token) and workload_pool."
+  value       = module.gke_cluster.cluster
+}
+
+output "cluster_id" {
+  description = "Value of the marker `aiinfra-cluster` on everything that was made."
+  value       = var.cluster_id
+}
+
+output "filestores" {
+  description = "The Filestore shares, in order of the variable: name, location, tier, ip, share (what it exports) and path (where pods mount it)."
+  value       = module.filestore.filestores
+}
+
+output "mounts" {
+  description = "The buckets as a list of the storage contract: remote_path (the bucket), local_mount, type and options; pods have access when this is ready."
+  value       = module.gcs_mounts.mounts
+}
+
+output "network" {
+  description = "Where the nodes' first interface is: network and subnetwork, as paths that start with projects/."
+  value = {
+    network    = module.network.network
+    subnetwork = module.network.subnetwork
+  }
+}
+
+output "networks" {
+  description = "The networks of the nodes' interfaces after the first, in order: name (the interface on the node), kubernetes_name, network and subnetwork (bare names), and device_mode, NetDevice or RDMA."
+  value       = local._networks
+}
+
+output "node_pools" {
+  description = "The GPU pools by name: name, zone, machine_type, mode (how nodes are got) and max, the most nodes. Nodes may still be starting."
+  value       = { for name, made in module.gke_nodepool : name => made.pool }
+}
+
+output "service_accounts" {
+  description = "The emails of the accounts that nodes (node) and pods (workload) act as; their roles are granted when these are known."
+  value = {
+    node     = module.service_account.email
+    workload = module.workload_account.email
+  }
+}

@@ -1,0 +1,20 @@
+# Pods mount buckets as the workload account, through GKE's own driver.
+module "gcs_mounts" {
+  source = "../modules/gcs-mounts"
+
+  cluster_id            = var.cluster_id
+  gcs_mounts            = var.gcs_mounts
+  service_account_email = module.workload_account.email
+  state_folder          = var.state_folder
+}
+
+module "filestore" {
+  source = "../modules/filestore"
+
+  cluster_id  = var.cluster_id
+  filestores  = var.filestores
+  labels      = var.labels
+  name_prefix = var.name_prefix
+  network     = module.network.network
+  project_id  = var.project_id
+}

@@ -1,0 +1,144 @@
+# What the root hands to its modules, seen from outside: its outputs.
+
+mock_provider "google" {
+  mock_resource "google_container_cluster" {
+    defaults = { master_version = "1.33.5-gke.1080000" }
+  }
+}
+
+variables {
+  cluster = {
+    location         = "us-central1"
+    version          = null
+    release_channel  = "REGULAR"
+    authorized_cidrs = []
+    ray_operator     = false
+  }
+  cluster_id      = "3f9c2a71"
+  filestores      = []
+  gcs_mounts      = []
+  gpu_networks    = []
+  labels          = { team = "ml" }
+  name_prefix     = "train"
+  node_pools      = {}
+  project_id      = "my-project"
+  region          = "us-central1"
+  service_account = { create = true }
+  state_folder    = { bucket = "my-state", folder = "train-deployment" }
+  system_pool     = { machine_type = "e2-standard-4", min = 1, max = 3, disk_size_gb = 100, spot = false, zone = "us-central1-a" }
+  zone            = "us-central1-a"
+}
+
+run "a_cluster_of_different_pools_tells_its_names" {
+  variables {
+    node_pools = {
+      train-t4 = {
+        machine_type = "n1-standard-2", zone = "us-central1-c"
+        gpu          = { type = "nvidia-tesla-t4", count = 1, driver = "LATEST" }
+        capacity     = { model = "queued" }, size = { min = 0, max = 1 }
+        disk         = { size_gb = 20, type = "pd-balanced" }, local_ssds = 0
+        compact      = false, gpu_networks = false
+      }
+      train-l4 = {
+        machine_type = "g2-standard-24", zone = "us-central1-a"
+        gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }
+        capacity     = { model = "standard" }, size = { count = 2 }
+        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0
+        compact      = true, gpu_networks = false
+      }
+    }
+  }
+
+  assert {
+    condition     = output.cluster_id == "3f9c2a71"
+    error_message = "The marker is ${output.cluster_id}."
+  }
+  assert {
+    condition     = output.cluster.name == "train-gke" && output.cluster.location == "us-central1"
+    error_message = "The cluster is ${jsonencode(output.cluster)}."
+  }
+  assert {
+    condition     = output.cluster.workload_pool == "my-project.svc.id.goog" && output.cluster.version == "1.33.5-gke.1080000"
+    error_message = "The cluster is ${jsonencode(output.cluster)}."
+  }
+  assert {
+    condition = output.node_pools == {
+      train-l4 = { name = "train-l4", zone = "us-central1-a", machine_type = "g2-standard-24", mode = "standard", max = 2 }
+      train-t4 = { name = "train-t4", zone = "us-central1-c", machine_type = "n1-standard-2", mode = "queued", max = 1 }
+    }
+    error_message = "The pools are ${jsonencode(output.node_pools)}."
+  }
+  assert {
+    condition     = output.networks == []
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+  assert {
+    condition = output.network == {
+      network    = "projects/my-project/global/networks/train-net"
+      subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
+    }
+    error_message = "The network is ${jsonencode(output.network)}."
+  }
+  assert {
+    condition = output.service_accounts == {
+      node     = "train-nodes@my-project.iam.gserviceaccount.com"
+      workload = "train-workload@my-project.iam.gserviceaccount.com"
+    }
+    error_message = "The accounts are ${jsonencode(output.service_accounts)}."
+  }
+}
+
+run "a_cluster_of_a3_ultra_tells_its_networks_in_order" {
+  variables {
+    gpu_networks = [
+      { mtu = 8896, nic_type = "GVNIC", subnets = 1 },
+      { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" },
+    ]
+    node_pools = {
+      train-nodepool-1 = {
+        machine_type = "a3-ultragpu-8g", zone = "us-central1-b"
+        gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }
+        capacity     = { model = "flex_start_queued", max_run_seconds = 604800 }, size = { min = 0, max = 4 }
+        disk         = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32
+        compact      = false, gpu_networks = true
+      }
+    }
+  }
+
+  assert {
+    condition     = output.networks[*].kubernetes_name == concat(["gvnic-1"], [for number in range(8) : "rdma-${number}"])
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+  assert {
+    condition     = output.networks[*].device_mode == concat(["NetDevice"], [for _ in range(8) : "RDMA"])
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+  assert {
+    condition     = [for network in output.networks : "${network.name} ${network.subnetwork}"] == [for number in range(1, 10) : "eth${number} train-gpu-subnet-${number}"]
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+  assert {
+    condition     = toset(output.networks[*].network) == toset(["train-gpu-net-1", "train-gpu-net-2"])
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+}
+
+run "a_cluster_of_a3_mega_numbers_its_networks" {
+  variables {
+    gpu_networks = [for _ in range(8) : { mtu = 8244, nic_type = "GVNIC", subnets = 1 }]
+    node_pools = {
+      train-nodepool-1 = {
+        machine_type = "a3-megagpu-8g", zone = "us-central1-b"
+        gpu          = { type = "nvidia-h100-mega-80gb", count = 8, driver = "DEFAULT" }
+        capacity     = { model = "spot" }, size = { count = 2 }
+        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16
+        compact      = false, gpu_networks = true
+      }
+    }
+  }
+
+  assert {
+    condition     = [for network in output.networks : "${network.kubernetes_name} ${network.device_mode}"] == [for number in range(1, 9) : "vpc${number} NetDevice"]
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+}

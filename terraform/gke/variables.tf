@@ -1,0 +1,196 @@
+# Every message says the rule, the value received and a value that would pass:
+# these are read by people who wrote an env.list, not this file.
+
+# The rules of what is handed on are in the modules, for whatever root uses those.
+variable "cluster" {
+  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), and whether GKE's Ray operator runs on it."
+  type = object({
+    location         = string
+    version          = optional(string)
+    release_channel  = string
+    authorized_cidrs = list(string)
+    ray_operator     = bool
+  })
+  nullable = false
+
+  validation {
+    condition     = var.cluster.location == var.region
+    error_message = "A cluster is in the region of its networks; received \"${var.cluster.location}\" with \"${var.region}\". \"${var.region}\" would pass."
+  }
+}
+
+variable "cluster_id" {
+  description = "Value of the marker `aiinfra-cluster`, by which everything that this root made is found again. The same at every run: a change replaces network and cluster."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9_-]{1,63}$", var.cluster_id))
+    error_message = "The marker is a label's value: 1 to 63 of a-z, 0-9, _ and -; received \"${var.cluster_id}\". \"3f9c2a71\" would pass."
+  }
+}
+
+variable "filestores" {
+  description = "Filestore shares to make for pods to mount: path, tier, size in GiB, and location, a region for the tiers ENTERPRISE and REGIONAL, else a zone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
+  type        = list(object({ path = string, tier = string, size_gb = number, location = string }))
+  nullable    = false
+}
+
+variable "gcs_mounts" {
+  description = "Buckets that exist and that pods mount, and their paths; the workload account is given access to them."
+  type        = list(object({ bucket = string, path = string }))
+  nullable    = false
+
+  validation {
+    condition     = length(setintersection(var.gcs_mounts[*].path, var.filestores[*].path)) == 0
+    error_message = "Buckets and shares have paths of their own; received ${jsonencode(setintersection(var.gcs_mounts[*].path, var.filestores[*].path))} for both. ${jsonencode([for path in var.gcs_mounts[*].path : "${path}-bucket"])} would pass."
+  }
+}
+
+variable "gpu_networks" {
+  description = "The networks of the second interface and those after it, in order, of the nodes whose pool asks for them: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
+  type = list(object({
+    mtu      = number
+    nic_type = string
+    subnets  = number
+    profile  = optional(string)
+  }))
+  nullable = false
+}
+
+variable "labels" {
+  description = "The user's labels for cluster and nodes; the marker is added."
+  type        = map(string)
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for key in keys(var.labels) : can(regex("^[\\p{Ll}\\p{Lo}][\\p{Ll}\\p{Lo}\\p{N}_-]{0,62}$", key))])
+    error_message = "A label's key is 1 to 63 of lower-case letters, digits, _ and -, a letter first; received ${jsonencode(keys(var.labels))}. \"team\" would pass."
+  }
+  validation {
+    condition     = alltrue([for value in values(var.labels) : can(regex("^[\\p{Ll}\\p{Lo}\\p{N}_-]{0,63}$", value))])
+    error_message = "A label's value is up to 63 of lower-case letters, digits, _ and -; received ${jsonencode(values(var.labels))}. \"ml-research\" would pass."
+  }
+  validation {
+    condition     = length(var.labels) <= 63
+    error_message = "A resource has at most 64 labels, one of them the marker; received ${length(var.labels)}. 63 would pass."
+  }
+  validation {
+    condition     = !contains(keys(var.labels), "aiinfra-cluster")
+    error_message = "The label aiinfra-cluster is the marker and cannot be set; received \"${lookup(var.labels, "aiinfra-cluster", "")}\". The labels without it would pass."
+  }
+}
+
+variable "name_prefix" {
+  description = "Start of every name, and so what sets two clusters of one project apart. A change replaces everything."
+  type        = string
+  nullable    = false
+
+  # 21: the service account's id, "<name_prefix>-workload", may have 30 characters.
+  validation {
+    condition     = can(regex("^[a-z]([a-z0-9-]{0,19}[a-z0-9])?$", var.name_prefix))
+    error_message = "A name prefix is 1 to 21 of a-z, 0-9 and -, a letter first and no - last; received \"${var.name_prefix}\" (${length(var.name_prefix)} characters). \"llm-train\" would pass."
+  }
+}
+
+variable "node_pools" {
+  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, and whether they have interfaces in gpu_networks."
+  type = map(object({
+    machine_type = string
+    zone         = string
+    gpu          = object({ type = string, count = number, driver = string })
+    capacity = object({
+      model           = string
+      reservation     = optional(string)
+      max_run_seconds = optional(number)
+    })
+    size         = object({ count = optional(number), min = optional(number), max = optional(number) })
+    disk         = object({ size_gb = number, type = string })
+    local_ssds   = number
+    compact      = bool
+    gpu_networks = bool
+  }))
+  nullable = false
+
+  validation {
+    condition     = !contains(keys(var.node_pools), "${var.name_prefix}-system")
+    error_message = "\"${var.name_prefix}-system\" is the system pool; received ${jsonencode(keys(var.node_pools))}. \"${var.name_prefix}-a100\" would pass."
+  }
+  validation {
+    condition     = anytrue(values(var.node_pools)[*].gpu_networks) == (length(var.gpu_networks) > 0)
+    error_message = "gpu_networks are made for the pools that ask for them, and for none else; received ${length(var.gpu_networks)} of them for ${jsonencode([for name, pool in var.node_pools : name if pool.gpu_networks])}. gpu_networks = [] with gpu_networks = false in each pool would pass."
+  }
+  validation {
+    condition     = !anytrue([for network in var.gpu_networks : network.profile != null]) || length(distinct([for pool in var.node_pools : pool.zone if pool.gpu_networks])) <= 1
+    error_message = "A network for RDMA is of one zone, and so are all pools in it; received ${jsonencode({ for name, pool in var.node_pools : name => pool.zone if pool.gpu_networks })}. One zone would pass."
+  }
+}
+
+variable "project_id" {
+  description = "Project that holds and pays for the cluster; example.com:my-project where it is domain scoped."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
+    error_message = "A project id is 6 to 30 of a-z, 0-9 and -, a letter first and no - last, after its domain and a colon if it has one; received \"${var.project_id}\". \"my-project\" would pass."
+  }
+}
+
+variable "region" {
+  description = "Region of subnetwork, router and NAT; it must hold the zone."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z]+-[a-z]+[0-9]+$", var.region))
+    error_message = "A region is continent-area and a number; received \"${var.region}\". \"us-central1\" would pass."
+  }
+}
+
+variable "service_account" {
+  description = "The account that the nodes act as: create = true makes one with the least roles; else the given email, or with none the project's default compute account."
+  type = object({
+    create = bool
+    email  = optional(string)
+  })
+  nullable = false
+
+  validation {
+    condition     = !var.service_account.create || var.service_account.email == null
+    error_message = "A service account is either made or given; received create = true with the email ${jsonencode(var.service_account.email)}. create = false would pass."
+  }
+  validation {
+    condition     = var.service_account.email == null ? true : can(regex("^[^@ ]+@[^@ ]+\\.gserviceaccount\\.com$", var.service_account.email))
+    error_message = "A service account's email ends with .gserviceaccount.com; received ${jsonencode(var.service_account.email)}. \"nodes@my-project.iam.gserviceaccount.com\" would pass."
+  }
+}
+
+variable "state_folder" {
+  description = "Bucket and folder of the deployment, without slashes at its ends: pods are kept away from it, also where its bucket is mounted. The bucket has uniform bucket-level access."
+  type        = object({ bucket = string, folder = string })
+  nullable    = false
+
+  # An empty folder would keep pods from the whole bucket.
+  validation {
+    condition     = can(regex("^[^/]+(/[^/]+)*$", var.state_folder.folder))
+    error_message = "A folder has a name, and no slashes at its ends; received \"${var.state_folder.folder}\". \"train-deployment\" would pass."
+  }
+}
+
+variable "system_pool" {
+  description = "The pool for system pods, neither flex start nor queued: machine type, limits of scaling, GiB of boot disk, whether on spot machines, zone."
+  type        = object({ machine_type = string, min = number, max = number, disk_size_gb = number, spot = bool, zone = string })
+  nullable    = false
+}
+
+variable "zone" {
+  description = "Zone of the provider, and of what has no other; each pool says its own."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = startswith(var.zone, "${var.region}-") && can(regex("-[a-z0-9]+$", trimprefix(var.zone, var.region)))
+    error_message = "A zone is its region and a letter, or an AI zone's ending; received \"${var.zone}\" with the region \"${var.region}\". \"${var.region}-a\" would pass."
+  }
+}

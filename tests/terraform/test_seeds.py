@@ -1,0 +1,119 @@
+"""One env.list plans what published walk-throughs set up by hand; the reference is made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision import gke_versions
+from provision.clusters import Findings, gke
+from provision.settings.model import Settings
+from provision.state import Location
+from tests.terraform.seeds import SEEDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.conftest import Golden
+    from tests.terraform.conftest import Terraform
+    from tests.terraform.seeds import Seed
+
+PAGE = Path(__file__).parents[2] / "docs/reference/seeds.md"
+MANDATORY = {"project_id": "my-project", "name_prefix": "dws", "orchestrator_type": "gke"}
+# Google offers others by now; which one does not matter here.
+OFFERED = ["1.32.13-gke.1000", "1.33.1-gke.1107000"]
+RUN = 'mock_provider "google" {}\n\nrun "plan" {\n  command = plan\n}\n'
+
+HEAD = """\
+# What three walk-throughs set up by hand, and what one env.list plans
+
+This page is made from Terraform's plans by `tests/terraform/test_seeds.py`: where a row gives no
+reason, the plan has what was set by hand, or that test fails. "-" is nothing set. What was done in
+Kubernetes is not Terraform's and not here.
+"""
+
+
+def _plan(terraform: Terraform, name: str, seed: Seed) -> dict[str, dict[str, Any]]:
+    """The planned resources by address."""
+    terraform.init("gke")
+    folder = terraform.copy("gke", f"seed-{name}")
+    settings = Settings(MANDATORY | seed.settings)
+    findings = Findings(version=gke_versions.settle(settings.gke_version, OFFERED, None))
+    location = Location("bucket", "dws-deployment", is_default=True)
+    variables = gke.variables(settings, "3f9c2a71", location, findings)
+    root = terraform.folder / folder
+    (root / "seed.tfvars.json").write_text(json.dumps(variables), encoding="utf-8")
+    (root / "tests/seed.tftest.hcl").write_text(RUN, encoding="utf-8")
+    done = terraform.run(
+        folder,
+        "test",
+        "-json",
+        "-verbose",
+        "-filter=tests/seed.tftest.hcl",
+        "-var-file=seed.tfvars.json",
+    )
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    plans = [it["test_plan"] for it in messages if it["type"] == "test_plan"]
+    assert len(plans) == 1, done.stdout
+    return {it["address"]: it["change"]["after"] for it in plans[0]["resource_changes"]}
+
+
+@pytest.fixture(scope="session")
+def plans(terraform: Terraform) -> dict[str, dict[str, dict[str, Any]]]:
+    """By name of the walk-through."""
+    return {name: _plan(terraform, name, seed) for name, seed in SEEDS.items()}
+
+
+def _value(resource: Mapping[str, Any], path: str) -> object:
+    """What stands at a path; None where a part of it is not there."""
+    found: Any = resource
+    for part in path.split("."):
+        if part == "#":
+            return len(found)
+        if isinstance(found, list):
+            found = found[int(part)] if int(part) < len(found) else None
+        else:
+            found = found.get(part)
+        if found is None:
+            return None
+    result: object = found
+    return result
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_the_plan_has_what_was_set_by_hand_or_says_why_not(
+    plans: dict[str, dict[str, dict[str, Any]]], name: str
+) -> None:
+    different = {
+        field.words: (_value(plans[name][field.address], field.path), field.by_hand)
+        for field in SEEDS[name].fields
+        if _value(plans[name][field.address], field.path) != field.by_hand
+    }
+
+    assert set(different) == {field.words for field in SEEDS[name].fields if field.why}, different
+
+
+def test_the_reference_shows_the_plans_field_by_field(
+    plans: dict[str, dict[str, dict[str, Any]]], golden: Golden
+) -> None:
+    page = [HEAD]
+    for name, seed in SEEDS.items():
+        settings = "\n".join(f"    {key.upper()}={text}" for key, text in seed.settings.items())
+        rows = [
+            f"| {field.words} | {_cell(field.by_hand)} |"
+            f" {_cell(_value(plans[name][field.address], field.path))} | {field.why} |"
+            for field in seed.fields
+        ]
+        table = "\n".join(
+            ["| field | by hand | our plan | why |", "| --- | --- | --- | --- |", *rows]
+        )
+        page.append(f"## {seed.title}\n\n    ORCHESTRATOR_TYPE=gke\n{settings}\n\n{table}\n")
+
+    golden.check(PAGE, "\n".join(page))
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else f"`{json.dumps(value)}`"
