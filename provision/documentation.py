@@ -19,7 +19,6 @@ from pydantic_core import PydanticUndefined
 from provision.errors import ExitCode
 from provision.settings import derived, spelling
 from provision.settings.model import Settings
-from provision.settings.rules import NOT_YET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +56,6 @@ def settings_table() -> str:
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     lines += ["", "### Other spellings", ""]
     lines += [f"* {_other(name)}" for name in spelling.SPELLINGS]
-    lines += ["", f"Not available in this version yet: {_to_come()}."]
     return "\n".join(lines).strip()
 
 
@@ -74,8 +72,7 @@ def env_list_help() -> str:
         paragraphs.append(f"  {name.upper()}  ({kind})\n{text}\n{example}".replace("`", ""))
     paragraphs.append("\nOther spellings")
     paragraphs += [f"  {_other(name)}".replace("`", "") for name in spelling.SPELLINGS]
-    to_come = _filled(f"Not available in this version yet: {_to_come()}.")
-    return "\n".join(paragraphs) + f"\n\n{to_come}\n"
+    return "\n".join(paragraphs) + "\n"
 
 
 def exit_code_table() -> str:
@@ -139,10 +136,6 @@ def _filled(text: str, indent: str = "") -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _to_come() -> str:
-    return ", ".join(absent.feature for absent in NOT_YET)
 
 
 def main(arguments: Sequence[str]) -> None:

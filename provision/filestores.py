@@ -73,6 +73,14 @@ TIERS: Final[Mapping[Tier, tuple[Sizes, ...]]] = MappingProxyType(
 """Tier -> the ranges of sizes that it takes."""
 
 
+_REGIONAL: Final = frozenset({Tier.ENTERPRISE, Tier.REGIONAL})
+
+
+def is_regional(tier: Tier) -> bool:
+    """Whether the tier's shares are made in a region; all others are made in a zone."""
+    return tier in _REGIONAL
+
+
 def takes(tier: Tier, size_gb: int) -> bool:
     """Whether the tier has shares of that many GiB."""
     return any(size_gb in sizes for sizes in TIERS[tier])

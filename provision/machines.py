@@ -311,6 +311,19 @@ def carrying(accelerator: str) -> tuple[str, ...]:
     return tuple(name for name, it in MACHINE_TYPES.items() if it.accelerator == accelerator)
 
 
+def may_flex_start(name: str) -> bool:
+    """Whether a machine of that name may come by flex start.
+
+    That is all types with GPUs but A4X and A4X Max, and H4D of those without. A name that the
+    tool does not know may be a newer machine with GPUs; its own check decides.
+    """
+    known = lookup(name)
+    if known is not None:
+        return Consumption.FLEX_START in known.consumption
+    series = name.partition("-")[0]
+    return series == "h4d" or not (series == "a4x" or _OTHER_SERIES.fullmatch(series))
+
+
 def misspelt(name: str) -> str | None:
     """The machine type that was surely meant by a name that the tool does not know.
 

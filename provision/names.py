@@ -6,6 +6,7 @@ both sides to this table.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 
@@ -50,6 +51,9 @@ FIREWALL_SSH = DerivedName("firewall rule", "-iap-ssh", 63)
 GPU_NETWORK = DerivedName("GPU network", "-gpu-net-x", 63)
 GPU_SUBNETWORK = DerivedName("GPU subnetwork", "-gpu-subnet-x", 63)
 FIREWALL_GPU = DerivedName("GPU network's firewall rule", "-gpu-internal-x", 63)
+FILESTORE = DerivedName("Filestore instance", "-nfs-" + 8 * "x", 63)
+PLACEMENT_POLICY = DerivedName("placement policy", "-placement", 63)
+WORKLOAD_POLICY = DerivedName("workload policy", "-workload", 63)
 
 ALL = (
     SERVICE_ACCOUNT,
@@ -66,7 +70,40 @@ ALL = (
     GPU_NETWORK,
     GPU_SUBNETWORK,
     FIREWALL_GPU,
+    FILESTORE,
+    PLACEMENT_POLICY,
+    WORKLOAD_POLICY,
 )
 
 TIGHTEST = min(ALL, key=lambda name: name.longest_prefix)
 """The name that decides how long a NAME_PREFIX may be."""
+
+WORKLOAD_ACCOUNT = DerivedName("service account of the pods", "-workload", 30)
+SYSTEM_POOL = DerivedName("system node pool", "-system", 40)
+# Two digits are enough: there are at most 50 equal pools.
+EQUAL_POOL = DerivedName("node pool", "-nodepool-xx", 40)
+
+TIGHTEST_OF_GKE = min(
+    (*ALL, WORKLOAD_ACCOUNT, SYSTEM_POOL, EQUAL_POOL), key=lambda name: name.longest_prefix
+)
+"""The name that decides how long a NAME_PREFIX may be for a GKE cluster."""
+
+_LONGEST_POOL = 40
+_DIGEST = 6
+
+
+def node_pool(prefix: str, name: str) -> str:
+    """The whole name of a node pool.
+
+    A long one is cut; a digest of the whole then ends it, so that two long names that begin alike
+    are different pools, and the same ones at every run.
+
+    Args:
+        prefix: The NAME_PREFIX.
+        name: What the settings call the pool.
+    """
+    whole = f"{prefix}-{name}"
+    if len(whole) <= _LONGEST_POOL:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:_DIGEST]
+    return f"{whole[: _LONGEST_POOL - _DIGEST - 1].rstrip('-')}-{digest}"

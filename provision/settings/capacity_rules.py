@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import machines
+from provision.machines import Consumption
 from provision.settings.choices import Orchestrator
 from provision.settings.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provision.settings.pools import NodePool
 
@@ -33,6 +34,17 @@ _POOL_KEYS: Final = {
     "reservation_name": "reservation",
 }
 _SHORTEST_GROUP_RUN: Final = 600
+"""Seconds; a template's run duration and a resize request's have the same least value."""
+
+_MOST_REQUESTED: Final = 1000
+"""The most VMs that one resize request asks for."""
+
+# How each way to get machines is asked for; who asks for none gets them on demand.
+_ASKED_BY: Final = {
+    Consumption.SPOT: ("enable_spot", "ENABLE_SPOT=yes"),
+    Consumption.FLEX_START: ("enable_flex_start", "ENABLE_FLEX_START=yes"),
+    Consumption.RESERVATION: ("reservation_name", "RESERVATION_NAME=<your reservation>"),
+}
 
 
 def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
@@ -112,8 +124,70 @@ def _shortest_run(case: Case) -> Iterator[Finding]:
         )
 
 
+def _is_group(case: Case) -> bool:
+    return case.settings.orchestrator_type is not Orchestrator.GKE
+
+
+def _offered(case: Case) -> Iterator[Finding]:
+    machine = machines.lookup(case.settings.vm_type)
+    if not _is_group(case) or machine is None:
+        return
+    asked = [way for way, (name, _) in _ASKED_BY.items() if case.value(name)]
+    offers = [way for way in Consumption if way in machine.consumption]
+    for way in asked or [Consumption.ON_DEMAND]:
+        if way in machine.consumption:
+            continue
+        field, _ = _ASKED_BY.get(way, ("vm_type", ""))
+        yield Finding(
+            field=field,
+            what=f"does not offer {machine.name}" if asked else "can't be had on demand",
+            why=f"the ways to get one: {_or(offers)}",
+            fix=f"take {case.name(field)} out"
+            if Consumption.ON_DEMAND in offers
+            else _or([_ASKED_BY[it][1] for it in offers]),
+            # An open reservation serves VMs that name none, so asking for nothing may be meant.
+            note=not asked and Consumption.RESERVATION in machine.consumption,
+        )
+
+
+def _or(items: Sequence[str]) -> str:
+    *others, last = items
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _flex_machine(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if (
+        _is_group(case)
+        and settings.enable_flex_start
+        and machines.lookup(settings.vm_type) is None
+        and not machines.may_flex_start(settings.vm_type)
+    ):
+        yield Finding(
+            field="enable_flex_start",
+            what=f"does not offer {settings.vm_type}",
+            why="flex start has all machine types with GPUs but A4X and A4X Max, and H4D",
+            fix=f"VM_TYPE=a3-highgpu-8g, or take {case.name('enable_flex_start')} out",
+        )
+
+
+def _one_request(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if _is_group(case) and settings.enable_flex_start and settings.instance_count > _MOST_REQUESTED:
+        yield Finding(
+            field="instance_count",
+            what="is more than flex start hands out at once",
+            why=f"one resize request asks for at most {_MOST_REQUESTED} VMs",
+            fix=f"INSTANCE_COUNT={_MOST_REQUESTED}, and another cluster with a NAME_PREFIX of its"
+            " own for the rest",
+        )
+
+
 RULES: Final = (
     Rule((), _exclusive),
+    Rule(("vm_type", "orchestrator_type", *_POOL_KEYS), _offered),
+    Rule(("vm_type", "orchestrator_type", "enable_flex_start"), _flex_machine),
+    Rule(("instance_count", "orchestrator_type", "enable_flex_start"), _one_request),
     Rule(("vm_type", "gke_node_pools", "enable_compact_placement", "enable_flex_start"), _compact),
     Rule(("max_run_duration", "orchestrator_type"), _shortest_run),
 )

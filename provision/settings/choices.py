@@ -58,3 +58,21 @@ class DriverVersion(enum.StrEnum):
 
     DEFAULT = "DEFAULT"
     LATEST = "LATEST"
+
+
+class OnlineCheck(enum.StrEnum):
+    """What can be asked of Google before anything is made, and left out by SKIP_CHECKS."""
+
+    BILLING = "billing"
+    APIS = "apis"
+    PERMISSIONS = "permissions"
+    ZONE = "zone"
+    MACHINE_TYPE = "machine-type"
+    ACCELERATOR = "accelerator"
+    IMAGE = "image"
+    DISK = "disk"
+    QUOTA = "quota"
+    NETWORK = "network"
+    BUCKETS = "buckets"
+    NAMES = "names"
+    GKE_VERSION = "gke-version"

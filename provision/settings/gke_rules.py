@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import places
-from provision.settings import capacity_rules, machine_rules, spelling
+from provision.settings import (
+    capacity_rules,
+    gke_cluster_rules,
+    machine_rules,
+    pool_rules,
+    spelling,
+)
 from provision.settings.choices import Orchestrator
 from provision.settings.findings import Case, Finding, Rule
 from provision.settings.model import Settings
@@ -188,4 +194,6 @@ RULES: Final = (
     Rule(("system_node_pool_zone", "zone"), _system_zone),
     Rule(("gke_node_pools",), _replaced),
     Rule(("gke_node_pools", "zone"), _pools),
+    *pool_rules.RULES,
+    *gke_cluster_rules.RULES,
 )

@@ -20,16 +20,20 @@ RESERVED_METADATA: Final[Mapping[str, str]] = {
 }
 """Metadata key that the tool rests on -> what to do instead."""
 
-_METADATA_VALUE_BYTES: Final = 256 * 1024
-_METADATA_BYTES: Final = 512 * 1024
+OWN_METADATA: Final = "aiinfra-"
+"""What begins the keys by which the tool configures the start-up of the VMs."""
+
+# Google takes 256 KiB for one value and 512 KiB for all of a VM's. Half of it is the user's, a
+# quarter STARTUP_COMMAND's (`values.py`), and the last the tool's own files.
+_METADATA_BYTES: Final = 256 * 1024
 
 
 def _metadata(values: Mapping[str, str]) -> Mapping[str, str]:
     for key in values:
-        if key.lower() in RESERVED_METADATA:
+        instead = _instead_of(key.lower())
+        if instead:
             raise InvalidValueError(
-                f"has the key {shorten(key)}, on which this tool rests",
-                RESERVED_METADATA[key.lower()],
+                f"has the key {shorten(key)}, on which this tool rests", instead
             )
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", key):
             raise InvalidValueError(
@@ -37,12 +41,20 @@ def _metadata(values: Mapping[str, str]) -> Mapping[str, str]:
             )
     if not all(map(parsing.is_utf8, values.values())):
         raise InvalidValueError("has a value that is not UTF-8 text", "values are text in UTF-8")
-    sizes = [len(value.encode()) for value in values.values()]
-    if max(sizes, default=0) > _METADATA_VALUE_BYTES or sum(sizes) > _METADATA_BYTES:
+    size = sum(len(value.encode()) for value in values.values())
+    if size > _METADATA_BYTES:
         raise InvalidValueError(
-            f"has {sum(sizes)} bytes of values", "256 KiB for one value and 512 KiB for all"
+            f"has {size} bytes of values",
+            "at most 256 KiB; Google takes 512 KiB for a VM, and the tool needs the rest",
         )
     return values
+
+
+def _instead_of(key: str) -> str:
+    """What to use in place of a key on which the tool rests; "" for any other key."""
+    if key.startswith(OWN_METADATA):
+        return f"choose another name: what begins with {OWN_METADATA} configures the start-up"
+    return RESERVED_METADATA.get(key, "")
 
 
 CLUSTER_LABEL: Final = "aiinfra-cluster"

@@ -29,6 +29,7 @@ from provision.settings.values import (
     AcceleratorName,
     ActionWord,
     ChannelWord,
+    Checks,
     Count,
     DiskSize,
     DiskTypeWord,
@@ -55,7 +56,6 @@ from provision.settings.values import (
     ServiceAccount,
     ShellLine,
     Switch,
-    Words,
     Zone,
 )
 
@@ -175,7 +175,7 @@ class Settings(BaseSettings):
         1800,
         default_words="`30m`",
     )
-    skip_checks: Words | None = _setting(
+    skip_checks: Checks | None = _setting(
         "Names of online checks to skip, with commas between.", "quota,image"
     )
 

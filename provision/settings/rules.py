@@ -1,114 +1,25 @@
-"""The rules across settings, and the features that this version does not have yet."""
+"""The rules across settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from provision import places
-from provision.settings import capacity_rules, gke_rules, machine_rules
+from provision.settings import capacity_rules, gke_rules, machine_rules, storage_rules
 from provision.settings.choices import Orchestrator
 from provision.settings.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
-@dataclass(frozen=True, kw_only=True)
-class NotYet:
-    """A feature that this version does not have.
-
-    Attributes:
-        field: The field that asks for it.
-        feature: Its name, as the reader knows it.
-        wants: Whether a value asks for it.
-        instead: What to write to go on without it.
-        by_default: Whether the default asks for it too, which is worth a note.
-    """
-
-    field: str
-    feature: str
-    wants: Callable[[Any], bool] = bool
-    instead: str = ""
-    by_default: bool = False
-
-
-def _always(_value: object) -> bool:
-    return True
-
-
-NOT_YET: Final = (
-    NotYet(
-        field="orchestrator_type",
-        feature="Ray clusters",
-        wants=lambda value: value is Orchestrator.RAY,
-        instead="ORCHESTRATOR_TYPE=none",
-    ),
-    NotYet(
-        field="orchestrator_type",
-        feature="GKE clusters",
-        wants=lambda value: value is Orchestrator.GKE,
-        instead="ORCHESTRATOR_TYPE=none",
-    ),
-    NotYet(field="gcs_mount_list", feature="mounted buckets"),
-    NotYet(field="nfs_fileshare_list", feature="Filestore shares"),
-    NotYet(field="startup_command", feature="a command at start-up"),
-    NotYet(field="vm_localfile_dest_path", feature="a copied folder", wants=_always),
-    NotYet(field="enable_flex_start", feature="flex start"),
-    NotYet(field="enable_queued_provisioning", feature="queued provisioning"),
-    NotYet(field="max_run_duration", feature="a limited run time"),
-    NotYet(field="enable_spot", feature="spot machines"),
-    NotYet(field="reservation_name", feature="reservations"),
-    NotYet(field="enable_compact_placement", feature="compact placement"),
-    NotYet(
-        field="disable_ops_agent",
-        feature="the Ops Agent",
-        wants=lambda value: value is False,
-        instead="DISABLE_OPS_AGENT=true",
-        by_default=True,
-    ),
-    NotYet(
-        field="enable_notebook",
-        feature="notebooks on the VMs",
-        instead="ENABLE_NOTEBOOK=no",
-        by_default=True,
-    ),
-    NotYet(field="show_proxy_url", feature="notebooks' proxy URLs", instead="SHOW_PROXY_URL=no"),
-)
-"""What is refused where somebody asks for it, and noted where only a default does."""
+# Where the Deep Learning VM images are, and were.
+_NOTEBOOK_PROJECTS: Final = frozenset({"deeplearning-platform-release", "ml-images"})
 
 
 def judge(case: Case) -> list[Finding]:
-    """All that the rules and the table of absent features have to say."""
-    found = [finding for rule in RULES for finding in rule.judge(case)]
-    told = {finding.field for finding in found if not finding.note}
-    return found + [
-        finding
-        for absent in NOT_YET
-        # What breaks a rule has to change anyway; that is enough to read for one setting.
-        if absent.field not in told | case.bad
-        for finding in _absent(absent, case)
-    ]
-
-
-def _absent(absent: NotYet, case: Case) -> Iterator[Finding]:
-    if not absent.wants(case.value(absent.field)):
-        return
-    if case.asked(absent.field):
-        yield Finding(
-            field=absent.field,
-            what=f"asks for {absent.feature}, which this version does not have yet",
-            why="it is refused rather than left out without a word",
-            fix=absent.instead or f"take {case.name(absent.field)} out",
-        )
-    elif absent.by_default and case.settings.orchestrator_type is not Orchestrator.GKE:
-        yield Finding(
-            field=absent.field,
-            what=f"asks by default for {absent.feature}, which this version does not have yet",
-            why="it is left out",
-            fix=f"{absent.instead} to say so",
-            note=True,
-        )
+    """All that the rules have to say."""
+    return [finding for rule in RULES for finding in rule.judge(case)]
 
 
 def _region(case: Case) -> Iterator[Finding]:
@@ -156,19 +67,28 @@ def _one_image(case: Case) -> Iterator[Finding]:
         )
 
 
-def _mount_paths(case: Case) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
-    for name in ("gcs_mount_list", "nfs_fileshare_list"):
-        for mounted in case.value(name) or ():
-            if mounted.path in seen:
-                also = "" if seen[mounted.path] == name else f", in {case.name(seen[mounted.path])}"
-                yield Finding(
-                    field=name,
-                    what=f"mounts {mounted.path} twice{also}",
-                    why="a path holds one mount",
-                    fix=f"another path, such as {mounted.path}-2",
-                )
-            seen.setdefault(mounted.path, name)
+def _notebook(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.orchestrator_type is Orchestrator.GKE:
+        return
+    if not settings.enable_notebook:
+        if case.on("show_proxy_url"):
+            yield Finding(
+                field="show_proxy_url",
+                what="has nothing to show",
+                why=f"{case.name('enable_notebook')} says that the VMs have no notebook",
+                fix="SHOW_PROXY_URL=no, or ENABLE_NOTEBOOK=yes",
+                note=True,
+            )
+    elif settings.image_project not in _NOTEBOOK_PROJECTS:
+        yield Finding(
+            field="enable_notebook",
+            what=f"may have no effect with images of {settings.image_project}",
+            why="the notebook is part of the Deep Learning VM images; where the image has none,"
+            " its step at start-up is skipped",
+            fix="ENABLE_NOTEBOOK=no, if your image has none",
+            note=True,
+        )
 
 
 RULES: Final = (
@@ -178,7 +98,11 @@ RULES: Final = (
     Rule((), _one_image),
     *machine_rules.RULES,
     *capacity_rules.RULES,
-    Rule((), _mount_paths),
+    *storage_rules.RULES,
+    Rule(
+        ("enable_notebook", "show_proxy_url", "image_project", "orchestrator_type"),
+        _notebook,
+    ),
     *gke_rules.RULES,
 )
 """Every rule across settings, in the order in which a reader meets them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -15,6 +15,7 @@ from provision.settings.choices import (
     DiskType,
     DriverVersion,
     Network,
+    OnlineCheck,
     Orchestrator,
     ReleaseChannel,
 )
@@ -181,6 +182,10 @@ def _absolute_path(text: str) -> str:
     return text
 
 
+_COMMAND_BYTES: Final = 128 * 1024
+"""A quarter of the 512 KiB that Google takes as a VM's metadata; `labels.py` has the others."""
+
+
 def _one_line(text: str) -> str:
     if re.search(r"[\n\r\0]", text):
         raise InvalidValueError(
@@ -188,6 +193,12 @@ def _one_line(text: str) -> str:
         )
     if not parsing.is_utf8(text):
         raise InvalidValueError("is not UTF-8 text", "text in UTF-8")
+    if len(text.encode()) > _COMMAND_BYTES:
+        raise InvalidValueError(
+            f"has {len(text.encode())} bytes",
+            "at most 128 KiB, as it travels in the VM's metadata; put a script into the copied"
+            " folder",
+        )
     return text
 
 
@@ -199,6 +210,24 @@ def _networks(items: tuple[str, ...]) -> tuple[str, ...]:
         except ValueError:
             raise InvalidValueError(
                 f"has {shorten(item)}, which is no network", "CIDR blocks such as 203.0.113.0/24"
+            ) from None
+    return tuple(found)
+
+
+def _checks(text: str) -> tuple[OnlineCheck, ...]:
+    words = parsing.comma_list(text)
+    known = parsing.choice(OnlineCheck)
+    found = []
+    for position, word in enumerate(words):
+        try:
+            found.append(OnlineCheck(known(word)))
+        except InvalidValueError as error:
+            meant = f"did you mean {error.fix}? " if error.fix else ""
+            corrected = [*words[:position], error.fix, *words[position + 1 :]]
+            raise InvalidValueError(
+                f"has {shorten(word)}, which is no online check",
+                f"{meant}There are {', '.join(OnlineCheck)}",
+                fix=",".join(corrected) if error.fix else "",
             ) from None
     return tuple(found)
 
@@ -289,15 +318,4 @@ RunSeconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1, le=7 
 Networks = Annotated[
     tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_networks)
 ]
-Words = Annotated[
-    tuple[
-        Annotated[
-            str,
-            _matching(
-                r"[A-Za-z0-9_-]{1,64}", "is not the name of a check", "letters, digits, _ and -"
-            ),
-        ],
-        ...,
-    ],
-    BeforeValidator(parsing.comma_list),
-]
+Checks = Annotated[tuple[OnlineCheck, ...], BeforeValidator(_checks)]

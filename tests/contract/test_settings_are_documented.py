@@ -15,8 +15,6 @@ from provision.settings.model import Settings
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
 EXAMPLES: Final = sorted((ROOT / "examples").glob("*.list"))
-# Examples of what a later version makes: they are known and checked, but refused by name.
-LATER: Final[frozenset[str]] = frozenset()
 ASSIGNMENT: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=", re.MULTILINE)
 MODEL: Final = {field.upper() for field in Settings.model_fields}
 
@@ -98,11 +96,7 @@ def test_an_example_uses_settings_by_their_own_names_and_has_no_problem(path: Pa
     loaded = load({}, path)
 
     assert set(ASSIGNMENT.findall(text)) <= MODEL
-    if path.name in LATER:
-        assert all("does not have yet" in problem.what for problem in loaded.problems)
-        assert loaded.problems
-    else:
-        assert not loaded.problems
+    assert not loaded.problems
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

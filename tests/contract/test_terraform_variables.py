@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hcl2
 import pytest
 
 from provision import deployment, settings
+from provision.clusters import Findings, ResizeRequest
+from provision.files import Archive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOTS = Path(__file__).parents[2] / "terraform"
 CASES = [
@@ -16,8 +22,21 @@ CASES = [
     {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "2"},
     {"NETWORK_CONFIG": "new_network", "SERVICE_ACCOUNT": "default", "IMAGE_NAME": "mine"},
     {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-ultragpu-8g"},
+    {"ENABLE_SPOT": "yes", "GCS_MOUNT_LIST": "data:/mnt/data", "STARTUP_COMMAND": "true"},
+    {"RESERVATION_NAME": "mine", "ENABLE_COMPACT_PLACEMENT": "yes", "DISABLE_OPS_AGENT": "yes"},
+    {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a3-highgpu-8g", "ORCHESTRATOR_TYPE": "ray"},
+    {"NFS_FILESHARE_LIST": "/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024", "ENABLE_NOTEBOOK": "no"},
     {"LABELS": "a=b", "METADATA": "a=b", "SERVICE_ACCOUNT": "me@p.iam.gserviceaccount.com"},
 ]
+
+
+# Of a value, the part whose keys are the user's.
+USERS_MAPS = {"metadata"}
+
+
+def _names(declared: str) -> set[str]:
+    """The attributes that a type names."""
+    return set(re.findall(r"(\w+) = ", declared))
 
 
 def _declared(root: str) -> dict[str, str]:
@@ -34,7 +53,25 @@ def _made(case: dict[str, str]) -> dict[str, Any]:
     loaded = settings.load({"ACTION": "Plan", **mandatory, **case})
     assert loaded.problems == ()
     assert loaded.settings is not None
-    return deployment.make(loaded.settings).variables
+    found = Findings(
+        files=Archive(path=Path("files.tar.gz"), sha256="0a1b", count=1, size=1),
+        resize_requests={"np-1": ResizeRequest(count=1, run_seconds=600)},
+    )
+    return deployment.make(loaded.settings, found).variables
+
+
+def _attributes(value: Any, declared: str) -> Iterator[str]:
+    """Every attribute of a variable's value, at whatever depth; the keys of maps are no such."""
+    if isinstance(value, dict):
+        is_map = declared.startswith("${map(")
+        if not is_map:
+            yield from value
+        for name, inner in value.items():
+            if name not in USERS_MAPS:
+                yield from _attributes(inner, "" if is_map else declared)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _attributes(inner, "")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "+".join(case) or "mandatory")
@@ -43,6 +80,13 @@ def test_python_hands_over_exactly_what_terraform_declares(case: dict[str, str])
     made = _made(case)
     assert made.keys() == declared.keys()
     for name, value in made.items():
-        if isinstance(value, dict) and declared[name].removeprefix("${").startswith("object"):
-            for key in value:
-                assert key in declared[name], f"{name}.{key} is not declared"
+        undeclared = set(_attributes(value, declared[name])) - _names(declared[name])
+        assert undeclared == set(), f"of {name}"
+
+
+def test_terraform_declares_nothing_that_python_never_hands_over() -> None:
+    declared = _declared("mig")
+    made = [_made(case) for case in CASES]
+    for name, words in declared.items():
+        handed_over = {key for one in made for key in _attributes(one[name], words)}
+        assert _names(words) - handed_over == set(), f"of {name}"

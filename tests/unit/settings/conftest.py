@@ -44,11 +44,8 @@ class Case:
 
     @property
     def noted(self) -> set[str]:
-        """The variables that have a note of their own, beside those of every run."""
-        return {note.setting for note in self.loaded.notes} - {
-            "DISABLE_OPS_AGENT",
-            "ENABLE_NOTEBOOK",
-        }
+        """The variables that have a note."""
+        return {note.setting for note in self.loaded.notes}
 
 
 class Given(Protocol):

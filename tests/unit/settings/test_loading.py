@@ -148,7 +148,8 @@ def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
         "IMAGE_NAME": "a",
         "IMAGE_FAMILY_NAME": "b",
         "SETUP_RAY": "yes",
-        "STARTUP_COMMAND": "echo",
+        "ENABLE_SPOT": "yes",
+        "RESERVATION_NAME": "r",
     }
 
     loaded = load(environ, only=IDENTITY)
@@ -159,7 +160,7 @@ def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
     }
     assert loaded.settings is not None
     assert loaded.settings.vm_type == "a2-highgpu-2g"
-    assert loaded.settings.startup_command is None
+    assert loaded.settings.enable_spot is False
     assert loaded.effective["VM_TYPE"] == "a2-highgpu-3g"
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.settings import rules
 
 if TYPE_CHECKING:
     from tests.unit.settings.conftest import Given
@@ -246,58 +245,24 @@ def test_a_rule_is_silent_while_what_it_compares_is_bad(given: Given) -> None:
     assert case.refused == {"VM_TYPE", "REGION"}
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "feature"),
-    [
-        ("ORCHESTRATOR_TYPE", "ray", "Ray clusters"),
-        ("ORCHESTRATOR_TYPE", "gke", "GKE clusters"),
-        ("GCS_MOUNT_LIST", "data:/a", "mounted buckets"),
-        ("NFS_FILESHARE_LIST", "/a:BASIC_SSD", "Filestore"),
-        ("STARTUP_COMMAND", "echo", "start-up"),
-        ("VM_LOCALFILE_DEST_PATH", "/usr/aiinfra/copy", "copied folder"),
-        ("ENABLE_FLEX_START", "yes", "flex start"),
-        ("MAX_RUN_DURATION", "1h", "run time"),
-        ("ENABLE_SPOT", "yes", "spot"),
-        ("RESERVATION_NAME", "r", "reservations"),
-        ("ENABLE_COMPACT_PLACEMENT", "yes", "compact"),
-        ("DISABLE_OPS_AGENT", "false", "the Ops Agent"),
-        ("ENABLE_OPS_AGENT", "true", "the Ops Agent"),
-        ("ENABLE_NOTEBOOK", "yes", "notebooks"),
-        ("SHOW_PROXY_URL", "yes", "proxy URLs"),
-    ],
-)
-def test_a_feature_that_is_not_there_is_refused_by_name_when_asked_for(
-    given: Given, setting: str, value: str, feature: str
-) -> None:
-    problem = given(**{setting: value}).problem(setting)
-
-    assert feature in problem.what
-    assert "does not have yet" in problem.what
+def test_the_mandatory_settings_alone_need_no_word(given: Given) -> None:
+    assert not given().loaded.problems
+    assert not given().loaded.notes
 
 
-def test_declining_a_feature_that_is_not_there_is_fine(given: Given) -> None:
-    case = given(
-        DISABLE_OPS_AGENT="true",
-        ENABLE_NOTEBOOK="no",
-        SHOW_PROXY_URL="no",
-        ENABLE_SPOT="no",
-        ENABLE_FLEX_START="off",
-        ORCHESTRATOR_TYPE="none",
-    )
+def test_a_notebook_is_noted_where_the_image_may_have_none(given: Given) -> None:
+    own = {"IMAGE_PROJECT": "my-images", "IMAGE_NAME": "my-image"}
+
+    note = given(**own).note("ENABLE_NOTEBOOK")
+
+    assert "images of my-images" in note.what
+    assert note.fix.startswith("ENABLE_NOTEBOOK=no")
+    assert not given(**own, ENABLE_NOTEBOOK="no").loaded.notes
+
+
+def test_asking_for_urls_of_notebooks_that_are_off_is_a_note(given: Given) -> None:
+    case = given(ENABLE_NOTEBOOK="no", SHOW_PROXY_URL="yes")
 
     assert not case.loaded.problems
-    assert not case.loaded.notes
-
-
-def test_a_default_that_asks_for_what_is_not_there_is_a_note(given: Given) -> None:
-    notes = {note.setting: note.what for note in given().loaded.notes}
-
-    assert set(notes) == {"DISABLE_OPS_AGENT", "ENABLE_NOTEBOOK"}
-    assert "by default" in notes["DISABLE_OPS_AGENT"]
-
-
-def test_the_remedy_of_an_absent_feature_can_be_taken(given: Given) -> None:
-    for absent in rules.NOT_YET:
-        if absent.instead:
-            name, _, value = absent.instead.partition("=")
-            assert not given(**{name: value}).loaded.problems
+    assert "ENABLE_NOTEBOOK" in case.note("SHOW_PROXY_URL").why
+    assert not given(ENABLE_NOTEBOOK="no").loaded.notes

@@ -161,6 +161,20 @@ def test_labels_have_a_greatest_number(given: Given) -> None:
 def test_metadata_has_a_greatest_size(given: Given) -> None:
     assert not given(METADATA="a=" + "x" * 262_144).loaded.problems
     assert "256 KiB" in given(METADATA="a=" + "x" * 262_145).problem("METADATA").why
+    many = f"a={'x' * 200_000},b={'x' * 200_000}"
+    assert "400000 bytes" in given(METADATA=many).problem("METADATA").what
+
+
+def test_a_startup_command_has_a_greatest_size(given: Given) -> None:
+    assert not given(STARTUP_COMMAND="x" * 131_072).loaded.problems
+    assert "131073 bytes" in given(STARTUP_COMMAND="x" * 131_073).problem("STARTUP_COMMAND").what
+
+
+def test_keys_by_which_the_tool_configures_the_start_up_are_reserved(given: Given) -> None:
+    problem = given(METADATA="AIInfra-config=x").problem("METADATA")
+
+    assert "another name" in problem.why
+    assert not given(METADATA="aiinfra=x").loaded.problems
 
 
 def test_all_problems_are_reported_at_once_and_none_hides_another() -> None:

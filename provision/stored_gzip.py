@@ -1,0 +1,64 @@
+"""Gzip's frame around bytes that are stored as they are.
+
+What a compressor makes of the same bytes differs between its versions; this does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import struct
+import zlib
+from typing import IO, TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_LARGEST_BLOCK: Final = 0xFFFF
+
+
+class StoredGzip(io.RawIOBase):
+    """A gzip stream whose bytes are stored as they are (RFC 1951 3.2.4, RFC 1952).
+
+    Attributes:
+        sha256: Of everything written, in hexadecimal; there when the stream is closed.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file = file
+        self._sum = hashlib.sha256()
+        self._crc = 0
+        self._size = 0
+        self._waiting = bytearray()
+        self.sha256 = ""
+        # No flags, no time, no extra flags, "unknown" as the operating system.
+        self._put(b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff")
+
+    def write(self, data: Buffer) -> int:
+        """Take bytes; only full blocks go on, so that blocks do not depend on the calls."""
+        taken = bytes(data)
+        self._crc = zlib.crc32(taken, self._crc)
+        self._size += len(taken)
+        self._waiting += taken
+        while len(self._waiting) > _LARGEST_BLOCK:
+            self._block(bytes(self._waiting[:_LARGEST_BLOCK]), last=False)
+            del self._waiting[:_LARGEST_BLOCK]
+        return len(taken)
+
+    def close(self) -> None:
+        """Write the last block and the sums."""
+        try:
+            if not self.closed:
+                self._block(bytes(self._waiting), last=True)
+                self._put(struct.pack("<LL", self._crc, self._size & 0xFFFFFFFF))
+                self.sha256 = self._sum.hexdigest()
+        finally:
+            super().close()
+
+    def _block(self, data: bytes, *, last: bool) -> None:
+        self._put(struct.pack("<BHH", last, len(data), len(data) ^ 0xFFFF) + data)
+
+    def _put(self, data: bytes) -> None:
+        self._sum.update(data)
+        self._file.write(data)
