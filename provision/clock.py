@@ -17,3 +17,8 @@ VARIABLE = "CLOUD_CLOCK_RATE"
 def rate(environ: Mapping[str, str]) -> float:
     """Seconds of wall time per second of cloud time; 1 when unset, never below 0."""
     return max(0.0, float(environ.get(VARIABLE, "1") or "1"))
+
+
+def cloud_seconds(wall: float, environ: Mapping[str, str]) -> float:
+    """What a span of wall time is in Google Cloud's; the same where everything is done at once."""
+    return wall / (rate(environ) or 1.0)

@@ -162,7 +162,8 @@ def _own(path: str, bound: Mapping[str, str], segments: list[str]) -> dict[str, 
     if parameter is None or not path.startswith("{+"):
         return {}
     rest = path[parameter.end() :]
-    whole = unquote("/".join(segments))
+    # A slash within a segment stays encoded: it would be one of the name's own.
+    whole = "/".join(unquote(segment).replace("/", "%2F") for segment in segments)
     return {parameter["name"]: whole.removesuffix(_PARAMETER.sub(lambda m: bound[m["name"]], rest))}
 
 

@@ -21,6 +21,9 @@ SCENARIOS = {
     "slow": "everything takes ten times as long",
     "stockout": "the first zone in which VMs are wanted has none to give; other zones have",
     "quota": "the project's quota of every kind of GPU is 0",
+    "queue": "a request for flex start waits for a while, with a reason, and is then granted",
+    "never": "a request for flex start is never granted",
+    "startup-fails": "the start-up of one VM fails at one of its steps",
     "forbidden": "the caller may not make managed instance groups",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
 }

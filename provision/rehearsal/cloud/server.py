@@ -65,7 +65,12 @@ _MOUNTS = (
     Mount("/crm/v1/", "projects:service_v1"),
     Mount("/crm/v3/", "projects:service_v3"),
     Mount("/serviceusage/v1/", "services:service"),
+    Mount("/serviceusage/v1beta1/", "consumer_quotas:service"),
     Mount("/cloudbilling/v1/", "billing:service"),
+    Mount("/container/v1/", "container:service"),
+    Mount("/kubernetes/", "kubernetes:service"),
+    Mount("/file/v1/", "filestore:service"),
+    Mount("/monitoring/v1/", "dashboards:service"),
     Mount("/computeMetadata/", "metadata:service", credentials=False, faults=False),
     Mount("/token", "metadata:service", credentials=False, faults=False),
 )

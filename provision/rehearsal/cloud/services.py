@@ -45,6 +45,32 @@ ENABLED = tuple(
 """What a project has from the start: a rehearsal needs no preparation."""
 
 
+def require(request: Request, store: Store, project: Project, name: str, title: str) -> None:
+    """Refuse a request to an API that a project has not enabled.
+
+    Args:
+        request: When it is.
+        store: Where it is kept.
+        project: Whose request it is.
+        name: The API's, such as "compute.googleapis.com".
+        title: What Google calls it, such as "Compute Engine API".
+
+    Raises:
+        GoogleError: 403.
+    """
+    if _state(request, store, project, name) == "ENABLED":
+        return
+    page = f"https://console.developers.google.com/apis/api/{name}/overview"
+    raise GoogleError(
+        403,
+        f"{title} has not been used in project {project.number} before or it is disabled. Enable"
+        f" it by visiting {page}?project={project.number} then retry. If you enabled this API"
+        " recently, wait a few minutes for the action to propagate to our systems and retry.",
+        reason="accessNotConfigured",
+        status="PERMISSION_DENIED",
+    )
+
+
 def _get(request: Request, store: Store, project: str, name: str) -> Reply:
     found = projects.permitted(project, store)
     _check(name)

@@ -78,6 +78,14 @@ class Store:
         for name, body in rows:
             yield name, json.loads(body)
 
+    def first(self, collection: str) -> tuple[str, dict[str, Any]] | None:
+        """The name and the document that come first in a collection; None when it is empty."""
+        row = self._connection.execute(
+            "SELECT name, body FROM document WHERE collection = ? ORDER BY name LIMIT 1",
+            (collection,),
+        ).fetchone()
+        return None if row is None else (row[0], json.loads(row[1]))
+
     def collections(self) -> Sequence[str]:
         """The names of the collections that hold a document."""
         rows = self._connection.execute("SELECT DISTINCT collection FROM document ORDER BY 1")

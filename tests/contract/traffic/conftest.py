@@ -30,10 +30,13 @@ STORIES = Path(__file__).parent / "stories"
 # Where the proxy serves what the recording calls by these names, and the variables that say so.
 SERVICES = {
     "compute": ("/compute/", "GOOGLE_COMPUTE_CUSTOM_ENDPOINT", "v1/"),
+    "container": ("/container/", "GOOGLE_CONTAINER_CUSTOM_ENDPOINT", "v1/"),
     "storage": ("/storage/", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "v1/"),
     "iam": ("/iam/", "GOOGLE_IAM_BETA_CUSTOM_ENDPOINT", "v1/"),
     "cloudresourcemanager": ("/crm/", "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT", "v1/"),
     "serviceusage": ("/serviceusage/", "GOOGLE_SERVICE_USAGE_CUSTOM_ENDPOINT", "v1/"),
+    "file": ("/file/", "GOOGLE_FILESTORE_CUSTOM_ENDPOINT", "v1/"),
+    "monitoring": ("/monitoring/", "GOOGLE_MONITORING_CUSTOM_ENDPOINT", ""),
     "cloudbilling": ("/cloudbilling/", "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT", "v1/"),
 }
 

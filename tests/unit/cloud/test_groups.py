@@ -334,13 +334,6 @@ def test_the_instance_group_lists_the_vms(made: Compute) -> None:
     assert [it["status"] for it in listed] == ["RUNNING", "RUNNING"]
 
 
-def test_guest_attributes_are_not_found(made: Compute) -> None:
-    made.group(size=1)
-    name = made.vms()[0]["name"]
-    path = f"{ZONE}/instances/{name}/getGuestAttributes"
-    assert made.refusal("GET", path, queryPath="a/")["code"] == 404
-
-
 def test_a_disk_in_use_can_not_be_deleted(made: Compute) -> None:
     made.group(size=1)
     name = made.vms()[0]["name"]

@@ -6,7 +6,18 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from provision.rehearsal.cloud import billing, iam, metadata, projects, services, storage
+from provision.rehearsal.cloud import (
+    billing,
+    compute,
+    container,
+    dashboards,
+    filestore,
+    iam,
+    metadata,
+    projects,
+    services,
+    storage,
+)
 from provision.rehearsal.cloud.store import Database
 from provision.rehearsal.cloud.wire import GoogleError, Reply, Request
 
@@ -25,6 +36,10 @@ _SERVICES: dict[str, Service] = {
     "crm/v3": projects.service_v3,
     "serviceusage": services.service,
     "cloudbilling": billing.service,
+    "compute": compute.service,
+    "container": container.service,
+    "file": filestore.service,
+    "monitoring": dashboards.service,
     "metadata": metadata.service,
 }
 _START = 1_795_000_000.0
@@ -37,6 +52,7 @@ class Api:
         self.database = database
         self.now = _START
         self.rate = 0.0
+        self.scenarios: frozenset[str] = frozenset()
 
     def __call__(
         self,
@@ -58,6 +74,7 @@ class Api:
             body=body if isinstance(body, bytes) else json.dumps(body).encode() if body else b"",
             now=self.now,
             rate=self.rate,
+            scenarios=self.scenarios,
         )
         try:
             with self.database.transaction() as store:

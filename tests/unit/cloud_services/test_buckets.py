@@ -162,6 +162,21 @@ def test_a_policy_belongs_to_the_bucket_and_goes_with_it(api: Api) -> None:
     assert len(api.json("storage", "GET", "b/loom/iam")["bindings"]) == 2
 
 
+def test_conditions_need_uniform_access_and_a_policy_of_version_three(api: Api) -> None:
+    uniform = {"uniformBucketLevelAccess": {"enabled": True}}
+    api.bucket()
+    policy = api.json("storage", "GET", "b/loom/iam")
+    condition = {"title": "files", "expression": "resource.name.startsWith('x')"}
+    reader = {"role": "roles/storage.objectViewer", "members": ["user:a@example.com"]}
+    policy["bindings"].append({**reader, "condition": condition})
+    assert "version 3" in str(api("storage", "PUT", "b/loom/iam", policy).body)
+    policy["version"] = 3
+    assert "uniform" in str(api("storage", "PUT", "b/loom/iam", policy).body)
+    api.json("storage", "PATCH", "b/loom", {"iamConfiguration": uniform})
+    kept = api.json("storage", "PUT", "b/loom/iam", policy)
+    assert (kept["version"], kept["bindings"][-1]["condition"]) == (3, condition)
+
+
 def test_all_permissions_asked_for_are_granted(api: Api) -> None:
     api.bucket()
     target = "b/loom/iam/testPermissions?permissions=storage.a.b&permissions=storage.c.d"

@@ -90,7 +90,7 @@ def test_the_default_account_is_named_by_compute_and_known_to_iam(google: Google
     google.on("GET /compute.*", {"defaultServiceAccount": "1-compute@x"})
     google.on("GET /iam.*", {"name": "n", "uniqueId": "5", "displayName": "Default"})
     found = DATA_SOURCES["google_compute_default_service_account"].read(api, {})
-    assert google.lines[1] == "GET /iam/v1/projects/p/serviceAccounts/1-compute@x"
+    assert google.lines[1] == "GET /iam/v1/projects/-/serviceAccounts/1-compute@x"
     assert (found["member"], found["unique_id"]) == ("serviceAccount:1-compute@x", "5")
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision import places
-from provision.rehearsal.cloud import discovery, projects
+from provision.rehearsal.cloud import discovery, projects, services
 from provision.rehearsal.cloud.compute import (
     addresses,
+    agenda,
     firewalls,
+    fleet,
     groups,
+    guest_attributes,
     images,
     instances,
     links,
@@ -22,7 +25,10 @@ from provision.rehearsal.cloud.compute import (
     offers,
     operations,
     project,
+    resize_requests,
+    resource_policies,
     routers,
+    run_limits,
     subnetworks,
     templates,
 )
@@ -41,15 +47,19 @@ _METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **project.METHODS,
     **firewalls.METHODS,
     **groups.METHODS,
+    **guest_attributes.METHODS,
     **images.METHODS,
     **instances.METHODS,
     **members.METHODS,
     **networks.METHODS,
+    **resize_requests.METHODS,
+    **resource_policies.METHODS,
     **routers.METHODS,
     **subnetworks.METHODS,
     **templates.METHODS,
 }
 
+_HAPPENINGS = {run_limits.END: fleet.end_run, **resize_requests.HAPPENINGS}
 
 _REQUESTS = "compute/requests"
 
@@ -60,6 +70,7 @@ def service(request: Request, store: Store) -> Reply:
     Raises:
         GoogleError: The API refuses.
     """
+    agenda.catch_up(request, store, _HAPPENINGS)
     api = discovery.api("compute.v1")
     match = api.match(request.method, request.path)
     body = request.json()
@@ -71,6 +82,7 @@ def service(request: Request, store: Store) -> Reply:
         raise GoogleError(501, f"compute.{match.method.id} is not part of the simulated cloud.")
     _check_place(match.parameters)
     owner = projects.require(match.parameters["project"], store)
+    services.require(request, store, owner, "compute.googleapis.com", "Compute Engine API")
     call = Call(
         request=request,
         store=store,

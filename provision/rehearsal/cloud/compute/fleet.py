@@ -2,7 +2,8 @@
 
 A VM knows from its start what it will be when: `_timeline` is a list of [moment, status], `_gone`
 the moment at which it is no more. `_action` is what its group is doing with it until the last
-status of the timeline is reached; `_group` and `_template` are its origin.
+status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
+which its run duration is over.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
 goes on trying.
@@ -14,7 +15,15 @@ import hashlib
 import itertools
 from typing import TYPE_CHECKING
 
-from provision.rehearsal.cloud.compute import links, refusals, resources, vms
+from provision.rehearsal.cloud.compute import (
+    links,
+    refusals,
+    resources,
+    run_limits,
+    shared_metadata,
+    startup,
+    vms,
+)
 from provision.rehearsal.cloud.compute.resources import (
     GROUP_MANAGER,
     INSTANCE,
@@ -25,7 +34,7 @@ from provision.rehearsal.cloud.compute.resources import (
 from provision.rehearsal.cloud.instants import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 ACTIONS = (
     "abandoning",
@@ -74,23 +83,45 @@ def action(instance: Resource, now: float) -> str:
     return "none" if instance["_timeline"][-1][0] <= now else str(instance["_action"])
 
 
-def view(instance: Resource, now: float) -> Resource:
-    """A VM as it is answered."""
-    shown = {**resources.show(instance), "status": status(instance, now)}
-    if shown["status"] == _RUNNING:
-        shown["lastStartTimestamp"] = rfc3339(instance["_timeline"][-1][0])
-    return shown
+def viewer(call: Call) -> Callable[[Resource], Resource]:
+    """Makes of VMs what is answered of them at the call's moment."""
+    metadata = shared_metadata.Reader(call)
+
+    def view(instance: Resource) -> Resource:
+        shown = {
+            **resources.show(instance),
+            "metadata": metadata.of(instance),
+            "status": status(instance, call.now),
+        }
+        if shown["status"] == _RUNNING:
+            shown["lastStartTimestamp"] = rfc3339(instance["_timeline"][-1][0])
+            if "_ends" in instance:
+                end = {"terminationTimestamp": rfc3339(instance["_ends"])}
+                shown["resourceStatus"] = {"scheduling": end}
+        return shown
+
+    return view
 
 
-def grow(call: Call, name: str, group: Resource, count: int) -> None:
-    """Make so many more VMs for a group; what keeps one from being made is one of its errors."""
+def grow(
+    call: Call, name: str, group: Resource, count: int, *, run_seconds: int | None = None
+) -> None:
+    """Make so many more VMs for a group; what keeps one from being made is one of its errors.
+
+    Args:
+        call: Its zone is the group's.
+        name: The group's name.
+        group: The group.
+        count: How many more.
+        run_seconds: How long they may run, in place of what the template says.
+    """
     if count <= 0:
         return
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
     refusal = refusals.of(call, _template(call, group))
     if refusal is None:
-        _make(call, name, group, names)
+        _make(call, name, group, names, run_seconds)
         return
     waiting = [*group.get("_waiting", []), *names]
     _report(call, name, {**group, "_waiting": waiting}, refusal, names)
@@ -123,16 +154,28 @@ def _template(call: Call, group: Resource) -> Resource:
     return resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
 
 
-def _make(call: Call, name: str, group: Resource, names: Sequence[str]) -> None:
+def _make(
+    call: Call, name: str, group: Resource, names: Sequence[str], run_seconds: int | None = None
+) -> None:
     template = _template(call, group)
+    shared_metadata.keep(call, template)
     pools = vms.Pools(call)
+    life = _life(call, call.now, "creating")
+    running = life["_timeline"][-1][0]
+    runs = run_limits.Runs(name, names, running, run_seconds)
+    limit = run_limits.of(call, template, runs)
     for member in names:
         attached = vms.interfaces_of(call, template, pools)
         if attached is None:
             _report(call, name, group, _no_address(member), [member])
             return
-        fields = {**vms.fields(call, member, name, template), "networkInterfaces": attached}
-        resources.create(call, INSTANCE, member, {**fields, **_life(call, call.now, "creating")})
+        fields = {
+            **vms.fields(call, member, name, template),
+            **limit,
+            **startup.plan(call, member, name, template, running),
+            "networkInterfaces": attached,
+        }
+        resources.create(call, INSTANCE, member, {**fields, **life})
 
 
 def shrink(call: Call, name: str, count: int) -> float:
@@ -165,12 +208,18 @@ def retire(call: Call, names: Sequence[str]) -> float:
 def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
     """Replace VMs by new ones of the same names, from the group's present template."""
     template = _template(call, group)
+    shared_metadata.keep(call, template)
     for name in names:
         old = resources.require(call, INSTANCE, name)
         again = call.request.after(_STOPPING_SECONDS)
         life = _life(call, again, "recreating")
         life["_timeline"].insert(0, [call.now, _STOPPING])
-        fields = vms.fields(call, name, old["_group"], template)
+        group_name, running = old["_group"], life["_timeline"][-1][0]
+        fields = {
+            **vms.fields(call, name, group_name, template),
+            **run_limits.of(call, template, run_limits.Runs(group_name, [name], running)),
+            **startup.plan(call, name, group_name, template, running),
+        }
         resources.keep(call, INSTANCE, name, {**old, **fields, **life})
 
 
@@ -188,6 +237,27 @@ def delete(call: Call, name: str) -> Resource:
     else:
         recreate(call, group, [name])
     return call.operate(name, instance["id"], gone)
+
+
+def end_run(call: Call, about: Resource) -> None:
+    """Delete or stop the VMs whose run is over now, as their template wants it."""
+    over = []
+    for name in about["vms"]:
+        instance = resources.find(call, INSTANCE, name)
+        # A VM that was made anew in the meantime has an end of its own.
+        if instance is None or "_gone" in instance or instance.get("_ends") != about["ends"]:
+            continue
+        if instance["scheduling"].get("instanceTerminationAction") == "STOP":
+            stopped = call.request.after(_STOPPING_SECONDS)
+            timeline = [[call.now, _STOPPING], [stopped, "TERMINATED"]]
+            resources.keep(call, INSTANCE, name, {**instance, "_timeline": timeline})
+        else:
+            over.append(name)
+    retire(call, over)
+    group = resources.find(call, GROUP_MANAGER, about["group"])
+    if group is not None:
+        group["targetSize"] = max(0, group["targetSize"] - len(over))
+        resources.keep(call, GROUP_MANAGER, about["group"], group)
 
 
 def _life(call: Call, start: float, doing: str) -> Resource:

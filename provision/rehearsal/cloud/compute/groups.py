@@ -14,6 +14,8 @@ from provision.rehearsal.cloud.compute import (
     links,
     lists,
     properties,
+    resize_requests,
+    resource_policies,
     resources,
     templates,
 )
@@ -69,6 +71,11 @@ def _completed(call: Call, given: Resource) -> Resource:
         result["updatePolicy"][limit] = _calculated(
             result["updatePolicy"][limit], result["targetSize"]
         )
+    if "resourcePolicies" in result:
+        workload = result["resourcePolicies"]["workloadPolicy"]
+        result["resourcePolicies"] = {
+            "workloadPolicy": resource_policies.resolve_workload(call, workload)
+        }
     result["versions"] = _versions(call, result)
     result["instanceTemplate"] = result["versions"][0]["instanceTemplate"]
     return result
@@ -106,6 +113,7 @@ def _check_placeable(call: Call, template: Resource) -> None:
     for name, _ in properties.accelerators(wanted):
         if not catalogue.accelerator_in(zone, name):
             raise resources.not_found(f"{where}/acceleratorTypes/{name}")
+    resource_policies.check_usable(call, wanted.get("resourcePolicies") or [])
     interfaces.check_zone(call, zone, wanted["networkInterfaces"])
     for index, interface in enumerate(wanted["networkInterfaces"]):
         link = interface.get("subnetwork")
@@ -225,6 +233,7 @@ def _resize(call: Call) -> Resource:
 
 def _resized(call: Call, name: str, size: int) -> Resource:
     _check_size(size)
+    resize_requests.check_resizable(call, name)
     group = fleet.retry(call, name, resources.require(call, GROUP_MANAGER, name))
     group["targetSize"] = size
     resources.keep(call, GROUP_MANAGER, name, group)
@@ -236,8 +245,12 @@ def _delete(call: Call) -> Resource:
     name = call.name(GROUP_MANAGER)
     group = resources.require_ready(call, GROUP_MANAGER, name)
     end = max(call.end(), fleet.shrink(call, name, len(fleet.members(call, name))))
+    end = resize_requests.awaited(call, name, end)
+    resize_requests.forget(call, name, end)
     resources.keep(call, GROUP_MANAGER, name, {**group, "targetSize": 0, "_waiting": []})
-    return resources.remove(call, GROUP_MANAGER, name, end)
+    operation = resources.remove(call, GROUP_MANAGER, name, end)
+    resize_requests.note_deletion(call, name, links.name_of(operation["selfLink"]))
+    return operation
 
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {

@@ -15,37 +15,32 @@ from provision.rehearsal.cloud.compute.resources import (
     Call,
     Resource,
 )
-from provision.rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
 def _get(call: Call) -> Resource:
-    return fleet.view(resources.require(call, INSTANCE, call.name(INSTANCE)), call.now)
+    return fleet.viewer(call)(resources.require(call, INSTANCE, call.name(INSTANCE)))
 
 
 def _list(call: Call) -> Resource:
     prefix = call.prefix(INSTANCE)
     found = resources.each(call, INSTANCE, prefix)
-    entries = ((name, fleet.view(it, call.now)) for name, it in found)
+    view = fleet.viewer(call)
+    entries = ((name, view(it)) for name, it in found)
     return lists.listed(call, INSTANCE.singular, prefix.removesuffix("/"), entries)
 
 
 def _aggregated(call: Call) -> Resource:
     found = resources.each(call, INSTANCE, f"projects/{call.project}/")
-    entries = ((name, fleet.view(it, call.now)) for name, it in found)
+    view = fleet.viewer(call)
+    entries = ((name, view(it)) for name, it in found)
     return lists.aggregated(call, INSTANCE.collection, INSTANCE.singular, entries)
 
 
 def _delete(call: Call) -> Resource:
     return fleet.delete(call, call.name(INSTANCE))
-
-
-def _guest_attributes(call: Call) -> Resource:
-    resources.require(call, INSTANCE, call.name(INSTANCE))
-    path = call.parameters.get("queryPath") or call.parameters.get("variableKey") or ""
-    raise GoogleError(404, f"The resource '{path}' of type 'Guest Attribute' was not found.")
 
 
 def _delete_disk(call: Call) -> Resource:
@@ -97,7 +92,6 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.list": _list,
     "instances.aggregatedList": _aggregated,
     "instances.delete": _delete,
-    "instances.getGuestAttributes": _guest_attributes,
     "instanceGroups.get": _get_group,
     "instanceGroups.listInstances": _list_group_instances,
     "disks.get": resources.get(DISK),

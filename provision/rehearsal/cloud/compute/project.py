@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.rehearsal.cloud import projects
-from provision.rehearsal.cloud.compute import links, lists, operations, resources
+from provision.rehearsal.cloud.compute import links, lists, operations, quotas, resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ def _get(call: Call) -> Resource:
             "kind": "compute#metadata",
             "fingerprint": resources.fingerprint([]),
         },
-        "quotas": [],
+        "quotas": quotas.of_project(call),
         "selfLink": f"{links.ROOT}projects/{project.id}",
         "defaultServiceAccount": project.compute_account,
         "xpnProjectStatus": "UNSPECIFIED_XPN_PROJECT_STATUS",

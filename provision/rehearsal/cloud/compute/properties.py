@@ -85,7 +85,43 @@ def _scheduling(properties: Resource) -> Resource:
             "true",
             "Scheduling must have preemptible be false when OnHostMaintenance isn't TERMINATE.",
         )
+    if result["provisioningModel"] == "FLEX_START":
+        _check_flex_start(properties, result)
     return result
+
+
+# What the scheduling of a VM by flex start must have; its run duration is checked by itself.
+_FLEX_START: Resource = {
+    "automaticRestart": False,
+    "instanceTerminationAction": "DELETE",
+    "onHostMaintenance": "TERMINATE",
+}
+_SHORTEST_RUN, _LONGEST_RUN = 600, 604_800
+
+
+def _check_flex_start(properties: Resource, scheduling: Resource) -> None:
+    """Refuse what does not go with flex start: rules M1, M2, M3 and M11 of its public description.
+
+    Raises:
+        GoogleError: 400.
+    """
+    for field, value in _FLEX_START.items():
+        if scheduling.get(field) != value:
+            needed = f"Provisioning model FLEX_START requires {field} to be {value}."
+            raise invalid(f"scheduling.{field}", scheduling.get(field, ""), needed)
+    seconds = int((scheduling.get("maxRunDuration") or {}).get("seconds", 0))
+    if not _SHORTEST_RUN <= seconds <= _LONGEST_RUN:
+        between = f"Must be between {_SHORTEST_RUN} and {_LONGEST_RUN} with FLEX_START."
+        raise invalid("scheduling.maxRunDuration.seconds", seconds, between)
+    affinity = (properties.get("reservationAffinity") or {}).get("consumeReservationType", "")
+    if affinity != "NO_RESERVATION":
+        needed = "Provisioning model FLEX_START requires NO_RESERVATION."
+        raise invalid("reservationAffinity.consumeReservationType", affinity, needed)
+    machine = properties["machineType"]
+    # A GPU may be attached to a machine that has none of its own.
+    if not machines.may_flex_start(machine) and not properties.get("guestAccelerators"):
+        unsupported = "The machine type does not support provisioning model FLEX_START."
+        raise invalid("machineType", machine, unsupported)
 
 
 def _disks(call: Call, properties: Resource) -> list[Resource]:

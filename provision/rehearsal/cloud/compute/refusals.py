@@ -44,10 +44,11 @@ def _stockout(call: Call, template: Resource) -> Resource | None:
     if empty is None:
         empty = {"zone": zone}
         call.store.put(_STOCKOUTS, call.project, empty)
-    return _exhausted(call.project, zone, template) if zone == empty["zone"] else None
+    return exhausted(call.project, zone, template) if zone == empty["zone"] else None
 
 
-def _exhausted(project: str, zone: str, template: Resource) -> Resource:
+def exhausted(project: str, zone: str, template: Resource) -> Resource:
+    """The error that a zone has no machines of a template left."""
     machine = template["properties"]["machineType"]
     others = [
         other

@@ -57,9 +57,13 @@ SUBNETWORK = Kind("subnetworks", "region", "subnetwork", "subnetwork")
 FIREWALL = Kind("firewalls", "", "firewall", "firewall")
 ROUTER = Kind("routers", "region", "router", "router")
 ADDRESS = Kind("addresses", "region", "address", "address")
+POLICY = Kind("resourcePolicies", "region", "resource_policy", "resourcePolicy")
 TEMPLATE = Kind("instanceTemplates", "", "instance_template", "instanceTemplate")
 GROUP_MANAGER = Kind(
     "instanceGroupManagers", "zone", "instance_group_manager", "instanceGroupManager"
+)
+RESIZE_REQUEST = Kind(
+    "resizeRequests", "zone", "resize_request", "instanceGroupManagerResizeRequest"
 )
 INSTANCE = Kind("instances", "zone", "instance", "instance")
 DISK = Kind("disks", "zone", "disk", "disk")

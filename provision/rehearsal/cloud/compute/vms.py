@@ -6,11 +6,18 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 from provision import places
-from provision.rehearsal.cloud.compute import interfaces, links, properties, resources
+from provision.rehearsal.cloud.compute import (
+    interfaces,
+    links,
+    properties,
+    resources,
+    shared_metadata,
+)
 from provision.rehearsal.cloud.compute.resources import (
     ADDRESS,
     DISK,
     INSTANCE,
+    POLICY,
     SUBNETWORK,
     Call,
     Resource,
@@ -33,7 +40,6 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
     wanted = template["properties"]
     zone = links.ROOT + links.scope(name)
     items = [
-        *(wanted["metadata"].get("items") or []),
         {"key": "instance-template", "value": links.name_of(template["selfLink"])},
         {"key": "created-by", "value": group},
     ]
@@ -42,7 +48,6 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
         "machineType": f"{zone}/machineTypes/{wanted['machineType']}",
         "description": wanted.get("description", ""),
         "disks": _make_disks(call, name, template),
-        "metadata": {**wanted["metadata"], "items": items},
         "tags": wanted["tags"],
         "labels": labels,
         "labelFingerprint": resources.fingerprint(labels),
@@ -59,9 +64,19 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
         "deletionProtection": False,
         "startRestricted": False,
         "fingerprint": resources.fingerprint([name, template["id"]]),
+        "resourcePolicies": _policies(call, wanted),
         "_group": group,
         "_template": template["selfLink"],
+        "_metadata": shared_metadata.key(template),
+        "_items": items,
     }
+
+
+def _policies(call: Call, wanted: Resource) -> list[str]:
+    """Links to the resource policies that a template names."""
+    region = places.region_of(call.parameters["zone"])
+    prefix = links.ROOT + POLICY.prefix(call.project, region)
+    return [prefix + links.last(name) for name in wanted.get("resourcePolicies") or []]
 
 
 def _make_disks(call: Call, name: str, template: Resource) -> list[Resource]:

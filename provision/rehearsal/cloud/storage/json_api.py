@@ -14,7 +14,7 @@ from provision.rehearsal.cloud.routes import Routes
 from provision.rehearsal.cloud.storage import buckets, copies, objects, preconditions
 from provision.rehearsal.cloud.storage.media import read
 from provision.rehearsal.cloud.storage.preconditions import ConditionNotMet, NotModified
-from provision.rehearsal.cloud.wire import Reply
+from provision.rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from provision.rehearsal.cloud.wire import Request
 
 _PAGE = 1000
+_CONDITIONAL = 3
+"""The version of policies that may have conditions."""
 
 
 def _insert_bucket(request: Request, store: Store) -> Reply:
@@ -67,6 +69,7 @@ def _get_policy(_request: Request, store: Store, bucket: str) -> Reply:
 def _set_policy(request: Request, store: Store, bucket: str) -> Reply:
     found = buckets.find(store, bucket, "storage.buckets.setIamPolicy")
     policy = request.json()
+    _check_conditions(found, policy)
     owner = projects.find(found["projectNumber"], store)
     if owner is not None:
         policies.check_members(store, policy, owner.accounts_domain)
@@ -79,6 +82,26 @@ def _set_policy(request: Request, store: Store, bucket: str) -> Reply:
         conflict=ConditionNotMet,
     )
     return Reply(body=_policy_document(bucket, kept))
+
+
+def _check_conditions(bucket: buckets.Bucket, policy: policies.Policy) -> None:
+    """Refuse conditions in a policy of an older version, or beside access lists of objects.
+
+    Raises:
+        GoogleError: 400.
+    """
+    if not any("condition" in it for it in policy.get("bindings") or []):
+        return
+    if policy.get("version") != _CONDITIONAL:
+        raise GoogleError(
+            400, f"A policy with conditions must be of version {_CONDITIONAL}.", reason="invalid"
+        )
+    if not bucket["iamConfiguration"]["uniformBucketLevelAccess"]["enabled"]:
+        raise GoogleError(
+            400,
+            "IAM conditions require that uniform bucket-level access is enabled on the bucket"
+            f" '{bucket['name']}'.",
+        )
 
 
 def _policy_document(bucket: str, policy: policies.Policy) -> policies.Policy:

@@ -24,7 +24,8 @@ class Data:
         try:
             email = api.plain("compute", "GET", f"projects/{project}")["defaultServiceAccount"]
             name = f"projects/{project}/serviceAccounts/{email}"
-            account = api.client("iam", "GET", name)
+            # An email is unique: the provider leaves the project to IAM.
+            account = api.client("iam", "GET", f"projects/-/serviceAccounts/{email}")
         except GoogleApiError as error:
             raise ProviderError(
                 f"Error when reading or editing GCE default service account: {error}"

@@ -213,7 +213,7 @@ def scope(api: Api, state: State, prior: State | None = None) -> Scope:
 
 
 def place(template: str, where: Scope) -> str:
-    """A path with the object's place filled in.
+    """A path with the object's place filled in, and with attributes of its own ("{router}").
 
     Raises:
         ProviderError: Neither the object nor the provider block names the place.
@@ -226,7 +226,7 @@ def place(template: str, where: Scope) -> str:
                 if name == "project"
                 else f"Cannot determine {name}: set in this resource, or set provider-level {name}"
             )
-    return template.format(**known)
+    return template.format(**{**where.state, **known})
 
 
 def with_defaults(api: Api, plan: State) -> State:
