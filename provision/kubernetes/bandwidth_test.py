@@ -1,0 +1,156 @@
+"""Running the bandwidth test: submit, wait for nodes and result, read the log, clean up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import CapacityError, ClusterError, StillWaiting
+from provision.kubernetes import all_gather, bandwidth, jobs, status
+from provision.kubernetes.apply import Patience
+from provision.kubernetes.kueue import NAMESPACE
+from provision.kubernetes.objects import holds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from provision.kubernetes.bandwidth import Measurement
+    from provision.kubernetes.client import Cluster
+    from provision.kubernetes.facts import ClusterFacts
+    from provision.kubernetes.objects import Object
+
+NAME: Final = "aiinfra-bandwidth-test"
+_API: Final = "jobset.x-k8s.io/v1alpha2"
+_KIND: Final = "JobSet"
+_SELECTOR: Final = f"jobset.sigs.k8s.io/jobset-name={NAME}"
+_FIRST: Final = f"{_SELECTOR},batch.kubernetes.io/job-completion-index=0"
+_POLL: Final = 10.0
+_CLEANING: Final = 120.0  # seconds of cloud time
+
+
+def run(
+    cluster: Cluster,
+    facts: ClusterFacts,
+    *,
+    timeout: float,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> tuple[Measurement, str]:
+    """Measure on the main pool; what was submitted is gone at the end, however it ends.
+
+    Args:
+        cluster: Where.
+        facts: Of the cluster.
+        timeout: Seconds of cloud time to wait for nodes at most (CAPACITY_TIMEOUT).
+        environ: For the clock's rate.
+        tell: Takes a sentence whenever there is news.
+
+    Returns:
+        What was measured, and the whole log.
+
+    Raises:
+        StillWaiting: No nodes came in time.
+        CapacityError: The request for nodes failed for good.
+        ClusterError: The test failed.
+    """
+    pool = jobs.main_pool(facts)
+    nodes = min(facts.test_nodes, pool.max_nodes)
+    wanted = jobs.test(facts, pool, nodes)
+    wanted["metadata"] = {**wanted["metadata"], "name": NAME}
+    del wanted["metadata"]["generateName"]
+    _clean(cluster, environ)
+    try:
+        patience = Patience(_CLEANING, environ)
+        patience.through(lambda: cluster.apply(wanted), "submit the bandwidth test")
+        tell(f"the bandwidth test waits for {nodes} nodes of {pool.name}")
+        _await_start(cluster, Patience(timeout, environ), tell)
+        tell("the bandwidth test runs")
+        log = _await_end(cluster, Patience(all_gather.SECONDS, environ))
+    finally:
+        _clean(cluster, environ)
+    return bandwidth.parse(log), log
+
+
+def _clean(cluster: Cluster, environ: Mapping[str, str]) -> None:
+    """Delete what is there of a test, and wait until its pods are gone too."""
+    patience = Patience(_CLEANING, environ)
+
+    def left() -> list[Object]:
+        cluster.delete(_API, _KIND, NAME, NAMESPACE)
+        return cluster.all("v1", "Pod", NAMESPACE, _SELECTOR)
+
+    while patience.through(left, "delete the bandwidth test") and not patience.is_over:
+        patience.pause()
+
+
+def _await_start(cluster: Cluster, patience: Patience, tell: Callable[[str], None]) -> None:
+    said = ""
+    while not patience.through(lambda: _has_started(cluster), "look at the bandwidth test"):
+        work = patience.through(lambda: _workload(cluster), "look at the queue")
+        news = "; ".join(filter(None, [work.state, work.message])) if work else "no nodes yet"
+        if work and work.state == "given up":
+            raise CapacityError(
+                "No nodes came for the bandwidth test", why=work.message, fix=_advice(cluster)
+            )
+        if news != said:
+            tell(f"the bandwidth test: {news}")
+            said = news
+        if patience.is_over:
+            raise StillWaiting(
+                f"No nodes came for the bandwidth test in time: {news}",
+                fix="run Test again later, or raise CAPACITY_TIMEOUT",
+                setting="CAPACITY_TIMEOUT",
+            )
+        patience.pause(_POLL)
+
+
+def _await_end(cluster: Cluster, patience: Patience) -> str:
+    """The log of the first node, once the test is over.
+
+    Raises:
+        ClusterError: It does not end; with the last lines of the log.
+    """
+    while True:
+        ended = patience.through(lambda: _ended(cluster), "look at the bandwidth test")
+        if ended or patience.is_over:
+            log = patience.through(lambda: _log(cluster), "read the log of the bandwidth test")
+            if ended:
+                return log
+            raise ClusterError(
+                "The bandwidth test did not end in time",
+                why="\n".join(log.splitlines()[-20:]),
+                fix="run Test again; if it hangs again, look at the nodes' installers",
+            )
+        patience.pause(_POLL)
+
+
+def _has_started(cluster: Cluster) -> bool:
+    pods = cluster.all("v1", "Pod", NAMESPACE, _FIRST)
+    phases = {(pod.get("status") or {}).get("phase") for pod in pods}
+    return bool(phases & {"Running", "Succeeded", "Failed"})
+
+
+def _ended(cluster: Cluster) -> bool:
+    found = cluster.find(_API, _KIND, NAME, NAMESPACE) or {}
+    return holds(found, "Completed") or holds(found, "Failed")
+
+
+def _log(cluster: Cluster) -> str:
+    pods = cluster.all("v1", "Pod", NAMESPACE, _FIRST)
+    if not pods:
+        return ""
+    return cluster.log(NAMESPACE, pods[-1]["metadata"]["name"], all_gather.CONTAINER)
+
+
+def _workload(cluster: Cluster) -> status.Workload | None:
+    found = status.read(cluster).workloads
+    return next((work for work in found if work.name == f"{_KIND} {NAME}"), None)
+
+
+def _advice(cluster: Cluster) -> str:
+    """What the last failed request of the test says can be done."""
+    failed = [
+        request
+        for request in status.read(cluster).requests
+        if NAME in request.name and request.state == "failed"
+    ]
+    return "\n".join(filter(None, [failed[-1].message, failed[-1].advice])) if failed else ""

@@ -1,0 +1,129 @@
+"""Clusters as Terraform would have made them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from provision.kubernetes.facts import Bucket, ClusterFacts, ExtraNetwork, Pool, Share
+
+ULTRA = Pool(
+    name="demo-h200",
+    machine_type="a3-ultragpu-8g",
+    accelerator="nvidia-h200-141gb",
+    gpus=8,
+    max_nodes=4,
+    mode="flex_start_queued",
+    max_run_seconds=604800,
+)
+T4 = Pool(
+    name="demo-t4",
+    machine_type="n1-standard-2",
+    accelerator="nvidia-tesla-t4",
+    gpus=1,
+    max_nodes=1,
+    mode="queued",
+)
+A100 = Pool(
+    name="demo-a100",
+    machine_type="a2-highgpu-1g",
+    accelerator="nvidia-tesla-a100",
+    gpus=1,
+    max_nodes=1,
+    mode="queued",
+)
+MEGA = Pool(
+    name="demo-mega",
+    machine_type="a3-megagpu-8g",
+    accelerator="nvidia-h100-mega-80gb",
+    gpus=8,
+    max_nodes=2,
+    mode="standard",
+)
+HIGH = Pool(
+    name="demo-high",
+    machine_type="a3-highgpu-8g",
+    accelerator="nvidia-h100-80gb",
+    gpus=8,
+    max_nodes=2,
+    mode="spot",
+)
+RDMA = (
+    ExtraNetwork(
+        kubernetes_name="gvnic-1",
+        network="demo-gpu-net-1",
+        subnetwork="demo-gpu-subnet-1",
+        device_mode="NetDevice",
+    ),
+    *(
+        ExtraNetwork(
+            kubernetes_name=f"rdma-{number}",
+            network="demo-gpu-net-2",
+            subnetwork=f"demo-gpu-subnet-{number + 2}",
+            device_mode="RDMA",
+        )
+        for number in range(8)
+    ),
+)
+
+TCPXO = tuple(
+    ExtraNetwork(
+        kubernetes_name=f"vpc{number}",
+        network=f"demo-gpu-net-{number}",
+        subnetwork=f"demo-gpu-subnet-{number}",
+        device_mode="NetDevice",
+    )
+    for number in range(1, 9)
+)
+
+
+def pool_like(pool: Pool, **changes: Any) -> Pool:
+    """Another pool that differs in a few things."""
+    return dataclasses.replace(pool, **changes)
+
+
+def facts(
+    *pools: Pool,
+    networks: tuple[ExtraNetwork, ...] = (),
+    buckets: tuple[Bucket, ...] = (),
+    shares: tuple[Share, ...] = (),
+) -> ClusterFacts:
+    """A cluster with some pools."""
+    return ClusterFacts(
+        project="my-project",
+        name="demo-gke",
+        location="us-central1",
+        endpoint="gke-0123456789abcdef.us-central1.gke.goog",
+        pools=pools,
+        networks=networks,
+        workload_account="demo-workload@my-project.iam.gserviceaccount.com",
+        buckets=buckets,
+        shares=shares,
+        gpu_quota=sum(pool.gpus * pool.max_nodes for pool in pools if pool.queued),
+        ray_operator=True,
+        ray_version="2.60.0",
+    )
+
+
+FLEX_QUEUED_ULTRA = facts(
+    ULTRA,
+    networks=RDMA,
+    buckets=(Bucket(bucket="my_data", path="/mnt/data"),),
+    shares=(Share(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560),),
+)
+TWO_QUEUED = facts(T4, A100)
+ALL = (FLEX_QUEUED_ULTRA, TWO_QUEUED, facts(MEGA), facts(HIGH))
+
+
+def everything() -> ClusterFacts:
+    """One cluster with all kinds of pools: no real one, but all objects at once."""
+    return facts(
+        ULTRA,
+        T4,
+        A100,
+        MEGA,
+        HIGH,
+        networks=RDMA,
+        buckets=FLEX_QUEUED_ULTRA.buckets,
+        shares=FLEX_QUEUED_ULTRA.shares,
+    )

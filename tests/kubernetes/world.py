@@ -1,0 +1,111 @@
+"""A cluster under test, and hands that do what Google's autoscaler would."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from provision.kubernetes import apply, kueue, status
+from provision.kubernetes.apply import Stage
+from provision.kubernetes.objects import conditions as conditions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from provision.kubernetes.client import Cluster
+    from provision.kubernetes.facts import Pool
+    from provision.kubernetes.objects import Object
+
+T = TypeVar("T")
+
+ENVIRON = {"CLOUD_CLOCK_RATE": "0.2"}
+_PATIENCE = 60.0
+
+
+@dataclass
+class World:
+    """The cluster."""
+
+    cluster: Cluster
+
+    def install(self, things: list[Object]) -> None:
+        """Apply a manifest; definitions are there before the rest."""
+        first = [thing for thing in things if thing["kind"] in ("Namespace", _DEFINITION)]
+        rest = [thing for thing in things if thing not in first]
+        stages = [Stage("definitions", first), Stage("the rest", rest)]
+        apply.apply(self.cluster, stages, environ=ENVIRON, tell=lambda _: None)
+
+    def until(self, look: Callable[[], T | None]) -> T:
+        """What a look finds once it finds something."""
+        end = time.monotonic() + _PATIENCE
+        while True:
+            found = look()
+            if found:
+                return found
+            assert time.monotonic() < end, "it did not happen in time"
+            time.sleep(0.1)
+
+    def request(self, words: str, attempt: int = 1) -> Object:
+        """The ProvisioningRequest of a job, as soon as there is one."""
+
+        def look() -> Object | None:
+            found = self.cluster.all(status.REQUEST_API, status.REQUEST_KIND, "default")
+            return next(
+                (
+                    thing
+                    for thing in found
+                    if words in thing["metadata"]["name"]
+                    and thing["metadata"]["name"].endswith(f"-{attempt}")
+                ),
+                None,
+            )
+
+        return self.until(look)
+
+    def answer(self, request: Object, condition: str, reason: str, message: str = "") -> None:
+        """Set a condition on a request, as the autoscaler does."""
+        conditions = [
+            entry for entry in conditions_of(request).values() if entry["type"] != condition
+        ]
+        conditions.append(
+            {
+                "type": condition,
+                "status": "True",
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            }
+        )
+        request["status"] = {"conditions": conditions}
+        self.patch_status(request, {"conditions": conditions})
+
+    def patch_status(self, thing: Object, content: Mapping[str, object]) -> None:
+        """Change the status of an object."""
+        path = self.cluster._path_of(thing)
+        self.cluster._json(
+            "change a status",
+            "PATCH",
+            f"{path}/status",
+            body={"status": content},
+            content_type="application/merge-patch+json",
+        )
+
+    def add_node(self, pool: Pool, name: str) -> None:
+        """Make a node of a pool, with the taints that GKE gives it."""
+        size = {"cpu": "208", "memory": "1800Gi", "pods": "110", kueue.GPU: str(pool.gpus)}
+        taints = [{"key": kueue.GPU, "value": "present", "effect": "NoSchedule"}]
+        if pool.queued:
+            taints.append({"key": kueue.QUEUED_TAINT, "value": "true", "effect": "NoSchedule"})
+        node = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {kueue.POOL_LABEL: pool.name}},
+            "spec": {"taints": taints},
+        }
+        self.cluster.apply(node)
+        self.patch_status(node, {"allocatable": size, "capacity": size})
+
+
+_DEFINITION = "CustomResourceDefinition"
