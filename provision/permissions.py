@@ -27,6 +27,7 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "compute.instance": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.networks.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "compute.networks.updatePolicy": ("Compute Security Admin", "roles/compute.securityAdmin"),
+    "compute.resourcePolicies.": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.routers.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "compute.subnetworks.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "container.": ("Kubernetes Engine Admin", "roles/container.admin"),
@@ -62,11 +63,17 @@ def remedy(message: str) -> str:
 
 def _granting(permission: str) -> str:
     asking = f"these credentials lack the permission {permission}: ask whoever administers the"
-    beginnings = [beginning for beginning in _ROLES if permission.startswith(beginning)]
-    if not beginnings:
+    found = role_with(permission)
+    if found is None:
         return f"{asking} project for it"
-    title, role = _ROLES[max(beginnings, key=len)]
+    title, role = found
     return f"{asking} project for the role {title} ({role}), which has it"
+
+
+def role_with(permission: str) -> tuple[str, str] | None:
+    """Title and name of the least role that has a permission; None if the tool knows none."""
+    beginnings = [beginning for beginning in _ROLES if permission.startswith(beginning)]
+    return _ROLES[max(beginnings, key=len)] if beginnings else None
 
 
 def _enabling(message: str, project: str) -> str:

@@ -1,0 +1,94 @@
+"""Google's answers to the checks: each question is put once, whoever asks it and however often."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from provision.google_api import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Sequence
+
+    from provision.google_api import GoogleApi
+
+T = TypeVar("T")
+
+_MOST_SERVICES: Final = "200"
+"""Of one page; most projects have fewer APIs enabled."""
+
+
+class Answers:
+    """What Google says; for several threads at the same time.
+
+    Every method raises `GoogleApiError` where Google refuses to say it.
+
+    Args:
+        api: Google.
+    """
+
+    def __init__(self, api: GoogleApi) -> None:
+        self._api = api
+        self._asked: dict[Hashable, concurrent.futures.Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    def find(self, service: Service, path: str) -> dict[str, Any] | None:
+        """A resource by its path, or None when there is none."""
+        return self._once((service, path), lambda: self._api.find(service, path))
+
+    def get(self, service: Service, path: str) -> dict[str, Any]:
+        """A resource by its path, which has to be there."""
+        return self._once(("get", service, path), lambda: self._api.get(service, path))
+
+    def zones_with(self, project: str, collection: str, name: str) -> set[str]:
+        """The zones that offer something of that name, such as one of the "machineTypes"."""
+        return self._once(
+            (project, collection, name), lambda: self._api.zones_with(project, collection, name)
+        )
+
+    def enabled_apis(self, project: str) -> set[str]:
+        """The APIs that a project has enabled, such as "compute.googleapis.com"."""
+        query = {"filter": "state:ENABLED", "pageSize": _MOST_SERVICES}
+        path = f"projects/{project}/services"
+
+        def ask() -> set[str]:
+            pages = self._api.pages("GET", path, "services", query, service=Service.SERVICE_USAGE)
+            return {service["config"]["name"] for service in pages}
+
+        return self._once(("apis", project), ask)
+
+    def held_permissions(self, project: str, permissions: Sequence[str]) -> Collection[str]:
+        """Which of these permissions (100 at most) the caller has on a project."""
+        path, body = f"projects/{project}:testIamPermissions", {"permissions": list(permissions)}
+
+        def ask() -> Collection[str]:
+            answer = self._api.call("POST", Service.RESOURCE_MANAGER, path, {}, body)
+            return frozenset(answer.get("permissions", ()))
+
+        return self._once(("permissions", project), ask)
+
+    def machines_with(self, project: str, label: str, value: str) -> list[dict[str, Any]]:
+        """The VMs of a project, in all its zones, that carry a label of that value."""
+        path = f"projects/{project}/aggregated/instances"
+
+        def ask() -> list[dict[str, Any]]:
+            query = {"filter": f"labels.{label}={value}"}
+            scopes = self._api.pages("GET", path, "items", query)
+            return [vm for scope in scopes for vm in scope.get("instances", [])]
+
+        return self._once(("instances", project, label, value), ask)
+
+    def _once(self, question: Hashable, ask: Callable[[], T]) -> T:
+        with self._lock:
+            answer = self._asked.get(question)
+            is_first = answer is None
+            if answer is None:
+                answer = self._asked[question] = concurrent.futures.Future()
+        if is_first:
+            try:
+                answer.set_result(ask())
+            except Exception as error:  # noqa: BLE001 - it is raised below, for all who ask
+                answer.set_exception(error)
+        found: T = answer.result()
+        return found

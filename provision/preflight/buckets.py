@@ -1,0 +1,47 @@
+"""The check of the buckets that are mounted; the state's own has its module, `state`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import Problem
+from provision.google_api import GoogleApiError, Service
+from provision.preflight.case import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.preflight.case import Case, Finding
+
+_FORBIDDEN: Final = 403
+
+
+def buckets(case: Case) -> Iterator[Finding]:
+    """The buckets to be mounted exist."""
+    for bucket in dict.fromkeys(mount.bucket for mount in case.settings.gcs_mount_list or ()):
+        try:
+            if case.answers.find(Service.STORAGE, f"b/{bucket}") is None:
+                yield _missing(bucket)
+        except GoogleApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            yield Note(_unseen(bucket, error))
+
+
+def _missing(bucket: str) -> Problem:
+    return Problem(
+        setting="GCS_MOUNT_LIST",
+        what=f"the bucket gs://{bucket} does not exist",
+        why="a bucket that is mounted is not made by this tool: its data outlive the cluster",
+        fix=f"check its spelling, or make it with: gcloud storage buckets create gs://{bucket}"
+        " --uniform-bucket-level-access --public-access-prevention",
+    )
+
+
+def _unseen(bucket: str, error: GoogleApiError) -> Problem:
+    return Problem(
+        setting="GCS_MOUNT_LIST",
+        what=f"whether the bucket gs://{bucket} exists could not be found out",
+        why=error.message,
+        fix="if it belongs to another project, see that the VMs' service account may use it",
+    )

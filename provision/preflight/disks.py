@@ -1,0 +1,45 @@
+"""The check of boot disks: their type is in the zone and comes in their size."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import Problem
+from provision.google_api import Service
+from provision.preflight import zones
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.preflight.case import Case, Finding
+
+_SIZES: Final = re.compile(r"(\d+)GB-(\d+)GB")
+"""Google's form of the sizes that a disk type has, `validDiskSize`."""
+
+
+def disk(case: Case) -> Iterator[Finding]:
+    """The zone has the type of the boot disks, in their size."""
+    wanted = {(it.zone, it.disk_type, it.disk_size_gb) for it in case.machines}
+    for zone, kind, size in sorted(wanted):
+        if zones.find(case, zone) is None:
+            continue
+        path = f"projects/{case.project}/zones/{zone}/diskTypes/{kind}"
+        found = case.answers.find(Service.COMPUTE, path)
+        if found is None:
+            yield Problem(
+                setting="DISK_TYPE",
+                what=f"{zone} has no disks of the type {kind}",
+                why="Google does not offer it there",
+                fix="list what there is with: gcloud compute disk-types list"
+                f" --zones {zone} --project {case.project}",
+            )
+            continue
+        sizes = _SIZES.fullmatch(found.get("validDiskSize", ""))
+        if sizes and not int(sizes[1]) <= size <= int(sizes[2]):
+            yield Problem(
+                setting="DISK_SIZE_GB",
+                what=f"there is no {kind} of {size} GB",
+                why=f"it comes in {sizes[1]} to {sizes[2]} GB, according to Google",
+                fix=f"DISK_SIZE_GB={min(max(size, int(sizes[1])), int(sizes[2]))}",
+            )

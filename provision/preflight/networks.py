@@ -1,0 +1,90 @@
+"""The check of VPC networks: what exists is there, and has room for what is made in it."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import adoption, names
+from provision.errors import Problem
+from provision.google_api import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.preflight.case import Case, Finding
+
+IP_BLOCK: Final = "10.0.0.0/12"
+"""That the subnetworks of new networks are cut from, as the Terraform roots say it."""
+
+POD_RANGE: Final = "10.16.0.0/12"
+SERVICE_RANGE: Final = "10.32.0.0/20"
+"""Of GKE, beside the block, as its Terraform root says it."""
+
+_SUBNETWORK_BITS: Final = 4
+"""How much longer the prefix of the first subnetwork is than the block's."""
+
+
+def network(case: Case) -> Iterator[Finding]:
+    """The default network is there; in one of ours no other subnetwork takes our ranges."""
+    yield from _overlaps(case) if case.makes_network else _default(case)
+
+
+def _default(case: Case) -> Iterator[Finding]:
+    base = f"projects/{case.project}"
+    paths = {
+        f"{base}/global/networks/default": "network",
+        f"{base}/regions/{case.settings.region}/subnetworks/default": "subnetwork",
+    }
+    for path, kind in paths.items():
+        if case.answers.find(Service.COMPUTE, path) is None:
+            place = "" if kind == "network" else f" in {case.settings.region}"
+            yield Problem(
+                setting="NETWORK_CONFIG",
+                what=f'{case.project} has no {kind} "default"{place}',
+                why="default_network uses the one that projects have from the start; somebody, or"
+                " a policy of the organization, has removed it",
+                fix="NETWORK_CONFIG=new_network",
+            )
+            return
+
+
+def ranges(case: Case) -> list[ipaddress.IPv4Network]:
+    """The ranges of the first subnetwork that is made."""
+    block = ipaddress.IPv4Network(IP_BLOCK)
+    first = next(block.subnets(prefixlen_diff=_SUBNETWORK_BITS))
+    more = (POD_RANGE, SERVICE_RANGE) if case.is_gke else ()
+    return [first, *map(ipaddress.IPv4Network, more)]
+
+
+def _overlaps(case: Case) -> Iterator[Finding]:
+    prefix, base = case.settings.name_prefix, f"projects/{case.project}"
+    made = names.NETWORK.of(prefix)
+    found = case.answers.find(Service.COMPUTE, f"{base}/global/networks/{made}")
+    if found is None or not adoption.is_ours(found, case.cluster_id):
+        return
+    own = names.SUBNETWORK.of(prefix)
+    for link in found.get("subnetworks", []):
+        path = link.partition("/v1/")[2]
+        other = case.answers.find(Service.COMPUTE, path)
+        if other is None or other["name"] == own:
+            continue
+        for taken, wanted in _conflicts(other, ranges(case)):
+            yield Problem(
+                setting="NAME_PREFIX",
+                what=f"the range {wanted} is taken in the network {made}",
+                why=f"the subnetwork {other['name']}, which this deployment did not make, has"
+                f" {taken}",
+                fix=f"delete it with: gcloud compute networks subnets delete {other['name']}"
+                f" --project {case.project}, or choose another NAME_PREFIX",
+            )
+
+
+def _conflicts(
+    other: dict[str, Any], wanted: list[ipaddress.IPv4Network]
+) -> Iterator[tuple[ipaddress.IPv4Network, ipaddress.IPv4Network]]:
+    """The ranges of a subnetwork that overlap wanted ones, with those."""
+    texts = [other, *other.get("secondaryIpRanges", [])]
+    for text in texts:
+        taken = ipaddress.IPv4Network(text["ipCidrRange"])
+        yield from ((taken, one) for one in wanted if one.overlaps(taken))

@@ -1,0 +1,136 @@
+"""The checks of the project: who pays, which APIs are on, what the caller may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision import permissions
+from provision.errors import Problem
+from provision.google_api import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provision.preflight.case import Case, Finding
+
+
+def billing(case: Case) -> Iterator[Finding]:
+    """An account pays for the project."""
+    answer = case.answers.get(Service.BILLING, f"projects/{case.project}/billingInfo")
+    if answer.get("billingEnabled"):
+        return
+    account = answer.get("billingAccountName", "")
+    yield Problem(
+        setting="PROJECT_ID",
+        what=f"nobody pays for the project {case.project}",
+        why=f"{account} is linked to it, but closed" if account else "no account is linked to it",
+        fix="link an open one with: gcloud billing projects link"
+        f" {case.project} --billing-account <ACCOUNT>",
+    )
+
+
+def apis(case: Case) -> Iterator[Finding]:
+    """All APIs that are needed are enabled."""
+    enabled = case.answers.enabled_apis(case.project)
+    missing = [name for name in _needed_apis(case) if name not in enabled]
+    if missing:
+        yield Problem(
+            setting="PROJECT_ID",
+            what=f"{case.project} has not enabled {', '.join(missing)}",
+            why="Google refuses all requests to an API that is not enabled",
+            fix=f"gcloud services enable {' '.join(missing)} --project {case.project}"
+            " and wait a few minutes",
+        )
+
+
+def _needed_apis(case: Case) -> Iterator[str]:
+    settings = case.settings
+    names = ["cloudresourcemanager", "compute", "iam", "storage"]
+    if case.is_gke:
+        names.append("container")
+    if settings.nfs_fileshare_list:
+        names.append("file")
+    if case.is_gke or not settings.disable_ops_agent:
+        names += ["logging", "monitoring"]
+    return (f"{name}.googleapis.com" for name in names)
+
+
+# What the provider, and the tool itself, do with each collection, as Google's references of the
+# APIs' methods name the permissions. What may as well be granted on a single bucket or service
+# account is not here: the project's answer would not count it.
+_GROUP: Final = {
+    "compute.instanceGroupManagers": "create delete get update",
+    "compute.instanceTemplates": "create delete get useReadOnly",
+    "compute.instances": "create delete get list setLabels setMetadata setServiceAccount setTags",
+    "compute.disks": "create setLabels",
+    "compute.subnetworks": "use",
+}
+_NETWORK: Final = {
+    "compute.firewalls": "create delete get",
+    "compute.networks": "create delete get updatePolicy use",
+    "compute.routers": "create delete get update",
+    "compute.subnetworks": "create delete get use",
+}
+_CLUSTER: Final = {
+    "container.clusters": "create delete get update",
+    "container.operations": "get",
+    "compute.instanceGroupManagers": "get",
+    "iam.serviceAccounts": "create delete get setIamPolicy",
+}
+_ACCOUNT: Final = {
+    "iam.serviceAccounts": "actAs create delete get",
+    "resourcemanager.projects": "getIamPolicy setIamPolicy",
+}
+
+
+def held(case: Case) -> Iterator[Finding]:
+    """The caller may do all that is needed for this env.list."""
+    needed = needed_permissions(case)
+    lacking = sorted(set(needed) - set(case.answers.held_permissions(case.project, needed)))
+    if not lacking:
+        return
+    yield Problem(
+        setting="PROJECT_ID",
+        what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
+        f" {case.project} that are needed",
+        why=", ".join(lacking),
+        fix="\n".join(_granting(case.project, lacking)),
+    )
+
+
+def needed_permissions(case: Case) -> list[str]:
+    """The permissions on the project that Create and Destroy need, sorted."""
+    found = set()
+    for methods in _needed(case):
+        for collection, verbs in methods.items():
+            found |= {f"{collection}.{verb}" for verb in verbs.split()}
+    return sorted(found)
+
+
+def _needed(case: Case) -> Iterator[Mapping[str, str]]:
+    settings = case.settings
+    yield _CLUSTER if case.is_gke else _GROUP
+    if case.makes_network:
+        yield _NETWORK
+    if settings.service_account == "dedicated":
+        yield _ACCOUNT
+    if settings.enable_external_ip and not case.is_gke:
+        yield {"compute.subnetworks": "useExternalIp"}
+    if settings.enable_compact_placement:
+        yield {"compute.resourcePolicies": "create delete get use"}
+    if settings.nfs_fileshare_list:
+        yield {"file.instances": "create delete get"}
+    if not case.is_gke and not settings.disable_ops_agent:
+        yield {"monitoring.dashboards": "create delete get"}
+    if case.makes_bucket:
+        yield {"storage.buckets": "create get"}
+
+
+def _granting(project: str, lacking: list[str]) -> Iterator[str]:
+    """One line for each role that would help."""
+    roles = dict.fromkeys(permissions.role_with(permission) for permission in lacking)
+    yield "ask whoever administers the project for:"
+    for _, role in filter(None, roles):
+        yield (f"gcloud projects add-iam-policy-binding {project} --member <YOU> --role {role}")
+    if None in roles:
+        yield "and for a role with the rest"

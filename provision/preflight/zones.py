@@ -1,0 +1,139 @@
+"""The checks of places: the zone, and whether it has the machines and their GPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import places
+from provision.errors import Problem
+from provision.google_api import GoogleApiError, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from provision.preflight.case import Case, Finding
+    from provision.preflight.machinery import Machines
+
+_BAD_REQUEST: Final = 400
+_MOST_ZONES: Final = 12
+"""That are named; Google has well over a hundred."""
+
+
+def zone(case: Case) -> Iterator[Finding]:
+    """The zones exist, are in the region, and are up."""
+    for name, setting in {it.zone: it.zone_setting for it in reversed(case.machines)}.items():
+        found = find(case, name)
+        if found is None:
+            yield Problem(
+                setting=setting,
+                what=f"there is no zone {name}",
+                why=f"Google does not know it, or does not offer it to {case.project}",
+                fix=f"list them with: gcloud compute zones list --project {case.project}",
+            )
+        elif _last(found["region"]) != case.settings.region:
+            yield Problem(
+                setting=setting,
+                what=f"{name} is not in {case.settings.region}",
+                why=f"it is in {_last(found['region'])}, according to Google",
+                fix=f"REGION={_last(found['region'])}, or another zone",
+            )
+        elif found.get("status", "UP") != "UP":
+            yield Problem(
+                setting=setting,
+                what=f"the zone {name} is down",
+                why="Google says so",
+                fix="set another zone, or wait: https://status.cloud.google.com",
+            )
+
+
+def find(case: Case, name: str) -> dict[str, Any] | None:
+    """What Google says of a zone; None when there is none of that name."""
+    try:
+        return case.answers.find(Service.COMPUTE, f"projects/{case.project}/zones/{name}")
+    except GoogleApiError as error:
+        # Both are Google's ways to say that there is none.
+        if error.code == _BAD_REQUEST:
+            return None
+        raise
+
+
+def machine_type(case: Case) -> Iterator[Finding]:
+    """The zone has the machine type."""
+    for place in {(it.zone, it.machine_type): it for it in case.machines}.values():
+        if find(case, place.zone) is not None and look(case, place) is None:
+            yield _absent(case, place, "machineTypes", place.machine_type)
+
+
+def look(case: Case, machines: Machines) -> dict[str, Any] | None:
+    """What Google says of a machine type in its zone; None when it is not there."""
+    path = f"projects/{case.project}/zones/{machines.zone}/machineTypes/{machines.machine_type}"
+    return case.answers.find(Service.COMPUTE, path)
+
+
+def accelerator(case: Case) -> Iterator[Finding]:
+    """The zone has the GPUs that are attached; a machine type has those that are asked of it."""
+    for place in case.machines:
+        if place.gpu is None or find(case, place.zone) is None:
+            continue
+        yield from _attached(case, place) if place.attached else _built_in(case, place)
+
+
+def _attached(case: Case, place: Machines) -> Iterator[Finding]:
+    path = f"projects/{case.project}/zones/{place.zone}/acceleratorTypes/{place.gpu}"
+    found = case.answers.find(Service.COMPUTE, path)
+    if found is None:
+        yield _absent(case, place, "acceleratorTypes", str(place.gpu))
+    elif place.gpus > int(found.get("maximumCardsPerInstance", place.gpus)):
+        most = found["maximumCardsPerInstance"]
+        yield Problem(
+            setting="GPU_COUNT",
+            what=f"{place.gpus} {place.gpu} are too many for one machine",
+            why=f"in {place.zone} a machine has {most} at most, according to Google",
+            fix=f"GPU_COUNT={most}, and more machines",
+        )
+
+
+def _built_in(case: Case, place: Machines) -> Iterator[Finding]:
+    """The table of machine types agrees with Google, which has the last word."""
+    for own in (look(case, place) or {}).get("accelerators", []):
+        kind, count = own.get("guestAcceleratorType"), own.get("guestAcceleratorCount")
+        if (kind, count) != (place.gpu, place.gpus):
+            yield Problem(
+                setting="ACCELERATOR_TYPE" if kind != place.gpu else "GPU_COUNT",
+                what=f"{place.machine_type} has no {place.gpus} {place.gpu}",
+                why=f"it has {count} {kind}, according to Google",
+                fix="take GPU_COUNT and ACCELERATOR_TYPE out, or choose another machine type",
+            )
+
+
+def _absent(case: Case, place: Machines, collection: str, name: str) -> Problem:
+    others = case.answers.zones_with(case.project, collection, name)
+    if place.attached:
+        others = others & case.answers.zones_with(case.project, "machineTypes", place.machine_type)
+    near = nearest(others, place.region)
+    more = f" and {len(near) - _MOST_ZONES} more" if len(near) > _MOST_ZONES else ""
+    names = ", ".join(near[:_MOST_ZONES]) + more
+    return Problem(
+        setting=place.zone_setting if near else place.setting,
+        what=f"{place.zone} has no {name}",
+        why=f"these zones have it: {names}" if near else "no zone has it that this project may use",
+        fix=f"{place.zone_setting}={near[0]}"
+        if near and place.zone_setting != "GKE_NODE_POOLS"
+        else f"zone={near[0]} for that pool"
+        if near
+        else "choose another machine type, or ask Google for access to this one",
+    )
+
+
+def nearest(zones: Iterable[str], region: str) -> list[str]:
+    """Zones by their distance from a region: its own, those of its continent, the others."""
+    continent = region.partition("-")[0]
+
+    def distance(name: str) -> tuple[bool, bool, str]:
+        return (places.region_of(name) != region, name.partition("-")[0] != continent, name)
+
+    return sorted(zones, key=distance)
+
+
+def _last(link: str) -> str:
+    return link.rpartition("/")[2]

@@ -1,0 +1,59 @@
+"""Preflights against a stand-in for Google that has all that a cluster needs."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from provision import preflight
+from provision.settings.model import Settings
+from tests.unit.preflight.stand_in import ID, Google
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.preflight import Findings
+    from provision.state import Record
+
+_MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_IMAGE = {"image_family_name": "pytorch-latest-gpu"}
+
+
+class Preflight(Protocol):
+    """Makes the checks of these settings, given as a mapping, by name, or both.
+
+    They come on top of the mandatory ones and an image that is there.
+    """
+
+    def __call__(
+        self,
+        settings: Mapping[str, str] = _NOTHING,
+        *,
+        record: Record | None = None,
+        makes_bucket: bool = False,
+        **more: str,
+    ) -> Findings: ...
+
+
+@pytest.fixture
+def google() -> Google:
+    return Google()
+
+
+@pytest.fixture
+def check(google: Google) -> Preflight:
+    def run(
+        settings: Mapping[str, str] = _NOTHING,
+        *,
+        record: Record | None = None,
+        makes_bucket: bool = False,
+        **more: str,
+    ) -> Findings:
+        image = {} if "image_name" in more else _IMAGE
+        asked = Settings({**_MANDATORY, **image, **settings, **more})
+        return preflight.run(asked, google, cluster_id=ID, record=record, makes_bucket=makes_bucket)
+
+    return run

@@ -1,0 +1,153 @@
+"""A Google that has all that a cluster needs, and that a test takes things from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from provision.google_api import GoogleApi, GoogleApiError, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PROJECT = "projects/my-project"
+ZONE = f"{PROJECT}/zones/us-central1-a"
+REGION = f"{PROJECT}/regions/us-central1"
+ID = "0123456789ab"
+APIS = (
+    "cloudresourcemanager",
+    "compute",
+    "container",
+    "file",
+    "iam",
+    "logging",
+    "monitoring",
+    "storage",
+)
+
+# What is not here does not exist.
+WORLD: Mapping[str, dict[str, Any]] = {
+    f"{PROJECT}/billingInfo": {"billingEnabled": True},
+    ZONE: {"region": f"https://x/v1/{REGION}", "status": "UP"},
+    f"{ZONE}/machineTypes/a2-highgpu-2g": {
+        "guestCpus": 24,
+        "architecture": "X86_64",
+        "accelerators": [{"guestAcceleratorType": "nvidia-tesla-a100", "guestAcceleratorCount": 2}],
+    },
+    f"{ZONE}/machineTypes/e2-standard-4": {"guestCpus": 4},
+    f"{ZONE}/machineTypes/n1-standard-8": {"guestCpus": 8},
+    f"{ZONE}/machineTypes/a3-ultragpu-8g": {"guestCpus": 224},
+    f"{ZONE}/acceleratorTypes/nvidia-tesla-t4": {"maximumCardsPerInstance": 4},
+    f"{ZONE}/diskTypes/pd-ssd": {"validDiskSize": "10GB-65536GB"},
+    f"{ZONE}/diskTypes/pd-balanced": {"validDiskSize": "10GB-65536GB"},
+    f"{ZONE}/diskTypes/hyperdisk-balanced": {"validDiskSize": "4GB-65536GB"},
+    "projects/deeplearning-platform-release/global/images/family/pytorch-latest-gpu": {
+        "name": "pytorch-latest-gpu-v1",
+        "diskSizeGb": "50",
+        "architecture": "X86_64",
+    },
+    f"{PROJECT}/global/networks/default": {"name": "default"},
+    f"{REGION}/subnetworks/default": {"name": "default"},
+    REGION: {
+        "quotas": [
+            {"metric": metric, "limit": 1000.0, "usage": 0.0}
+            for metric in (
+                "A2_CPUS",
+                "CPUS",
+                "NVIDIA_A100_GPUS",
+                "NVIDIA_T4_GPUS",
+                "PREEMPTIBLE_NVIDIA_A100_GPUS",
+                "IN_USE_ADDRESSES",
+                "INSTANCES",
+            )
+        ]
+        + [{"metric": "SSD_TOTAL_GB", "limit": 100_000.0, "usage": 0.0}]
+    },
+    PROJECT: {"quotas": [{"metric": "GPUS_ALL_REGIONS", "limit": 1000.0, "usage": 0.0}]},
+    "b/my-data": {"name": "my-data"},
+    f"{PROJECT}/locations/us-central1/serverConfig": {
+        "validMasterVersions": ["1.34.1-gke.1", "1.33.5-gke.10"],
+        "defaultClusterVersion": "1.33.5-gke.10",
+        "channels": [
+            {
+                "channel": "REGULAR",
+                "validVersions": ["1.33.5-gke.10", "1.33.4-gke.2"],
+                "defaultVersion": "1.33.4-gke.2",
+            }
+        ],
+    },
+}
+
+
+class Google(GoogleApi):
+    """Answers from a table, and counts what it is asked.
+
+    Attributes:
+        documents: Path -> what is there.
+        refusals: Beginning of a path -> the code that is answered.
+        apis: That are enabled.
+        withheld: Permissions that the caller has not.
+        elsewhere: The zones that offer any machine and GPU.
+        instances: The VMs with the deployment's label.
+        asked: How often each path was asked for.
+    """
+
+    def __init__(self) -> None:
+        self.documents = {path: dict(document) for path, document in WORLD.items()}
+        self.refusals: dict[str, int] = {}
+        self.apis = set(APIS)
+        self.withheld: set[str] = set()
+        self.elsewhere: set[str] = set()
+        self.instances: list[dict[str, Any]] = []
+        self.asked: Counter[str] = Counter()
+
+    def _heard(self, path: str) -> None:
+        self.asked[path] += 1
+        for beginning, code in self.refusals.items():
+            if path.startswith(beginning):
+                raise GoogleApiError(code, f"{beginning} is off limits", f"https://x/{path}")
+
+    def get(self, service: Service, path: str) -> dict[str, Any]:
+        del service
+        self._heard(path)
+        if path not in self.documents:
+            raise GoogleApiError(404, f"{path} was not found", f"https://x/{path}")
+        return self.documents[path]
+
+    def pages(
+        self,
+        method: str,
+        path: str,
+        key: str,
+        query: dict[str, str],
+        service: Service = Service.COMPUTE,
+    ) -> Iterator[dict[str, Any]]:
+        del method, query, service
+        self._heard(path)
+        if key == "services":
+            return iter({"config": {"name": f"{name}.googleapis.com"}} for name in self.apis)
+        return iter([{"instances": self.instances}])
+
+    def call(
+        self,
+        method: str,
+        service: Service,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        del method, service, query
+        self._heard(path)
+        asked = body["permissions"] if body else []
+        return {"permissions": [name for name in asked if name not in self.withheld]}
+
+    def zones_with(self, project: str, collection: str, name: str) -> set[str]:
+        del project, name
+        self._heard(f"aggregated/{collection}")
+        return set(self.elsewhere)
+
+    def limit(self, metric: str, limit: float, usage: float = 0.0) -> None:
+        """Set a quota of the region."""
+        shown = {"metric": metric, "limit": limit, "usage": usage}
+        kept = [it for it in self.documents[REGION]["quotas"] if it["metric"] != metric]
+        self.documents[REGION] = {"quotas": [*kept, shown]}

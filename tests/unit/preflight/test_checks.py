@@ -1,0 +1,352 @@
+"""Each online check passes, fails with what helps, and is a note where it could not be made."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.errors import CheckError
+from provision.preflight.table import CHECKS
+from provision.settings.choices import OnlineCheck
+from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
+
+if TYPE_CHECKING:
+    from tests.unit.preflight.conftest import Preflight
+    from tests.unit.preflight.stand_in import Google
+
+GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
+N1 = {"vm_type": "n1-standard-8", "gpu_count": "1", "accelerator_type": "nvidia-tesla-t4"}
+IMAGES = "projects/deeplearning-platform-release/global/images"
+
+# Check -> what is gone or wrong, settings, the setting that is named, words of what and why, of fix
+FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
+    "nobody pays": (f"{PROJECT}/billingInfo", {}, "PROJECT_ID", "nobody pays", "billing projects"),
+    "no such zone": (ZONE, {}, "ZONE", "no zone us-central1-a", "gcloud compute zones list"),
+    "no such machine type": (
+        f"{ZONE}/machineTypes/a2-highgpu-2g",
+        {},
+        "ZONE",
+        "us-central1-a has no a2-highgpu-2g these zones have it: us-central1-f, us-east1-b",
+        "ZONE=us-central1-f",
+    ),
+    "no such gpu": (
+        f"{ZONE}/acceleratorTypes/nvidia-tesla-t4",
+        N1,
+        "ZONE",
+        "us-central1-a has no nvidia-tesla-t4",
+        "ZONE=us-central1-f",
+    ),
+    "no such image": (
+        f"{IMAGES}/family/pytorch-latest-gpu",
+        {},
+        "IMAGE_FAMILY_NAME",
+        "no image family pytorch-latest-gpu",
+        "gcloud compute images list",
+    ),
+    "no such disk type": (
+        f"{ZONE}/diskTypes/pd-ssd",
+        {},
+        "DISK_TYPE",
+        "no disks of the type pd-ssd",
+        "gcloud compute disk-types list",
+    ),
+    "no default network": (
+        f"{PROJECT}/global/networks/default",
+        {},
+        "NETWORK_CONFIG",
+        'no network "default"',
+        "NETWORK_CONFIG=new_network",
+    ),
+    "no default subnetwork": (
+        f"{REGION}/subnetworks/default",
+        {},
+        "NETWORK_CONFIG",
+        'no subnetwork "default" in us-central1',
+        "NETWORK_CONFIG=new_network",
+    ),
+    "no such bucket": (
+        "b/my-data",
+        {"gcs_mount_list": "my-data:/mnt/data"},
+        "GCS_MOUNT_LIST",
+        "gs://my-data does not exist",
+        "gcloud storage buckets create gs://my-data",
+    ),
+}
+
+
+def test_a_project_that_has_everything_passes(check: Preflight, google: Google) -> None:
+    found = check(gcs_mount_list="my-data:/mnt/data", makes_bucket=True)
+
+    assert found.problems == []
+    assert found.notes == []
+    assert found.require() == found.settings
+    assert set(google.asked.values()) == {1}
+
+
+@pytest.mark.parametrize("case", FAILS)
+def test_what_is_missing_is_named_with_the_way_out(
+    check: Preflight, google: Google, case: str
+) -> None:
+    path, settings, setting, words, fix = FAILS[case]
+    google.documents.pop(path)
+    if path.endswith("billingInfo"):
+        google.documents[path] = {}
+    google.elsewhere = {"us-east1-b", "us-central1-f", "europe-west4-a"}
+
+    found = check(settings)
+
+    (problem,) = found.problems
+    assert problem.setting == setting
+    assert words in f"{problem.what} {problem.why}"
+    assert fix in problem.fix
+    with pytest.raises(CheckError):
+        found.require()
+
+
+def test_all_problems_are_told_together(check: Preflight, google: Google) -> None:
+    google.documents[f"{PROJECT}/billingInfo"] = {}
+    google.apis.remove("iam")
+    google.withheld = {"compute.disks.create"}
+    google.limit("NVIDIA_A100_GPUS", 1)
+
+    assert len(check().problems) == 4
+
+
+def test_apis_that_are_off_are_enabled_by_one_command(check: Preflight, google: Google) -> None:
+    google.apis -= {"iam", "file", "container"}
+
+    (problem,) = check(nfs_fileshare_list="/mnt/nfs:BASIC_SSD:2560").problems
+
+    assert "gcloud services enable iam.googleapis.com file.googleapis.com " in problem.fix
+    assert "container" not in problem.fix
+
+
+def test_missing_permissions_are_told_with_the_roles_that_have_them(
+    check: Preflight, google: Google
+) -> None:
+    google.withheld = {"compute.disks.create", "compute.instances.create", "storage.buckets.create"}
+
+    (problem,) = check(makes_bucket=True).problems
+
+    assert problem.why == ", ".join(sorted(google.withheld))
+    roles = re.findall(r"--role (\S+)", problem.fix)
+    assert roles == ["roles/compute.instanceAdmin.v1", "roles/storage.admin"]
+
+
+def test_only_permissions_that_this_env_list_needs_are_asked_for(
+    check: Preflight, google: Google
+) -> None:
+    google.withheld = {
+        "compute.networks.create",
+        "compute.resourcePolicies.create",
+        "container.clusters.create",
+        "file.instances.create",
+        "iam.serviceAccounts.create",
+        "monitoring.dashboards.create",
+        "storage.buckets.create",
+    }
+    plain = {"service_account": "default", "disable_ops_agent": "yes"}
+
+    assert check(plain).problems == []
+    for more in (
+        {"network_config": "new_network"},
+        {"enable_compact_placement": "yes"},
+        {"nfs_fileshare_list": "/mnt/nfs:BASIC_SSD:2560"},
+        {"service_account": "dedicated"},
+        {"disable_ops_agent": "no"},
+    ):
+        assert len(check(plain | more).problems) == 1, more
+
+
+def test_a_zone_in_another_region_and_one_that_is_down_are_refused(
+    check: Preflight, google: Google
+) -> None:
+    google.documents[ZONE] = {"region": "https://x/v1/projects/p/regions/us-east1"}
+    (moved,) = check().problems
+    google.documents[ZONE] = {"region": f"https://x/v1/{REGION}", "status": "DOWN"}
+    (down,) = check().problems
+
+    assert moved.fix.startswith("REGION=us-east1")
+    assert "is down" in down.what
+
+
+def test_a_machine_type_that_no_zone_has_for_this_project_says_so(
+    check: Preflight, google: Google
+) -> None:
+    google.documents.pop(f"{ZONE}/machineTypes/a2-highgpu-2g")
+
+    (problem,) = check().problems
+
+    assert problem.setting == "VM_TYPE"
+    assert "no zone has it" in problem.why
+
+
+def test_google_has_the_last_word_on_the_gpus_of_a_machine_type(
+    check: Preflight, google: Google
+) -> None:
+    google.documents[f"{ZONE}/machineTypes/z9-gpu-8g"] = {
+        "accelerators": [{"guestAcceleratorType": "nvidia-z", "guestAcceleratorCount": 8}]
+    }
+    given = {"vm_type": "z9-gpu-8g", "accelerator_type": "nvidia-z"}
+
+    (problem,) = check(given, gpu_count="4").problems
+
+    assert problem.setting == "GPU_COUNT"
+    assert "it has 8 nvidia-z" in problem.why
+    assert check(given, gpu_count="8").problems == []
+
+
+def test_more_gpus_than_one_machine_can_have_are_refused(check: Preflight, google: Google) -> None:
+    google.documents[f"{ZONE}/acceleratorTypes/nvidia-tesla-t4"] = {"maximumCardsPerInstance": 2}
+
+    (problem,) = check(N1 | {"gpu_count": "4"}).problems
+
+    assert problem.fix.startswith("GPU_COUNT=2")
+
+
+def test_an_image_larger_than_the_boot_disk_or_for_other_processors_is_refused(
+    check: Preflight, google: Google
+) -> None:
+    google.documents[f"{IMAGES}/mine"] = {
+        "name": "mine",
+        "diskSizeGb": "80",
+        "architecture": "ARM64",
+    }
+
+    found = check(image_name="mine", disk_size_gb="60")
+
+    assert [problem.setting for problem in found.problems] == ["DISK_SIZE_GB", "IMAGE_NAME"]
+    assert found.problems[0].fix == "DISK_SIZE_GB=80 or more"
+
+
+def test_a_disk_outside_the_sizes_of_its_type_is_refused(check: Preflight, google: Google) -> None:
+    google.documents[f"{ZONE}/diskTypes/pd-ssd"] = {"validDiskSize": "10GB-1000GB"}
+
+    (problem,) = check().problems
+
+    assert problem.fix == "DISK_SIZE_GB=1000"
+
+
+@pytest.mark.parametrize(
+    ("path", "settings"),
+    [
+        (f"{ZONE}/instanceGroupManagers/np-mig", {}),
+        (f"{PROJECT}/serviceAccounts/np-nodes@my-project.iam.gserviceaccount.com", {}),
+        (f"{PROJECT}/global/networks/np-net", {"network_config": "new_network"}),
+        (f"{REGION}/routers/np-router", {"network_config": "new_network"}),
+        (f"{PROJECT}/locations/us-central1/clusters/np-gke", GKE),
+    ],
+)
+def test_a_name_is_taken_by_what_carries_no_marker_of_ours(
+    check: Preflight, google: Google, path: str, settings: dict[str, str]
+) -> None:
+    google.documents[path] = {"name": path.rpartition("/")[2], "description": "somebody's"}
+    (problem,) = check(settings).problems
+    google.documents[path] |= {"resourceLabels": {"aiinfra-cluster": ID}}
+    if "clusters" not in path:
+        google.documents[path] = {"description": f"aiinfra-cluster={ID}"}
+
+    assert problem.setting == "NAME_PREFIX"
+    assert problem.what.startswith(path)
+    assert check(settings).problems == []
+
+
+def test_a_foreign_subnetwork_in_our_network_may_not_take_our_ranges(
+    check: Preflight, google: Google
+) -> None:
+    other = f"{REGION}/subnetworks/other"
+    google.documents[f"{PROJECT}/global/networks/np-net"] = {
+        "description": f"aiinfra-cluster={ID}",
+        "subnetworks": [f"https://x/compute/v1/{other}"],
+    }
+    google.documents[other] = {"name": "other", "ipCidrRange": "10.16.4.0/24"}
+
+    assert check(network_config="new_network").problems == []
+    (problem,) = check(GKE).problems
+    assert "10.16.0.0/12 is taken in the network np-net" in problem.what
+
+
+def test_a_beginning_of_a_gke_version_is_settled_and_an_unknown_one_refused(
+    check: Preflight, google: Google
+) -> None:
+    assert check(GKE, gke_version="1.33").gke_version == "1.33.5-gke.10"
+    assert check(GKE).gke_version is None
+    (problem,) = check(GKE, gke_version="1.34").problems
+    assert problem.fix.startswith("GKE_VERSION=1.33.5-gke.10")
+    unchanneled = GKE | {"gke_release_channel": "UNSPECIFIED"}
+    assert check(unchanneled, gke_version="1.34").gke_version == "1.34.1-gke.1"
+    assert google.asked[f"{PROJECT}/locations/us-central1/serverConfig"] == 4
+
+
+def test_a_channel_whose_usual_version_lacks_flex_start_is_refused(
+    check: Preflight, google: Google
+) -> None:
+    config = {"channel": "REGULAR", "defaultVersion": "1.31.1-gke.1"}
+    google.documents[f"{PROJECT}/locations/us-central1/serverConfig"] = {"channels": [config]}
+    google.documents[f"{PROJECT}/services/compute.googleapis.com/consumerQuotaMetrics"] = {}
+
+    found = check(GKE, enable_flex_start="yes")
+
+    (problem,) = found.problems
+    assert problem.setting == "GKE_RELEASE_CHANNEL"
+
+
+BEGINNINGS = {
+    OnlineCheck.BILLING: f"{PROJECT}/billingInfo",
+    OnlineCheck.APIS: f"{PROJECT}/services",
+    OnlineCheck.PERMISSIONS: f"{PROJECT}:testIamPermissions",
+    OnlineCheck.ZONE: f"{PROJECT}/zones",
+    OnlineCheck.MACHINE_TYPE: f"{ZONE}/machineTypes",
+    OnlineCheck.ACCELERATOR: f"{ZONE}/machineTypes",
+    OnlineCheck.IMAGE: IMAGES,
+    OnlineCheck.DISK: f"{ZONE}/diskTypes",
+    OnlineCheck.QUOTA: REGION,
+    OnlineCheck.NETWORK: f"{PROJECT}/global/networks",
+    OnlineCheck.BUCKETS: "b/",
+    OnlineCheck.NAMES: f"{ZONE}/instanceGroupManagers",
+    OnlineCheck.GKE_VERSION: f"{PROJECT}/locations/us-central1/serverConfig",
+}
+
+
+SHARING = {
+    OnlineCheck.ZONE,
+    OnlineCheck.MACHINE_TYPE,
+    OnlineCheck.ACCELERATOR,
+    OnlineCheck.IMAGE,
+    OnlineCheck.DISK,
+    OnlineCheck.NETWORK,
+    OnlineCheck.NAMES,
+}
+
+
+@pytest.mark.parametrize("name", OnlineCheck)
+def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
+    check: Preflight, google: Google, name: OnlineCheck
+) -> None:
+    settings = {"gcs_mount_list": "my-data:/mnt/data"}
+    settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
+    google.refusals[BEGINNINGS[name]] = 403
+
+    found = check(settings)
+
+    assert found.problems == []
+    told = " ".join(f"{note.what} {note.why}" for note in found.notes)
+    assert f"{BEGINNINGS[name]} is off limits" in told
+    assert name in told or name is OnlineCheck.BUCKETS
+    # Some ask for the same, or for what is below it.
+    skipped = ",".join({name, *SHARING})
+    assert check(settings, skip_checks=skipped).notes == []
+
+
+def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: Google) -> None:
+    google.refusals[ZONE] = 403
+
+    (note,) = check().notes
+
+    assert note.what == "could not be checked: zone, machine-type, accelerator, image, disk, names"
+
+
+def test_every_check_is_in_the_table_once() -> None:
+    assert sorted(check.name for check in CHECKS) == sorted(OnlineCheck)

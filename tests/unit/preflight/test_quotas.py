@@ -1,0 +1,201 @@
+"""The quotas that machines use, and what is said when one is too small."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.preflight import metrics
+from provision.preflight.machinery import Machines
+from provision.rehearsal.cloud.compute import quotas as simulated
+from provision.state import Record
+from tests.unit.preflight.stand_in import PROJECT, REGION, ZONE
+
+if TYPE_CHECKING:
+    from tests.unit.preflight.conftest import Preflight
+    from tests.unit.preflight.stand_in import Google
+
+METRICS = f"{PROJECT}/services/compute.googleapis.com/consumerQuotaMetrics/compute.googleapis.com"
+ULTRA = {"vm_type": "a3-ultragpu-8g", "disk_type": "hyperdisk-balanced"}
+FLEX = {"enable_flex_start": "yes", "max_run_duration": "1d"}
+RECORD = Record(
+    kind="mig",
+    cluster_id="0123456789ab",
+    project_id="my-project",
+    name_prefix="np",
+    region="us-central1",
+    zone="us-central1-a",
+    tool_version="1",
+    terraform_version="1.11.4",
+)
+
+
+def _metric(google: Google, name: str, *buckets: dict[str, Any]) -> None:
+    limits = [{"quotaBuckets": list(buckets)}]
+    google.documents[f"{METRICS}%2F{name}"] = {"consumerQuotaLimits": limits}
+
+
+def _requests(google: Google) -> None:
+    _metric(google, "active_resize_requests", {"effectiveLimit": "100"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "metric", "needed"),
+    [
+        ({"instance_count": "3"}, "NVIDIA_A100_GPUS", 6),
+        ({"enable_spot": "yes"}, "PREEMPTIBLE_NVIDIA_A100_GPUS", 2),
+        (FLEX, "PREEMPTIBLE_NVIDIA_A100_GPUS", 2),
+        ({"instance_count": "2"}, "A2_CPUS", 48),
+        ({"disk_size_gb": "500"}, "SSD_TOTAL_GB", 500),
+        ({"instance_count": "2"}, "IN_USE_ADDRESSES", 2),
+        ({"network_config": "new_network"}, "IN_USE_ADDRESSES", 1),
+        ({"instance_count": "2"}, "INSTANCES", 2),
+    ],
+)
+def test_a_quota_that_is_one_too_small_is_told_with_limit_usage_and_link(
+    check: Preflight, google: Google, settings: dict[str, str], metric: str, needed: int
+) -> None:
+    _requests(google)
+    google.limit(metric, needed + 5, usage=5)
+    assert check(settings).problems == []
+    google.limit(metric, needed + 4, usage=5)
+
+    (problem,) = check(settings).problems
+
+    assert f"the quota {metric} in us-central1 is too small: this needs {needed}" in problem.what
+    assert f"may have {needed + 4}, of which 5 are used" in problem.why
+    assert "console.cloud.google.com/iam-admin/quotas?project=my-project" in problem.fix
+
+
+def test_a_quota_of_all_regions_is_looked_at_too(check: Preflight, google: Google) -> None:
+    shown = {"metric": "GPUS_ALL_REGIONS", "limit": 1.0, "usage": 0.0}
+    google.documents[PROJECT] = {"quotas": [shown]}
+
+    (problem,) = check().problems
+
+    assert "GPUS_ALL_REGIONS in all regions" in problem.what
+
+
+def test_newer_gpus_share_a_quota_that_service_usage_tells_by_family_and_region(
+    check: Preflight, google: Google
+) -> None:
+    here = {"gpu_family": "NVIDIA_H200", "region": "us-central1"}
+    elsewhere = {"gpu_family": "NVIDIA_H200", "region": "us-east1"}
+    _metric(
+        google,
+        "gpus_per_gpu_family",
+        {},
+        {"dimensions": elsewhere, "effectiveLimit": "800"},
+        {"dimensions": here, "effectiveLimit": "4"},
+    )
+    (problem,) = check(ULTRA).problems
+    _metric(google, "gpus_per_gpu_family", {"dimensions": here, "effectiveLimit": "-1"})
+
+    assert "GPUS_PER_GPU_FAMILY for NVIDIA_H200 in us-central1" in problem.what
+    assert problem.why == "my-project may have 4"
+    assert check(ULTRA).problems == []
+
+
+def test_a_limit_that_is_left_out_of_an_answer_is_zero(check: Preflight, google: Google) -> None:
+    _metric(google, "gpus_per_gpu_family", {})
+
+    (problem,) = check(ULTRA).problems
+
+    assert problem.why == "my-project may have 0"
+
+
+def test_a_quota_that_nobody_tells_is_a_note(check: Preflight, google: Google) -> None:
+    found = check(ULTRA)
+
+    assert found.problems == []
+    (note,) = found.notes
+    assert "GPUS_PER_GPU_FAMILY for NVIDIA_H200" in note.what
+    assert google.asked[REGION] == 1
+
+
+def test_flex_start_needs_a_quota_of_requests(check: Preflight, google: Google) -> None:
+    _metric(google, "active_resize_requests", {"effectiveLimit": "0"})
+
+    (problem,) = check(FLEX).problems
+
+    assert "ACTIVE_RESIZE_REQUESTS" in problem.what
+
+
+def test_spot_machines_use_the_standard_cpus_of_who_has_no_preemptible_ones(
+    check: Preflight, google: Google
+) -> None:
+    google.limit("PREEMPTIBLE_CPUS", 0)
+    google.limit("A2_CPUS", 12)
+
+    (problem,) = check(enable_spot="yes").problems
+    google.limit("PREEMPTIBLE_CPUS", 24)
+
+    assert "the quota A2_CPUS" in problem.what
+    assert check(enable_spot="yes").problems == []
+
+
+def test_a_reservation_has_used_the_quota_of_its_machines(check: Preflight, google: Google) -> None:
+    google.limit("NVIDIA_A100_GPUS", 0)
+    google.limit("A2_CPUS", 0)
+
+    assert check(reservation_name="mine").problems == []
+
+
+def test_the_room_to_grow_of_a_pool_is_worth_a_note_alone(check: Preflight, google: Google) -> None:
+    google.limit("NVIDIA_A100_GPUS", 4)
+    pools = {"orchestrator_type": "gke", "gke_min_node_count": "1", "gke_max_node_count": "8"}
+
+    found = check(pools)
+
+    assert found.problems == []
+    (note,) = found.notes
+    assert "this needs 2 now and up to 16" in note.what
+
+
+def test_what_the_deployment_has_already_is_not_counted_twice(
+    check: Preflight, google: Google
+) -> None:
+    google.limit("NVIDIA_A100_GPUS", 4, usage=4)
+    google.instances = [
+        {
+            "zone": f"https://x/{ZONE}",
+            "machineType": f"https://x/{ZONE}/machineTypes/a2-highgpu-2g",
+            "guestAccelerators": [
+                {
+                    "acceleratorType": f"https://x/{ZONE}/acceleratorTypes/nvidia-tesla-a100",
+                    "acceleratorCount": 2,
+                }
+            ],
+            "disks": [{"diskSizeGb": "2000"}],
+            "scheduling": {"provisioningModel": "STANDARD"},
+            "networkInterfaces": [{"accessConfigs": [{}]}],
+        }
+        for _ in range(2)
+    ]
+
+    assert check(record=RECORD, instance_count="2").problems == []
+    (problem,) = check(record=RECORD, instance_count="3").problems
+    assert "of which 4 are used, 4 of them by this deployment" in problem.why
+
+
+def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:
+    for gpu in metrics.GPU_WORDS:
+        for preemptible in (False, True):
+            machines = Machines(
+                setting="VM_TYPE",
+                zone="us-central1-a",
+                machine_type="a2-highgpu-1g",
+                count=1,
+                most=1,
+                gpu=gpu,
+                gpus=1,
+                preemptible=preemptible,
+                disk_type="pd-ssd",
+                disk_size_gb=10,
+            )
+            model = "SPOT" if preemptible else "STANDARD"
+            theirs = simulated.of_gpu(gpu, "us-central1", model=model)
+            ours = next(metric for metric, _ in metrics.of(machines, 12))
+            assert {**ours.dimensions, "region": "us-central1"} == theirs.dimensions
+            assert ours.name == theirs.metric
