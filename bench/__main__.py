@@ -1,4 +1,4 @@
-"""Measure what the program costs on top of Terraform: `make bench`.
+"""Measure what the program costs on top of Terraform, and how it grows: `make bench`.
 
 Every figure is taken in turn with its baseline in the same run, A B A B, because machines are noisy
 and only the ratio holds. Nothing here passes or fails.
@@ -12,63 +12,43 @@ import json
 import os
 import platform
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench import image, scale
+from bench.measuring import Program, row, run, timed
 from provision import deployment, settings, terraform
 from provision.rehearsal import session
 from provision.rehearsal.cloud.server import Cloud
 from provision.terraform import arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-_ENTRYPOINT = Path(__file__).parents[1] / "entrypoint.py"
 _SLOW_IMPORT_MS = 10
+_ROOT = Path(__file__).parents[1]
+_PAGE = _ROOT / "docs" / "reference" / "performance.md"
+_HEAD = """# Performance
+
+Made by `python -m bench --write`: what the program costs on top of Terraform, and how it grows.
+Machines are noisy, so figures are taken in turn with their baseline, and only ratios hold.
+"""
 
 
-def _timed(call: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin
-
-
-def _run(argv: Sequence[str], environ: dict[str, str], cwd: Path | None = None) -> None:
-    subprocess.run(
-        argv, env=environ, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=True
-    )
-
-
-class Bench:
+class Bench(Program):
     """A simulated cloud in which everything is done at once, and both ways to make a cluster."""
 
     def __init__(self, folder: Path, base_url: str, environ: dict[str, str]) -> None:
+        super().__init__(folder, base_url, environ)
         self._folder = folder
-        self._environ = session.environment(base_url, folder, environ)
         self._binary = terraform.find(environ)
-
-    def _values(self, prefix: str) -> dict[str, str]:
-        # A named image: the search for a default one is no part of the comparison.
-        return {
-            "PROJECT_ID": "my-project",
-            "NAME_PREFIX": prefix,
-            "ZONE": "us-central1-a",
-            "IMAGE_FAMILY_NAME": "common-cu128-ubuntu-2204-nvidia-570",
-        }
-
-    def program(self, prefix: str) -> None:
-        """Create, by the program."""
-        values = self._environ | self._values(prefix)
-        _run([sys.executable, str(_ENTRYPOINT), "Create"], values)
 
     def by_hand(self, prefix: str) -> Path:
         """The folder in which somebody types Terraform's commands, ready but for them."""
-        loaded = settings.load({"ACTION": "Create", **self._values(prefix)})
+        loaded = settings.load({"ACTION": "Create", **self.values(prefix)})
         if loaded.settings is None:
             raise SystemExit(str(loaded.problems))
         target = deployment.make(loaded.settings)
@@ -77,7 +57,7 @@ class Bench:
 
     def type_commands(self, root: Path) -> None:
         """The five commands that do what Create does."""
-        environ = terraform.environment(self._environ)
+        environ = terraform.environment(self.environ)
         for command in (
             arguments.init(backend=True, color=False),
             arguments.plan(
@@ -87,45 +67,35 @@ class Bench:
             arguments.apply(color=False),
             arguments.output(),
         ):
-            _run([*self._binary.argv, *command], environ, root)
-
-    def validate(self) -> None:
-        """Validate without Google."""
-        values = self._environ | self._values("np")
-        _run([sys.executable, str(_ENTRYPOINT), "Validate", "--offline"], values)
-
-
-def _row(name: str, times: Sequence[float]) -> str:
-    low, middle, high = min(times), statistics.median(times), max(times)
-    return f"| {name} | {low:.2f} | {middle:.2f} | {high:.2f} |"
+            run([*self._binary.argv, *command], environ, root)
 
 
 def _compare(bench: Bench, runs: int) -> list[str]:
     program, typed = [], []
     for number in range(runs):
-        program.append(_timed(functools.partial(bench.program, f"tool-{number}")))
+        program.append(timed(functools.partial(bench.run, "Create", prefix=f"tool-{number}")))
         root = bench.by_hand(f"hand-{number}")
-        typed.append(_timed(functools.partial(bench.type_commands, root)))
+        typed.append(timed(functools.partial(bench.type_commands, root)))
     ratios = [mine / theirs for mine, theirs in zip(program, typed, strict=True)]
     extra = [mine - theirs for mine, theirs in zip(program, typed, strict=True)]
     return [
         "| seconds | least | median | most |",
         "| --- | --- | --- | --- |",
-        _row("`Create`", program),
-        _row("the same five Terraform commands typed by hand", typed),
-        _row("on top", extra),
-        _row("ratio, pair by pair", ratios),
+        row("`Create`", program),
+        row("the same five Terraform commands typed by hand", typed),
+        row("on top", extra),
+        row("ratio, pair by pair", ratios),
     ]
 
 
 def _validation(bench: Bench, runs: int) -> list[str]:
-    ours = [_timed(bench.validate) for _ in range(runs)]
-    bare = [_timed(lambda: _run([sys.executable, "-c", ""], dict(os.environ))) for _ in range(runs)]
+    ours = [timed(functools.partial(bench.run, "Validate", "--offline")) for _ in range(runs)]
+    bare = [timed(lambda: run([sys.executable, "-c", ""], dict(os.environ))) for _ in range(runs)]
     return [
         "| seconds | least | median | most |",
         "| --- | --- | --- | --- |",
-        _row("`Validate --offline`", ours),
-        _row("Python that does nothing", bare),
+        row("`Validate --offline`", ours),
+        row("Python that does nothing", bare),
     ]
 
 
@@ -138,7 +108,7 @@ def _imports() -> list[str]:
     )
     found = re.findall(r"import time:\s+(\d+) \|\s+(\d+) \| ( *)(\S+)", done.stderr)
     rows = sorted(((int(whole) / 1000, name) for _, whole, _, name in found), reverse=True)
-    wanted = [row for row in rows if row[0] >= _SLOW_IMPORT_MS and row[1].count(".") <= 1]
+    wanted = [entry for entry in rows if entry[0] >= _SLOW_IMPORT_MS and entry[1].count(".") <= 1]
     return [
         "| module, with all that it imports first | ms |",
         "| --- | --- |",
@@ -146,31 +116,77 @@ def _imports() -> list[str]:
     ]
 
 
-def main() -> None:
-    """Measure, and print the tables as Markdown."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--runs", type=int, default=5, help="of each of a pair")
-    runs = parser.parse_args().runs
-    environ = dict(os.environ) | {"CLOUD_CLOCK_RATE": "0"}
+def _on_top(environ: dict[str, str], runs: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         with Cloud(database=folder / session.DATABASE, environ=environ) as cloud:
             bench = Bench(folder, cloud.base_url, environ)
-            bench.program("warm-up")
-            parts = {
-                "Create, in a rehearsal whose cloud does everything at once": _compare(bench, runs),
-                "Validate": _validation(bench, runs),
-                "Importing": _imports(),
-            }
-    machine = {
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "runs": runs,
-    }
-    sys.stdout.write(f"Measured on {json.dumps(machine)}.\n")
-    for heading, lines in parts.items():
-        sys.stdout.write(f"\n## {heading}\n\n" + "\n".join(lines) + "\n")
+            bench.run("Create", prefix="warm-up")
+            return _compare(bench, runs)
+
+
+def _validate(environ: dict[str, str], runs: int) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        # Without Google there is nobody at this address who could be asked.
+        return _validation(Bench(Path(name), "http://127.0.0.1:9", environ), runs)
+
+
+_PARTS: dict[str, tuple[str, Callable[[dict[str, str], int], list[str]]]] = {
+    "create": ("Create, in a rehearsal whose cloud does everything at once", _on_top),
+    "validate": ("Validate", _validate),
+    "notebooks": (
+        "Start-up and notebooks of 1,000 VMs, in a rehearsal",
+        lambda environ, _: scale.notebooks(environ),
+    ),
+    "plan": ("Plan, with few and many VMs", scale.plans),
+    "copy": ("Plan, with and without files to copy", scale.copies),
+    "image": ("The image", image.measure),
+    "imports": ("Importing", lambda _environ, _runs: _imports()),
+}
+
+
+def _machine(runs: int) -> str:
+    return json.dumps(
+        {
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": _processor(),
+            "runs": runs,
+        }
+    )
+
+
+def _processor() -> str:
+    """What the machine calls its processor; "" where it does not say."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor()
+    found = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def main() -> None:
+    """Measure, and print the tables as Markdown, or write them down."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--runs", type=int, default=5, help="of each of a pair")
+    parser.add_argument("--only", choices=_PARTS, action="append", help="not all; may be repeated")
+    parser.add_argument(
+        "--write", action="store_true", help=f"write the tables to {_PAGE.relative_to(_ROOT)}"
+    )
+    options = parser.parse_args()
+    environ = dict(os.environ) | {"CLOUD_CLOCK_RATE": "0"}
+    tables = [
+        f"## {heading}\n\n" + "\n".join(measure(environ, options.runs))
+        for name, (heading, measure) in _PARTS.items()
+        if name in (options.only or _PARTS)
+    ]
+    text = "\n\n".join([f"Measured on {_machine(options.runs)}.", *tables]) + "\n"
+    if options.write:
+        _PAGE.write_text(f"{_HEAD}\n{text}", encoding="utf-8")
+    else:
+        sys.stdout.write(text)
 
 
 if __name__ == "__main__":

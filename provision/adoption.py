@@ -12,18 +12,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.errors import Problem, StateError, TerraformError
-from provision.google_api import GoogleApiError, Service
+from provision.errors import Problem, StateError
+from provision.google_api import Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.google_api import GoogleApi
     from provision.plans import Creation
 
 MARKER: Final = "aiinfra-cluster"
-_IN_USE: Final = 400
-"""Compute Engine's code for "is already being used by"."""
 _AT_ONCE: Final = 8
 """Look-ups that are under way at the same time."""
 
@@ -37,17 +35,26 @@ class Look:
         import_id: Terraform's import id, in the same terms.
         service: The API.
         part: For a part of another resource: the parent's list that holds it.
+        by_marker: Google has chosen its name: it is found in the list of its kind by the marker,
+            and what Google says is the {name} of the import id.
     """
 
     path: str
     import_id: str
     service: Service = Service.COMPUTE
     part: str = ""
+    by_marker: bool = False
 
     @property
     def terms(self) -> set[str]:
         """The planned values that are needed; a plan that does not know them can't be asked."""
-        return set(re.findall(r"{(\w+)}", self.path + self.import_id))
+        names = set(re.findall(r"{(\w+)}", self.path + self.import_id))
+        return names - {"name"} if self.by_marker else names
+
+    def identity(self, values: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+        """The import id of what was found, by the planned values and Google's own words."""
+        own = {"name": document["name"].rpartition("/")[2]} if self.by_marker else {}
+        return self.import_id.format_map({**values, **own})
 
 
 def _global(collection: str) -> Look:
@@ -60,10 +67,20 @@ def _regional(collection: str) -> Look:
     return Look(path=path, import_id=path)
 
 
+def _zonal(collection: str) -> Look:
+    path = f"projects/{{project}}/zones/{{zone}}/{collection}/{{name}}"
+    return Look(path=path, import_id=path)
+
+
 _ROUTER: Final = "projects/{project}/regions/{region}/routers/{router}"
 
-# Import ids: the forms that provider 7.45.0 takes with an empty plan afterwards. IAM members are
-# not here: granting a role again changes nothing, so a repeated create is no conflict.
+_GROUP: Final = "instanceGroupManagers/{instance_group_manager}"
+_CLUSTER: Final = "projects/{project}/locations/{location}/clusters"
+_SHARE: Final = "projects/{project}/locations/{location}/instances/{name}"
+
+# Import ids: the forms that provider 7.45.0 takes with an empty plan afterwards. IAM members and
+# objects in buckets are not here: granting a role again changes nothing, and an object is written
+# over, so a repeated create is no conflict.
 LOOKS: Final[Mapping[str, Look]] = {
     "google_compute_network": _global("networks"),
     "google_compute_firewall": _global("firewalls"),
@@ -71,9 +88,26 @@ LOOKS: Final[Mapping[str, Look]] = {
     "google_compute_subnetwork": _regional("subnetworks"),
     "google_compute_router": _regional("routers"),
     "google_compute_router_nat": Look(path=_ROUTER, import_id=_ROUTER + "/{name}", part="nats"),
-    "google_compute_instance_group_manager": Look(
-        path="projects/{project}/zones/{zone}/instanceGroupManagers/{name}",
-        import_id="projects/{project}/zones/{zone}/instanceGroupManagers/{name}",
+    "google_compute_resource_policy": _regional("resourcePolicies"),
+    "google_compute_instance_group_manager": _zonal("instanceGroupManagers"),
+    "google_compute_resize_request": _zonal(f"{_GROUP}/resizeRequests"),
+    "google_container_cluster": Look(
+        path=_CLUSTER + "/{name}", import_id=_CLUSTER + "/{name}", service=Service.CONTAINER
+    ),
+    "google_container_node_pool": Look(
+        path=_CLUSTER + "/{cluster}",
+        # The one form without words between the parts that the provider takes.
+        import_id="{project}/{location}/{cluster}/{name}",
+        service=Service.CONTAINER,
+        part="nodePools",
+    ),
+    "google_filestore_instance": Look(path=_SHARE, import_id=_SHARE, service=Service.FILESTORE),
+    "google_monitoring_dashboard": Look(
+        path="projects/{project}/dashboards",
+        # Google's own name has the project's number, and a project that differs is replaced.
+        import_id="projects/{project}/dashboards/{name}",
+        service=Service.MONITORING,
+        by_marker=True,
     ),
     "google_service_account": Look(
         path="projects/{project}/serviceAccounts/{email}",
@@ -86,17 +120,6 @@ COLLECTIONS: Final = frozenset(
     look.path.split("/")[-2] for look in LOOKS.values() if look.service is Service.COMPUTE
 )
 """Compute Engine's collections in which the tool makes something itself."""
-
-# What Destroy sweeps, in an order in which nothing that goes is still in use. A NAT goes with its
-# router, a group's VMs and disks with the group.
-_SWEPT: Final = (
-    "instanceGroupManagers",
-    "instanceTemplates",
-    "routers",
-    "firewalls",
-    "subnetworks",
-    "networks",
-)
 
 
 @dataclass(frozen=True)
@@ -134,22 +157,22 @@ def find(
         if creation.type in LOOKS and LOOKS[creation.type].terms <= creation.values.keys()
     ]
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(lambda creation: _look(creation, api), known))
+        found = list(pool.map(lambda creation: _look(creation, cluster_id, api), known))
     pairs = [
         (creation, document)
         for creation, document in zip(known, found, strict=True)
         if document is not None
     ]
-    strangers = [creation for creation, document in pairs if not _is_ours(document, cluster_id)]
+    strangers = [creation for creation, document in pairs if not is_ours(document, cluster_id)]
     if strangers:
         raise StateError.of([_stranger(creation) for creation in strangers])
     return [
         Orphan(
             creation.address,
-            LOOKS[creation.type].import_id.format_map(creation.values),
+            LOOKS[creation.type].identity(creation.values, document),
             displaces=creation.address in addresses,
         )
-        for creation, _ in pairs
+        for creation, document in pairs
     ]
 
 
@@ -158,82 +181,33 @@ def import_blocks(orphans: Sequence[Orphan]) -> dict[str, Any]:
     return {"import": [{"to": orphan.address, "id": orphan.import_id} for orphan in orphans]}
 
 
-def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
-    project: str,
-    cluster_id: str,
-    known: Collection[str],
-    api: GoogleApi,
-    tell: Callable[[str], None],
-    *,
-    last: bool,
-) -> int:
-    """Remove what carries the marker and is not in the state; returns how many there were.
-
-    Args:
-        project: Where to look.
-        cluster_id: The marker's value.
-        known: Paths ("projects/..."), addresses and ids of what is in the state: Terraform's to
-            remove.
-        api: Google.
-        tell: Takes a sentence for each that is removed.
-        last: Nothing uses anything any more; before, what is in use is left for the last sweep.
-
-    Raises:
-        TerraformError: Something can't be removed.
-    """
-    count = 0
-    for path, service in _marked(project, cluster_id, api):
-        if service is Service.IAM:
-            email = path.rpartition("/")[2]
-            kept = _roles_in_state(project, email, known)
-            api.revoke(project, email, kept)
-            # Roles of an account that is gone could no longer be taken from it.
-            if kept or email in known:
-                continue
-        if path not in known and _delete(api, service, path, in_use_is_fine=not last):
-            tell(f"Removed {path}: a run that ended early left it behind")
-            count += 1
-    return count
+def listed(service: Service, project: str, api: GoogleApi) -> list[dict[str, Any]]:
+    """All that a project has of what the tool makes by this API."""
+    match service:
+        case Service.CONTAINER:
+            return [
+                {**one, "name": one["selfLink"].partition("/v1/")[2]}
+                for one in api.clusters(project)
+            ]
+        case Service.FILESTORE:
+            return api.filestores(project)
+        case Service.MONITORING:
+            return api.dashboards(project)
+        case _:
+            return api.service_accounts(project)
 
 
-def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str]:
-    """The roles of an account that are Terraform's to take, from the ids of IAM members."""
-    prefix, suffix = f"{project}/", f"/serviceAccount:{email}"
-    return {one.removeprefix(prefix).removesuffix(suffix) for one in known if one.endswith(suffix)}
-
-
-def _marked(project: str, cluster_id: str, api: GoogleApi) -> Iterator[tuple[str, Service]]:
-    """What carries the marker, in an order in which nothing that goes is still in use."""
-    for collection in _SWEPT:
-        for path in api.marked(project, collection, _text(cluster_id)):
-            yield path, Service.COMPUTE
-    for account in api.service_accounts(project):
-        if account.get("description") == _text(cluster_id):
-            yield account["name"], Service.IAM
-
-
-def _delete(api: GoogleApi, service: Service, path: str, *, in_use_is_fine: bool) -> bool:
-    try:
-        api.delete(service, path)
-    except GoogleApiError as error:
-        if in_use_is_fine and error.code == _IN_USE:
-            return False
-        raise TerraformError(
-            f"{path} could not be removed",
-            why=error.message,
-            fix="mend what Google names and run Destroy again",
-        ) from error
-    return True
-
-
-def _text(cluster_id: str) -> str:
+def marker_text(cluster_id: str) -> str:
     """The marker where a type has no labels: the whole description."""
     return f"{MARKER}={cluster_id}"
 
 
-def _look(creation: Creation, api: GoogleApi) -> Mapping[str, Any] | None:
+def _look(creation: Creation, cluster_id: str, api: GoogleApi) -> Mapping[str, Any] | None:
     """The object that the plan would make, if it exists; the parent for a part of one."""
     look = LOOKS[creation.type]
+    if look.by_marker:
+        found = listed(look.service, creation.values["project"], api)
+        return next((one for one in found if is_ours(one, cluster_id)), None)
     document = api.find(look.service, look.path.format_map(creation.values))
     if document is None or not look.part:
         return document
@@ -241,10 +215,15 @@ def _look(creation: Creation, api: GoogleApi) -> Mapping[str, Any] | None:
     return document if creation.values["name"] in parts else None
 
 
-def _is_ours(document: Mapping[str, Any], cluster_id: str) -> bool:
-    labels = document.get("labels", {}) | document.get("properties", {}).get("labels", {})
+def is_ours(document: Mapping[str, Any], cluster_id: str) -> bool:
+    """Whether something carries the marker of a deployment, as a label or as its description."""
+    labels = {
+        **document.get("labels", {}),
+        **document.get("resourceLabels", {}),
+        **document.get("properties", {}).get("labels", {}),
+    }
     return bool(
-        labels.get(MARKER) == cluster_id or document.get("description") == _text(cluster_id)
+        labels.get(MARKER) == cluster_id or document.get("description") == marker_text(cluster_id)
     )
 
 

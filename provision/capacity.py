@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _KEPT: Final = "Everything is kept, and VMs that run cost money: Destroy removes it all"
 _MOST_PLACES: Final = 6
 """Regions that are named; Google has dozens."""
-_QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
-_QUOTA_ROLE: Final = "it takes the role Quota Administrator, roles/servicemanagement.quotaAdmin"
+QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
+QUOTA_ROLE: Final = "it takes the role Quota Administrator, roles/servicemanagement.quotaAdmin"
 _STOCKOUT: Final = "does not have enough resources available"
 _QUOTA: Final = re.compile(
     r"Quota '(?P<metric>[\w-]+)' exceeded\.\s+Limit: (?P<limit>[\d.]+)"
@@ -42,6 +42,7 @@ class Refusal(enum.Enum):
 # Google's code of the error -> what it means. Errors of other codes may go by: they are only told.
 _CODES: Final[Mapping[str, Refusal]] = {
     "QUOTA_EXCEEDED": Refusal.QUOTA,
+    "RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
     "ZONE_RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
     "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": Refusal.STOCKOUT,
 }
@@ -75,6 +76,11 @@ class Group:
         return places.region_of(self.zone)
 
     @property
+    def path(self) -> str:
+        """Where Google has it."""
+        return f"projects/{self.project}/zones/{self.zone}/instanceGroupManagers/{self.name}"
+
+    @property
     def machine(self) -> str:
         """What one VM is, in words."""
         attached = f" with {self.gpus} {self.gpu}" if self.gpu else ""
@@ -86,6 +92,27 @@ class Group:
         known = machines.lookup(self.machine_type)
         own = known.gpus if known is not None else None
         return self.size * (own or self.gpus)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How things stand when Google refuses machines, for what is told then.
+
+    Attributes:
+        words: The end of a sentence.
+        after_stockout: How to go on when there are no machines.
+        after_quota: How to go on once there is more quota.
+        end: What else is to be said.
+    """
+
+    words: str
+    after_stockout: str = (
+        "run Create again to go on waiting: Google keeps trying, and this may pass"
+    )
+    after_quota: str = (
+        "once it is granted the VMs come by themselves: run Create again to wait for them"
+    )
+    end: str = _KEPT
 
 
 def errors(instances: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -117,19 +144,42 @@ def check(
     Raises:
         CapacityError: It has; all reasons at once.
     """
-    refused: dict[Refusal, list[Mapping[str, Any]]] = {}
-    for error in errors(instances):
-        kind = _CODES.get(error.get("code", ""))
-        if kind is not None:
-            refused.setdefault(kind, []).append(error)
-    problems = [
-        _quota(group, found, running)
-        if kind is Refusal.QUOTA
-        else _stockout(group, found, running, api)
-        for kind, found in refused.items()
-    ]
+    standing = Standing(words=f"{running} of {group.size} VMs run")
+    problems = explain(group, errors(instances), standing, api)
     if problems:
         raise CapacityError.of(problems)
+
+
+def explain(
+    group: Group, found: Sequence[Mapping[str, Any]], standing: Standing, api: GoogleApi
+) -> list[Problem]:
+    """What Google's errors mean, each kind of refusal once; other errors are left out.
+
+    Args:
+        group: What the machines are for.
+        found: Google's errors.
+        standing: How things stand.
+        api: Google, to ask who else has such machines.
+    """
+    refused: dict[Refusal, list[Mapping[str, Any]]] = {}
+    for error in found:
+        kind = _kind(error)
+        if kind is not None:
+            refused.setdefault(kind, []).append(error)
+    return [
+        _quota(group, mine, standing)
+        if kind is Refusal.QUOTA
+        else _stockout(group, mine, standing, api)
+        for kind, mine in refused.items()
+    ]
+
+
+def _kind(error: Mapping[str, Any]) -> Refusal | None:
+    """What an error means, by its code, else by its words."""
+    message = words(error)
+    if _QUOTA.search(message):
+        return Refusal.QUOTA
+    return _CODES.get(error.get("code", "")) or (Refusal.STOCKOUT if _STOCKOUT in message else None)
 
 
 # ------------------------------------------------------------------ in Terraform's words
@@ -145,7 +195,7 @@ def refused(command: str, messages: Sequence[str]) -> CapacityError:
     return CapacityError(
         f"Google refused what `terraform {command}` asked for",
         why="\n".join(messages),
-        fix=f"for a quota, ask for more at {_QUOTA_PAGE} ({_QUOTA_ROLE});"
+        fix=f"for a quota, ask for more at {QUOTA_PAGE} ({QUOTA_ROLE});"
         " for a zone without resources, set ZONE to another\n"
         "then run the same action again: it goes on where this one stopped",
     )
@@ -155,20 +205,22 @@ def refused(command: str, messages: Sequence[str]) -> CapacityError:
 
 
 def _stockout(
-    group: Group, found: Sequence[Mapping[str, Any]], running: int, api: GoogleApi
+    group: Group, found: Sequence[Mapping[str, Any]], standing: Standing, api: GoogleApi
 ) -> Problem:
     return Problem(
         setting="ZONE",
-        what=f"{group.zone} has no {group.machine} to give now: {running} of {group.size} VMs run",
+        what=f"{group.zone} has no {group.machine} to give now: {standing.words}",
         why="\n".join(map(words, found)),
-        fix="\n".join(
-            [
-                "run Create again to go on waiting: Google keeps trying, and this may pass",
-                *_elsewhere(group, _free_zones(found), _zones(group, api)),
-                _KEPT,
-            ]
+        fix=_lines(
+            standing.after_stockout,
+            *_elsewhere(group, _free_zones(found), _zones(group, api)),
+            standing.end,
         ),
     )
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(filter(None, lines))
 
 
 def _zones(group: Group, api: GoogleApi) -> list[str]:
@@ -222,7 +274,7 @@ def _elsewhere(group: Group, free: Sequence[str], zones: Sequence[str]) -> Itera
 # ------------------------------------------------------------------ quota
 
 
-def _quota(group: Group, found: Sequence[Mapping[str, Any]], running: int) -> Problem:
+def _quota(group: Group, found: Sequence[Mapping[str, Any]], standing: Standing) -> Problem:
     said = "\n".join(map(words, found))
     match = _QUOTA.search(said)
     metric, limit, place = match.group("metric", "limit", "region") if match else ("", "", "")
@@ -233,16 +285,14 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], running: int) -> Pr
     wanted = f"{group.all_gpus} GPUs" if group.all_gpus else f"{group.size} {group.machine}"
     return Problem(
         what=f"The {quota} of {group.project} in {region} is {amount}, and this group wants"
-        f" {wanted}: {running} of {group.size} VMs run",
+        f" {wanted}: {standing.words}",
         why=said,
-        fix="\n".join(
-            [
-                f"ask for more, in a browser: {_QUOTA_PAGE}?project={group.project}",
-                f"filter by {metric or 'its name'} and {region}, tick it, Edit ({_QUOTA_ROLE})",
-                "once it is granted the VMs come by themselves: run Create again to wait for them",
-                "or ask for less (INSTANCE_COUNT, VM_TYPE) or go where there is quota (ZONE)",
-                _KEPT,
-            ]
+        fix=_lines(
+            f"ask for more, in a browser: {QUOTA_PAGE}?project={group.project}",
+            f"filter by {metric or 'its name'} and {region}, tick it, Edit ({QUOTA_ROLE})",
+            standing.after_quota,
+            "or ask for less (INSTANCE_COUNT, VM_TYPE) or go where there is quota (ZONE)",
+            standing.end,
         ),
     )
 

@@ -10,17 +10,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from provision import __version__, actions, settings
-from provision.actions import Action
+from provision import __version__, files, settings
 from provision.console import Console
 from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
+from provision.run import Action, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
-"""What Destroy needs of the settings; problems of the others are only worth a note there."""
+"""What is needed to find a deployment; problems of other settings are only worth a note then."""
+
+_OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
+"""Actions that are about what is there, whatever the other settings say."""
 
 
 def entrypoint() -> NoReturn:
@@ -73,38 +76,56 @@ def _act(
     env_file = Path(options.env_file) if options.env_file else None
     loaded = settings.load(environ, env_file, flags=flags)
     report.action = str(loaded.effective.get("ACTION") or "")
-    if report.action == Action.DESTROY:
+    if report.action in _OF_WHAT_EXISTS:
         loaded = settings.load(environ, env_file, flags=flags, only=_IDENTITY)
     report.settings = loaded.effective
     report.notes.extend(loaded.notes)
     console.notes(loaded.notes)
     if loaded.settings is None:
         raise SettingsError.of(loaded.problems)
-    run = actions.Run(
+    run = Run(
         settings=loaded.settings,
         environ=environ,
         console=console,
         report=report,
         offline=options.offline,
         agreed=options.yes,
+        copy=Path(options.copy) if options.copy else None,
     )
-    match Action(report.action):
+    return _perform(run)
+
+
+def _perform(run: Run) -> bool:
+    """Run the action; whether a Plan found changes."""
+    match Action(run.report.action):
         case Action.CREATE:
-            actions.create(run)
+            from provision.actions.create import create
+
+            create(run)
         case Action.DESTROY:
-            actions.destroy(run)
+            from provision.actions.destroy import destroy
+
+            destroy(run)
         case Action.VALIDATE:
-            actions.validate(run)
+            from provision.actions.validate import validate
+
+            validate(run)
         case Action.PLAN:
-            return actions.plan(run)
+            from provision.actions.plan import plan
+
+            return plan(run)
         case Action.DEBUG:
-            actions.debug(run)
-        case Action.STATUS | Action.TEST:
-            raise SettingsError(
-                f"{report.action} is not there yet in this version",
-                fix="use Plan to see what a Create would do",
-                setting="ACTION",
-            )
+            from provision.actions.debug import debug
+
+            debug(run)
+        case Action.STATUS:
+            from provision.actions.status import show_status
+
+            show_status(run)
+        case Action.TEST:
+            from provision.actions.test import test
+
+            test(run)
     return False
 
 
@@ -141,6 +162,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--offline", action="store_true", help="Validate without asking Google")
     parser.add_argument(
+        "--copy",
+        metavar="FOLDER",
+        help=f"copy this folder to every VM; without, {files.COPY_FOLDER} if it is there",
+    )
+    parser.add_argument(
         "--yes", action="store_true", help="agree beforehand to replacing, removing, shrinking"
     )
     parser.add_argument(
@@ -168,7 +194,7 @@ def _wants_json(argv: Sequence[str]) -> bool:
 
 
 def _help() -> str:
-    from provision import documentation  # noqa: PLC0415 - for --help alone
+    from provision import documentation
 
     return f"{_parser().format_help()}\n{documentation.env_list_help()}"
 
@@ -176,7 +202,7 @@ def _help() -> str:
 def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     """Start over in an environment that leads to the simulated cloud."""
     try:
-        from provision.rehearsal import session  # noqa: PLC0415 - its packages are optional
+        from provision.rehearsal import session
     except ImportError as error:
         raise SettingsError(
             "The rehearsal's packages are not installed",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from dataclasses import dataclass, field
@@ -12,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__, state
-from provision.clusters import Cluster, Kind, mig
+from provision.clusters import Cluster, Findings, Kind, gke, mig
 from provision.errors import SettingsError
-from provision.masking import mask_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provision.clusters import ResizeRequest
     from provision.settings import Settings
 
 VARIABLES_FILE: Final = "deployment.tfvars.json"
@@ -29,7 +31,7 @@ _ROOTS: Final = Path(__file__).resolve().parent.parent / "terraform"
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What a run is about; pure data, made of the settings alone.
+    """What a run is about; pure data, made of the settings and what the run has found out.
 
     Attributes:
         cluster: The kind's module.
@@ -37,6 +39,7 @@ class Deployment:
         location: Where the state is.
         variables: The variables of the Terraform root.
         settings: The settings it was made of.
+        findings: What the settings do not say.
     """
 
     cluster: Cluster
@@ -44,6 +47,7 @@ class Deployment:
     location: state.Location
     variables: dict[str, Any]
     settings: Settings = field(repr=False)
+    findings: Findings
 
     @property
     def kind(self) -> Kind:
@@ -53,8 +57,11 @@ class Deployment:
     @property
     def masked_variables(self) -> dict[str, Any]:
         """The variables as they may be shown."""
-        group = self.variables["group"]
-        return self.variables | {"group": group | {"metadata": mask_map(group["metadata"])}}
+        return self.cluster.masked(self.variables)
+
+    def asking(self, requests: Mapping[str, ResizeRequest]) -> Deployment:
+        """The same deployment with these requests for flex start VMs."""
+        return make(self.settings, dataclasses.replace(self.findings, resize_requests=requests))
 
     def record(
         self, effective: Mapping[str, Any], terraform_version: str, image: Mapping[str, str | None]
@@ -76,6 +83,7 @@ class Deployment:
             tool_version=__version__,
             terraform_version=terraform_version,
             image=dict(image),
+            gke_version=self.findings.version,
             settings=dict(effective),
         )
 
@@ -85,24 +93,24 @@ def cluster_id(project_id: str, name_prefix: str) -> str:
     return hashlib.sha256(f"{project_id}/{name_prefix}".encode()).hexdigest()[:12]
 
 
-def make(settings: Settings, image: Mapping[str, str | None] | None = None) -> Deployment:
+def make(settings: Settings, findings: Findings | None = None) -> Deployment:
     """Make the deployment that the settings describe.
 
     Args:
         settings: The checked settings.
-        image: The image that an earlier Create has settled on, if any.
-
-    Raises:
-        SettingsError: The kind of cluster is not there yet.
+        findings: What the settings do not say, as far as it is known.
     """
     cluster = _cluster(Kind.GKE if settings.orchestrator_type == "gke" else Kind.MIG)
+    found = Findings() if findings is None else findings
     identity = cluster_id(settings.project_id, settings.name_prefix)
+    location = locate(settings)
     return Deployment(
         cluster=cluster,
         cluster_id=identity,
-        location=locate(settings),
-        variables=cluster.variables(settings, identity, image or {}),
+        location=location,
+        variables=cluster.variables(settings, identity, location, found),
         settings=settings,
+        findings=found,
     )
 
 
@@ -119,11 +127,7 @@ def _cluster(kind: Kind) -> Cluster:
         case Kind.MIG:
             return mig
         case Kind.GKE:
-            raise SettingsError(
-                "GKE clusters are not there yet in this version",
-                fix="leave ORCHESTRATOR_TYPE out",
-                setting="ORCHESTRATOR_TYPE",
-            )
+            return gke
 
 
 # ------------------------------------------------------------------ the run folder
@@ -152,6 +156,8 @@ def fill_folder(
         ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
     )
     root = folder / "terraform" / deployment.kind
+    if deployment.findings.files is not None:
+        _place(deployment.findings.files.path, root)
     _write(root / VARIABLES_FILE, variables)
     if backend:
         _write_backend(root, deployment.location)
@@ -174,9 +180,22 @@ def removal_folder(kind: Kind, location: state.Location, record: state.Record) -
         yield root
 
 
+def write_variables(root: Path, deployment: Deployment) -> None:
+    """Put a deployment's values into its root, over those that are there."""
+    _write(root / VARIABLES_FILE, deployment.variables)
+
+
 def write_imports(root: Path, blocks: Mapping[str, Any]) -> None:
     """Put import blocks into a root."""
     _write(root / _IMPORTS_FILE, blocks)
+
+
+def _place(archive: Path, root: Path) -> None:
+    """Have a file in the root without a second copy of it, where the system can do that."""
+    try:
+        os.link(archive, root / archive.name)
+    except OSError:
+        shutil.copy(archive, root)
 
 
 def _write_backend(root: Path, location: state.Location) -> None:

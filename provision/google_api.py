@@ -1,24 +1,23 @@
-"""The one place that speaks REST to Google; Cloud Storage has its own client (`state`)."""
+"""What the program asks Google, in its own words; `rest` sends it."""
 
 from __future__ import annotations
 
-import enum
 import time
 from typing import TYPE_CHECKING, Any
 
-from provision import clock, permissions, retries
-from provision.errors import CheckError, CredentialsError
-from provision.retries import PassingError
+from provision import clock, retries
+from provision.errors import CheckError
+from provision.rest import GoogleApiError, Rest, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-    from google.auth.credentials import Credentials
+__all__ = ["GoogleApi", "GoogleApiError", "Service"]
 
-_REQUEST_TIMEOUT = 60.0
-_UNAUTHORIZED = 401
+_FORBIDDEN = 403
 _NOT_FOUND = 404
-_CONFLICT = 409
+_CONFLICTS = (409, 412)
+"""Somebody else changed it meanwhile: as most of the APIs say that, and as Cloud Storage does."""
 _OPERATION_POLL = 2.0
 """Seconds of cloud time between two looks at an operation."""
 _SHORTEST_POLL = 0.05
@@ -26,57 +25,8 @@ _GLOBAL = frozenset({"networks", "firewalls", "instanceTemplates"})
 """Collections without regions or zones."""
 
 
-class Service(enum.Enum):
-    """A Google API: the variable that moves it (the google provider's own), and where it is."""
-
-    COMPUTE = ("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", "https://compute.googleapis.com/compute/v1/")
-    IAM = ("GOOGLE_IAM_BETA_CUSTOM_ENDPOINT", "https://iam.googleapis.com/v1/")
-    RESOURCE_MANAGER = (
-        "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT",
-        "https://cloudresourcemanager.googleapis.com/v1/",
-    )
-
-    def url(self, environ: Mapping[str, str]) -> str:
-        """The base URL, with a slash at its end."""
-        variable, usual = self.value
-        return environ.get(variable) or usual
-
-
-class GoogleApiError(CheckError):
-    """Google answered with an error that waiting does not mend.
-
-    Args:
-        code: The HTTP status.
-        message: Google's words.
-    """
-
-    def __init__(self, code: int, message: str, url: str) -> None:
-        super().__init__(
-            f"Google refused a request ({code})",
-            why=f"{message}\n{url}",
-            fix=permissions.remedy(message),
-        )
-        self.code = code
-        self.message = message
-
-
-class GoogleApi:
-    """Google's APIs; a request is repeated while the trouble is a passing one.
-
-    Args:
-        credentials: Who is asking.
-        environ: For moved endpoints and the clock's rate.
-        tell: Takes a sentence when a request has to be repeated.
-    """
-
-    def __init__(
-        self, credentials: Credentials, environ: Mapping[str, str], tell: Any = None
-    ) -> None:
-        from google.auth.transport.requests import AuthorizedSession  # noqa: PLC0415 - 0.2 s
-
-        self._session = AuthorizedSession(credentials)
-        self._environ = environ
-        self._tell = tell
+class GoogleApi(Rest):
+    """Google's APIs, except for the state's bucket, which `state` has its own client for."""
 
     def project_number(self, project: str) -> str:
         """The project's number.
@@ -85,7 +35,7 @@ class GoogleApi:
             CheckError: It does not exist, or may not be read.
         """
         try:
-            return str(self._get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
+            return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
         except GoogleApiError as error:
             raise CheckError(
                 f"The project {project} does not exist, or these credentials may not see it",
@@ -99,7 +49,7 @@ class GoogleApi:
         """The name of the family's newest image, or None when there is none to be had."""
         path = f"projects/{project}/global/images/family/{family}"
         try:
-            return str(self._get(Service.COMPUTE, path)["name"])
+            return str(self.get(Service.COMPUTE, path)["name"])
         except GoogleApiError as error:
             if error.code in (403, 404):
                 return None
@@ -108,28 +58,76 @@ class GoogleApi:
     def managed_instances(self, project: str, zone: str, group: str) -> list[dict[str, Any]]:
         """What a managed instance group says of each of its VMs."""
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/listManagedInstances"
-        return list(self._pages("POST", path, "managedInstances", {}))
+        return list(self.pages("POST", path, "managedInstances", {}))
 
     def labelled_instances(
         self, project: str, zone: str, label: str, value: str
     ) -> list[dict[str, Any]]:
         """The VMs of a zone that carry a label of that value."""
         path = f"projects/{project}/zones/{zone}/instances"
-        return list(self._pages("GET", path, "items", {"filter": f"labels.{label}={value}"}))
+        return list(self.pages("GET", path, "items", {"filter": f"labels.{label}={value}"}))
+
+    def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
+        """What a VM says of itself, by key; {} when it says nothing, or is gone.
+
+        Args:
+            path: The VM's: "projects/P/zones/Z/instances/N".
+            namespace: Whose attributes.
+        """
+        try:
+            document = self.call(
+                "GET", Service.COMPUTE, f"{path}/getGuestAttributes", {"queryPath": f"{namespace}/"}
+            )
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return {}
+            raise
+        items = document.get("queryValue", {}).get("items", [])
+        return {item["key"]: item.get("value", "") for item in items}
+
+    def resize_requests(self, group: str) -> list[dict[str, Any]]:
+        """The requests for VMs of a managed instance group; none when there is no such group.
+
+        Args:
+            group: Its path: "projects/P/zones/Z/instanceGroupManagers/N".
+        """
+        try:
+            return list(self.pages("GET", f"{group}/resizeRequests", "items", {}))
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return []
+            raise
+
+    def cancel_resize_request(self, group: str, name: str) -> None:
+        """Cancel a request for VMs and wait until that is done.
+
+        Raises:
+            GoogleApiError: It has ended already, or may not be cancelled.
+        """
+        path = f"{group}/resizeRequests/{name}/cancel"
+        self._finish(self.call("POST", Service.COMPUTE, path, {}), path)
+
+    def has_bucket(self, name: str) -> bool:
+        """Whether a bucket exists.
+
+        Raises:
+            GoogleApiError: These credentials may not know (403).
+        """
+        return self.find(Service.STORAGE, f"b/{name}") is not None
 
     def zones_with(self, project: str, collection: str, name: str) -> set[str]:
         """The zones that offer something of that name, such as one of the "machineTypes"."""
         path = f"projects/{project}/aggregated/{collection}"
         return {
             item["zone"].rpartition("/")[2]
-            for scope in self._pages("GET", path, "items", {"filter": f"name={name}"})
+            for scope in self.pages("GET", path, "items", {"filter": f"name={name}"})
             for item in scope.get(collection, [])
         }
 
     def find(self, service: Service, path: str) -> dict[str, Any] | None:
         """A resource by its path, or None when there is none."""
         try:
-            return self._get(service, path)
+            return self.get(service, path)
         except GoogleApiError as error:
             if error.code == _NOT_FOUND:
                 return None
@@ -141,7 +139,7 @@ class GoogleApi:
         if collection in _GLOBAL:
             path = f"projects/{project}/global/{collection}"
         query = {"filter": f'description = "{description}"'}
-        items = list(self._pages("GET", path, "items", query))
+        items = list(self.pages("GET", path, "items", query))
         if collection not in _GLOBAL:
             items = [item for scope in items for item in scope.get(collection, [])]
         return [
@@ -153,12 +151,44 @@ class GoogleApi:
     def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
         """Compute Engine's operations that are not done, of "global" or one region or zone."""
         path = f"projects/{project}/{scope}/operations"
-        return list(self._pages("GET", path, "items", {"filter": "status != DONE"}))
+        return list(self.pages("GET", path, "items", {"filter": "status != DONE"}))
 
     def service_accounts(self, project: str) -> list[dict[str, Any]]:
         """The project's service accounts."""
         path = f"projects/{project}/serviceAccounts"
-        return list(self._pages("GET", path, "accounts", {}, service=Service.IAM))
+        return list(self.pages("GET", path, "accounts", {}, service=Service.IAM))
+
+    def filestores(self, project: str) -> list[dict[str, Any]]:
+        """The project's Filestore instances.
+
+        None where these credentials may not list them, or the API is off: whoever may not do that
+        has not made any, and could not delete any.
+        """
+        path = f"projects/{project}/locations/-/instances"
+        return self._permitted(Service.FILESTORE, path, "instances")
+
+    def dashboards(self, project: str) -> list[dict[str, Any]]:
+        """The project's dashboards; none where they may not be listed, as with `filestores`."""
+        return self._permitted(Service.MONITORING, f"projects/{project}/dashboards", "dashboards")
+
+    def clusters(self, project: str) -> list[dict[str, Any]]:
+        """The project's GKE clusters; none where they may not be listed, as with `filestores`."""
+        path = f"projects/{project}/locations/-/clusters"
+        return self._permitted(Service.CONTAINER, path, "clusters")
+
+    def cluster_operations(self, project: str, location: str) -> list[dict[str, Any]]:
+        """Kubernetes Engine's operations that are not done, as with `clusters`."""
+        path = f"projects/{project}/locations/{location}/operations"
+        found = self._permitted(Service.CONTAINER, path, "operations")
+        return [one for one in found if one["status"] != "DONE"]
+
+    def _permitted(self, service: Service, path: str, key: str) -> list[dict[str, Any]]:
+        try:
+            return list(self.pages("GET", path, key, {}, service=service))
+        except GoogleApiError as error:
+            if error.code == _FORBIDDEN:
+                return []
+            raise
 
     def delete(self, service: Service, path: str) -> None:
         """Delete a resource and wait until it is gone; one that is gone already is success.
@@ -167,14 +197,56 @@ class GoogleApi:
             GoogleApiError: It is still in use, or may not be deleted.
         """
         try:
-            operation = self._call("DELETE", service, path, {})
+            operation = self.call("DELETE", service, path, {})
         except GoogleApiError as error:
             if error.code == _NOT_FOUND:
                 return
             raise
+        match service:
+            case Service.FILESTORE:
+                self._finish_named(operation, path)
+            case Service.CONTAINER:
+                self._finish_of_cluster(operation, path)
+            case _:
+                self._finish(operation, path)
+
+    def _finish_named(self, operation: dict[str, Any], path: str) -> None:
+        """Wait for the end of an operation of the newer APIs, which is done or not.
+
+        Raises:
+            GoogleApiError: It failed.
+        """
+        while not operation.get("done"):
+            self._pause()
+            operation = self.get(Service.FILESTORE, operation["name"])
+        if failure := operation.get("error"):
+            raise GoogleApiError(400, failure.get("message", ""), path)
+
+    def _finish_of_cluster(self, operation: dict[str, Any], path: str) -> None:
+        """Wait for the end of one of Kubernetes Engine's operations.
+
+        Raises:
+            GoogleApiError: It failed.
+        """
+        place = path.partition("/clusters/")[0]
+        while operation["status"] != "DONE":
+            self._pause()
+            operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
+        if failure := operation.get("error"):
+            raise GoogleApiError(400, failure.get("message", ""), path)
+
+    def _pause(self) -> None:
+        time.sleep(max(_OPERATION_POLL * clock.rate(self._environ), _SHORTEST_POLL))
+
+    def _finish(self, operation: dict[str, Any], path: str) -> None:
+        """Wait for the end of one of Compute Engine's operations.
+
+        Raises:
+            GoogleApiError: It failed.
+        """
         while operation.get("status", "DONE") != "DONE":
-            time.sleep(max(_OPERATION_POLL * clock.rate(self._environ), _SHORTEST_POLL))
-            operation = self._get(service, operation["selfLink"].partition("/v1/")[2])
+            self._pause()
+            operation = self.get(Service.COMPUTE, operation["selfLink"].partition("/v1/")[2])
         for failure in operation.get("error", {}).get("errors", []):
             code = operation.get("httpErrorStatusCode", 400)
             raise GoogleApiError(code, failure.get("message", failure.get("code", "")), path)
@@ -185,115 +257,75 @@ class GoogleApi:
         Raises:
             GoogleApiError: It may not be done, or others change the policy all the time.
         """
-        for _ in range(retries.TRIES):
-            try:
-                return self._revoke(f"projects/{project}", f"serviceAccount:{email}", kept)
-            except GoogleApiError as error:
-                if error.code != _CONFLICT:
-                    raise
-                conflict = error
-        raise conflict
+        path, own = f"projects/{project}", f"serviceAccount:{email}"
 
-    def _revoke(self, project: str, member: str, kept: Collection[str]) -> None:
-        policy = self._call("POST", Service.RESOURCE_MANAGER, f"{project}:getIamPolicy", {})
-        before = policy.get("bindings", [])
-        after = [
-            binding
-            if binding["role"] in kept
-            else binding | {"members": [name for name in binding["members"] if name != member]}
-            for binding in before
-        ]
-        if after == before:
-            return
-        # Its etag makes Google refuse, rather than lose, what somebody else changed meanwhile.
-        changed = policy | {"bindings": [binding for binding in after if binding["members"]]}
-        self._call(
-            "POST", Service.RESOURCE_MANAGER, f"{project}:setIamPolicy", {}, {"policy": changed}
-        )
-
-    def _pages(
-        self,
-        method: str,
-        path: str,
-        key: str,
-        query: dict[str, str],
-        service: Service = Service.COMPUTE,
-    ) -> Iterator[dict[str, Any]]:
-        """The entries of a list; of an aggregated one, those of every scope that has any."""
-        token = ""
-        while True:
-            page = self._call(method, service, path, query | {"pageToken": token})
-            entries = page.get(key, [])
-            yield from entries.values() if isinstance(entries, dict) else entries
-            token = page.get("nextPageToken", "")
-            if not token:
-                return
-
-    def _get(self, service: Service, path: str) -> dict[str, Any]:
-        return self._call("GET", service, path, {})
-
-    def _call(
-        self,
-        method: str,
-        service: Service,
-        path: str,
-        query: Mapping[str, str],
-        body: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Send a request that may be repeated: a read, a deletion, or a change under an etag."""
-        url = service.url(self._environ) + path
-        again = retries.policy(self._environ, self._tell)
-        try:
-            return again(self._once, method, url, query, body)
-        except PassingError as error:
-            raise GoogleApiError(503, f"{error}; tried {retries.TRIES} times", url) from error
-
-    def _once(
-        self, method: str, url: str, query: Mapping[str, str], body: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        import requests  # noqa: PLC0415 - with google-auth's transport
-        from google.auth.exceptions import RefreshError, TransportError  # noqa: PLC0415
-
-        broken = (
-            requests.ConnectionError,
-            requests.Timeout,
-            requests.exceptions.ChunkedEncodingError,
-        )
-        try:
-            answer = self._session.request(
-                method,
-                url,
-                params={name: value for name, value in query.items() if value},
-                json=body,
-                timeout=_REQUEST_TIMEOUT,
+        def once() -> None:
+            policy = self.call("POST", Service.RESOURCE_MANAGER, f"{path}:getIamPolicy", {})
+            changed = _without(
+                policy, lambda binding, member: member == own and binding["role"] not in kept
             )
-        except RefreshError as error:
-            raise _unauthorized(str(error)) from error
-        except (*broken, TransportError) as error:
-            raise PassingError(str(error)) from error
-        if not answer.ok:
-            raise _failure(answer, url)
-        document: dict[str, Any] = answer.json()
-        return document
+            if changed != policy:
+                body = {"policy": changed}
+                self.call("POST", Service.RESOURCE_MANAGER, f"{path}:setIamPolicy", {}, body)
+
+        _against_conflicts(once)
+
+    def revoke_in_bucket(
+        self, bucket: str, is_revoked: Callable[[Mapping[str, Any], str], bool]
+    ) -> None:
+        """Take roles in a bucket away; one that is gone, or whose roles may not be read, has none.
+
+        Args:
+            bucket: Its name.
+            is_revoked: Says of a binding and one of its members whether it goes.
+
+        Raises:
+            GoogleApiError: It may not be done, or others change the policy all the time.
+        """
+        path = f"b/{bucket}/iam"
+
+        def once() -> None:
+            try:
+                # Older versions leave conditions out.
+                query = {"optionsRequestedPolicyVersion": "3"}
+                policy = self.call("GET", Service.STORAGE, path, query)
+            except GoogleApiError as error:
+                if error.code in {_FORBIDDEN, _NOT_FOUND}:
+                    return
+                raise
+            changed = _without(policy, is_revoked)
+            if changed != policy:
+                self.call("PUT", Service.STORAGE, path, {}, changed | {"version": 3})
+
+        _against_conflicts(once)
 
 
-def _failure(answer: Any, url: str) -> Exception:
-    """What an answer means that is no success."""
-    try:
-        error = answer.json()["error"]
-        message = str(error["message"])
-        reason = str((error.get("errors") or [{}])[0].get("reason", ""))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        message, reason = str(answer.text[:500]), ""
-    code = int(answer.status_code)
-    if retries.is_passing(code, reason, message):
-        return PassingError(f"{code} {message}")
-    return _unauthorized(message) if code == _UNAUTHORIZED else GoogleApiError(code, message, url)
+def _without(
+    policy: Mapping[str, Any], is_revoked: Callable[[Mapping[str, Any], str], bool]
+) -> dict[str, Any]:
+    """A policy without some members, and without bindings that have none left.
+
+    Its etag stays, and makes Google refuse, rather than lose, what somebody else changed meanwhile.
+    """
+    kept = [
+        {**binding, "members": [one for one in binding["members"] if not is_revoked(binding, one)]}
+        for binding in policy.get("bindings", [])
+    ]
+    left = [binding for binding in kept if binding["members"]]
+    return {**policy, "bindings": left} if "bindings" in policy else dict(policy)
 
 
-def _unauthorized(message: str) -> CredentialsError:
-    return CredentialsError(
-        "Google does not accept the credentials",
-        why=message,
-        fix="renew them with: gcloud auth application-default login",
-    )
+def _against_conflicts(once: Callable[[], None]) -> None:
+    """Change a policy, again and again as long as others are quicker.
+
+    Raises:
+        GoogleApiError: They always are.
+    """
+    for _ in range(retries.TRIES):
+        try:
+            return once()
+        except GoogleApiError as error:
+            if error.code not in _CONFLICTS:
+                raise
+            conflict = error
+    raise conflict

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from provision import clock
+from provision import clock, names
 from provision.adoption import COLLECTIONS
 from provision.google_api import GoogleApiError
 
@@ -25,6 +25,8 @@ _LONGEST: Final = 1200.0
 _SHORTEST_POLL: Final = 0.05
 _SHORTEST_DEADLINE: Final = 10.0
 _FORBIDDEN: Final = 403
+_PASSING: Final = {"CREATING": "insert", "DELETING": "delete", "REPAIRING": "repair"}
+"""States of a Filestore instance that end by themselves."""
 
 
 class Place(Protocol):
@@ -84,3 +86,11 @@ def _unfinished(api: GoogleApi, place: Place) -> Iterator[str]:
             collection, name = operation.get("targetLink", "/").split("/")[-2:]
             if collection in COLLECTIONS and name.startswith(f"{place.name_prefix}-"):
                 yield f"{operation['operationType']} {name}"
+    for operation in api.cluster_operations(place.project_id, place.region):
+        cluster = operation.get("targetLink", "").partition("/clusters/")[2].partition("/")[0]
+        if cluster == names.CLUSTER.of(place.name_prefix):
+            yield f"{operation['operationType']} {cluster}"
+    for instance in api.filestores(place.project_id):
+        name, state = instance["name"].rpartition("/")[2], instance.get("state")
+        if state in _PASSING and name.startswith(f"{place.name_prefix}-"):
+            yield f"{_PASSING[state]} {name}"

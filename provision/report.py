@@ -10,6 +10,18 @@ if TYPE_CHECKING:
     from provision.errors import Problem
 
 
+_WHERE_IT_APPLIES = (
+    "settings",
+    "tfvars",
+    "backend",
+    "changes",
+    "outputs",
+    "connection",
+    "status",
+    "checks",
+)
+
+
 @dataclass
 class Report:
     """The one document of a run; it grows while the action goes on, so a failure loses nothing.
@@ -24,6 +36,8 @@ class Report:
         changes: Counts "add", "change" and "destroy" of the plan.
         outputs: Terraform's outputs after the apply.
         connection: How to reach what was made.
+        status: What exists and how it stands.
+        checks: What Test has found, by VM.
     """
 
     action: str = ""
@@ -35,6 +49,8 @@ class Report:
     changes: dict[str, int] | None = None
     outputs: dict[str, Any] | None = None
     connection: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+    checks: dict[str, Any] | None = None
 
     def document(self, exit_code: int) -> dict[str, Any]:
         """The JSON document; keys that do not apply are absent."""
@@ -45,7 +61,7 @@ class Report:
             "problems": [dataclasses.asdict(problem) for problem in self.problems],
             "notes": [dataclasses.asdict(note) for note in self.notes],
         }
-        for key in ("settings", "tfvars", "backend", "changes", "outputs", "connection"):
+        for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)
             if value is not None:
                 document[key] = value

@@ -79,7 +79,14 @@ def locate(project_id: str, name_prefix: str, gcs_path: str) -> Location:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What `deployment.json` says; secrets are masked before they come here."""
+    """What `deployment.json` says; secrets are masked before they come here.
+
+    Attributes:
+        last_request: The greatest number that a request for flex start VMs has had. Google forgets
+            ended ones, and a name that was used before would be taken for the old one.
+        gke_version: The full version that the cluster was to be made with; None for the channel's
+            default, and for other kinds.
+    """
 
     kind: str
     cluster_id: str
@@ -90,6 +97,8 @@ class Record:
     tool_version: str
     terraform_version: str
     image: dict[str, str | None] = field(default_factory=dict)
+    last_request: int = 0
+    gke_version: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> str:
@@ -166,12 +175,20 @@ class StateFolder:
             return False
         if not self.location.is_default:
             raise self.missing()
+        from google.api_core.exceptions import Conflict  # noqa: PLC0415 - as above
+
         bucket = self._client.bucket(self.location.bucket)
         bucket.iam_configuration.uniform_bucket_level_access_enabled = True
         bucket.iam_configuration.public_access_prevention = "enforced"
         bucket.versioning_enabled = True
         with self._told("make the bucket", "storage.buckets.create"):
-            self._client.create_bucket(bucket, location=region)
+            try:
+                self._client.create_bucket(bucket, location=region)
+            except Conflict:
+                # Another run may have made it since we looked; one of others is still refused.
+                if not self.check_bucket(project_number):
+                    raise
+                return False
         return True
 
     def missing(self) -> StateError:
@@ -250,13 +267,30 @@ class StateFolder:
 
     def addresses(self) -> set[str]:
         """Where the state has something, as Terraform writes addresses."""
-        found = set()
-        for resource, instance in self._instances():
-            parts = [resource.get("module", ""), resource["type"], resource["name"]]
-            key = instance.get("index_key")
-            index = "" if key is None else f"[{json.dumps(key)}]"
-            found.add(".".join(part for part in parts if part) + index)
-        return found
+        return {_address(*found) for found in self._instances()}
+
+    def of_type(self, resource_type: str) -> dict[str, dict[str, Any]]:
+        """The attributes of the state's resources of a type, by address."""
+        return {
+            _address(resource, instance): instance["attributes"]
+            for resource, instance in self._instances()
+            if resource["type"] == resource_type
+        }
+
+    def outputs(self) -> dict[str, Any]:
+        """The values of the state's outputs by name; those that Terraform hides are left out."""
+        return {
+            name: output["value"]
+            for name, output in self._state().get("outputs", {}).items()
+            if not output.get("sensitive")
+        }
+
+    def last_log(self) -> str | None:
+        """Where the newest log is; None when there is none."""
+        with self._told("list the logs", "storage.objects.list"):
+            blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(_LOGS))
+            names = [str(blob.name) for blob in blobs]
+        return f"gs://{self.location.bucket}/{max(names)}" if names else None
 
     def _instances(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         for resource in self._state().get("resources", []):
@@ -408,6 +442,14 @@ class StateFolder:
                 why=str(error),
                 fix="run the same action again; if it stays, see Google Cloud's status page",
             ) from error
+
+
+def _address(resource: Mapping[str, Any], instance: Mapping[str, Any]) -> str:
+    """Where the state has something, as Terraform writes addresses."""
+    parts = [resource.get("module", ""), resource["type"], resource["name"]]
+    key = instance.get("index_key")
+    index = "" if key is None else f"[{json.dumps(key)}]"
+    return ".".join(part for part in parts if part) + index
 
 
 def _origin(url: str) -> str:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision import capacity, clock
-from provision.errors import ClusterError, StillWaiting
+from provision.errors import CapacityError, ClusterError, Problem, StillWaiting
 from provision.google_api import GoogleApiError
+from provision.patience import Patience
+from provision.resize_requests import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provision.capacity import Group
     from provision.google_api import GoogleApi
 
-_POLL = 10.0
+_POLL: Final = 10.0
 """Seconds of cloud time between two looks at a group."""
-_SHORTEST_POLL = 0.05
-_SHORTEST_DEADLINE = 10.0
+_QUEUE_POLL: Final = 15.0
+"""Seconds of cloud time between two looks at requests."""
+_REMINDER: Final = 300.0
+"""Seconds of cloud time after which a wait without news is told again."""
+_URL_POLL: Final = 15.0
+"""Seconds of cloud time between two looks for notebooks' URLs."""
+_URLS_AT_MOST: Final = 300.0
+"""Seconds of cloud time that all notebooks' URLs together are waited for."""
 
 
 def for_vms(
@@ -43,8 +52,7 @@ def for_vms(
         ClusterError: The group can't be looked at.
         StillWaiting: They do not all run by then; everything is kept.
     """
-    rate = clock.rate(environ)
-    deadline = time.monotonic() + max(timeout * rate, _SHORTEST_DEADLINE)
+    patience = Patience(timeout, _POLL, environ)
     said = ""
     while True:
         instances = _look(api, group)
@@ -57,7 +65,7 @@ def for_vms(
         if news != said:
             tell(news)
             said = news
-        if time.monotonic() >= deadline:
+        if patience.is_over:
             raise StillWaiting(
                 f"After {timeout / 60:g} minutes, {news}",
                 why="Google has not given all machines yet; those that run cost money",
@@ -65,22 +73,126 @@ def for_vms(
                 " or raise CAPACITY_TIMEOUT",
                 setting="CAPACITY_TIMEOUT",
             )
-        time.sleep(max(_POLL * rate, _SHORTEST_POLL))
+        patience.pause()
+
+
+def for_requests(  # noqa: PLR0913 - as `for_vms`, and which requests
+    api: GoogleApi,
+    group: Group,
+    names: Collection[str],
+    *,
+    timeout: float,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> None:
+    """Wait until requests for flex start VMs are granted.
+
+    Args:
+        api: Google.
+        group: Whose requests they are.
+        names: The requests.
+        timeout: Seconds of cloud time to wait at most (CAPACITY_TIMEOUT).
+        environ: For the clock's rate.
+        tell: Takes a sentence whenever there is news, and now and then without.
+
+    Raises:
+        CapacityError: One has failed or was cancelled.
+        ClusterError: Google does not tell.
+        StillWaiting: They are not all granted by then; they stay in Google's queue.
+    """
+    patience = Patience(timeout, _QUEUE_POLL, environ)
+    said, told_at = "", 0.0
+    while True:
+        requests = [one for one in look_at_requests(api, group) if one.name in names]
+        _refuse(group, requests, api)
+        waiting = [one for one in requests if one.is_open]
+        if not waiting:
+            return
+        news = "; ".join(f"{one.words}{_reason(one)}" for one in waiting)
+        if news != said or patience.passed - told_at >= _REMINDER:
+            tell(f"{age_in_words(waiting, environ)}: {news}")
+            said, told_at = news, patience.passed
+        if patience.is_over:
+            raise StillWaiting.of([_still(group, one, timeout, environ, api) for one in waiting])
+        patience.pause()
+
+
+def look_at_requests(api: GoogleApi, group: Group) -> list[Request]:
+    """A group's requests for flex start VMs.
+
+    Raises:
+        ClusterError: Google does not tell.
+    """
+    with _told(f"the requests of the group {group.name} stand"):
+        return [Request.of(document) for document in api.resize_requests(group.path)]
+
+
+def age_in_words(requests: Sequence[Request], environ: Mapping[str, str]) -> str:
+    """How long the oldest of some requests has been there."""
+    created = min(request.created for request in requests)
+    seconds = clock.cloud_seconds(max(0.0, time.time() - created), environ)
+    return f"Since {in_words(seconds)}"
+
+
+def in_words(seconds: float) -> str:
+    """A span of time for people, by its two greatest units."""
+    minutes, hours, days = int(seconds // 60), int(seconds // 3600), int(seconds // 86400)
+    if days:
+        return f"{days} d {hours % 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min" if minutes else f"{int(seconds)} s"
+
+
+def for_urls(
+    look: Callable[[], Mapping[str, str | None]],
+    wanted: Collection[str],
+    *,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> dict[str, str]:
+    """Wait for the notebooks' URLs of all VMs at once.
+
+    Args:
+        look: Asks Google once for all VMs: name to URL, or None where there is none yet.
+        wanted: The VMs that have a notebook.
+        environ: For the clock's rate.
+        tell: Takes a sentence whenever there is news.
+
+    Returns:
+        The URLs that were there in time, by VM.
+    """
+    patience = Patience(_URLS_AT_MOST, _URL_POLL, environ)
+    said = -1
+    while True:
+        urls = {name: url for name, url in look().items() if url and name in wanted}
+        if len(urls) != said:
+            tell(f"{len(urls)} of {len(wanted)} notebooks have their URL")
+            said = len(urls)
+        if len(urls) == len(wanted) or patience.is_over:
+            return urls
+        patience.pause()
 
 
 def _look(api: GoogleApi, group: Group) -> list[dict[str, Any]]:
     """What the group says of its VMs.
 
     Raises:
-        ClusterError: Google does not tell. The group is there, so this is no failed check of what
-            could still be made.
+        ClusterError: Google does not tell.
     """
-    try:
+    with _told(f"the VMs of the group {group.name} run"):
         return api.managed_instances(group.project, group.zone, group.name)
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """What Google does not tell of something that is there is no failed check of the beginning."""
+    try:
+        yield
     except GoogleApiError as error:
         (problem,) = error.problems
         raise ClusterError(
-            f"The group {group.name} was made, but whether its VMs run could not be found out",
+            f"The cluster was made, but whether {what} could not be found out",
             why=problem.why,
             fix="\n".join(
                 filter(None, [problem.fix, "run Create again to go on, or Destroy to remove it"])
@@ -95,3 +207,55 @@ def _runs(instance: Mapping[str, Any]) -> bool:
 def _reasons(instances: Sequence[Mapping[str, Any]]) -> str:
     """Google's own words on what keeps VMs from running, each once."""
     return "".join(f"; {capacity.words(error)}" for error in capacity.errors(instances))
+
+
+def _reason(request: Request) -> str:
+    return "".join(f"; {line}" for line in dict.fromkeys(map(capacity.words, request.errors)))
+
+
+def _refuse(group: Group, requests: Sequence[Request], api: GoogleApi) -> None:
+    """Raise if a request has ended without its VMs."""
+    ended = [one for one in requests if one.state in ("FAILED", "CANCELLED")]
+    problems: list[Problem] = []
+    for request in ended:
+        standing = capacity.Standing(
+            words=request.words,
+            after_stockout="run Create again to ask anew: this may pass",
+            after_quota="once it is granted, run Create again to ask anew",
+        )
+        explained = capacity.explain(group, request.errors, standing, api)
+        problems += explained or [
+            Problem(
+                what=request.words[0].upper() + request.words[1:],
+                why="\n".join(map(capacity.words, request.errors)) or "Google gives no reason",
+                fix="run Create again to ask anew, for what is missing; or Destroy to give up",
+            )
+        ]
+    if problems:
+        raise CapacityError.of(problems)
+
+
+def _still(
+    group: Group, request: Request, timeout: float, environ: Mapping[str, str], api: GoogleApi
+) -> Problem:
+    """That a request still waits, why, and what one can do."""
+    kept = (
+        "everything is kept, and the request stays in Google's queue: run Create again to go on"
+        " waiting, Status to look at it, Destroy to give up, or raise CAPACITY_TIMEOUT"
+    )
+    advice = [kept]
+    standing = capacity.Standing(
+        words=request.words,
+        after_stockout="",
+        after_quota="once it is granted the request goes on by itself",
+        end="",
+    )
+    advice += [it.fix for it in capacity.explain(group, request.errors, standing, api)]
+    age = age_in_words([request], environ).lower()
+    return Problem(
+        setting="CAPACITY_TIMEOUT",
+        what=f"After {timeout / 60:g} minutes, {request.words}, {age}",
+        why="\n".join(dict.fromkeys(map(capacity.words, request.errors)))
+        or "Google does not say why; flex start grants all VMs of a request at once",
+        fix="\n".join(advice),
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
+# A traceback of the program's own, in rich's box or bare; VMs tell of theirs further to the right.
+_CRASH = re.compile(r"^(?:╭─+ )?Traceback", re.MULTILINE)
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
@@ -48,26 +52,33 @@ class Rehearsal:
     environ: dict[str, str]
     log: Path
     settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
+    _said: dict[int, Path] = field(default_factory=dict)
 
     def start(self, action: str, *options: str, **settings: str) -> subprocess.Popen[str]:
         """Start the program with these settings on top of the mandatory ones."""
-        env_list = self.folder / f"{action}.list"
         values = self.settings | settings
+        # Several may be under way at the same time.
+        env_list = self.folder / f"{action}-{values.get('NAME_PREFIX', '')}.list"
         env_list.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
-        return subprocess.Popen(
-            [*PROGRAM, "--env-file", str(env_list), "--output", "json", *options, action],
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        # A file, as nobody reads what is said before the end, and a full pipe would stop it.
+        with tempfile.NamedTemporaryFile("wb", dir=self.folder, delete=False) as said:
+            started = subprocess.Popen(
+                [*PROGRAM, "--env-file", str(env_list), "--output", "json", *options, action],
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+            )
+        self._said[started.pid] = Path(said.name)
+        return started
 
     def finish(self, started: subprocess.Popen[str]) -> Ended:
         """Wait for a started program."""
-        out, err = started.communicate(timeout=100)
+        out, _ = started.communicate(timeout=100)
+        err = self._said[started.pid].read_text(encoding="utf-8")
         assert started.returncode is not None
-        assert "Traceback" not in err, err
+        assert not _CRASH.search(err), err
         document = json.loads(out)
         assert document["exit_code"] == started.returncode
         return Ended(started.returncode, document, err)
@@ -101,16 +112,22 @@ class Rehearsal:
             request
             for request in self.requests()[since:]
             if request["method"] not in ("GET", "HEAD")
-            and not request["path"].endswith(":getIamPolicy")
+            and not request["path"].endswith((":getIamPolicy", ":testIamPermissions"))
         ]
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""
         deadline = time.monotonic() + 60
+        read = 0
         while time.monotonic() < deadline:
-            if any(r["method"] == method and part in r["path"] for r in self.requests()):
+            # Only what is new: the cloud serves in this very process.
+            log = self.log.read_bytes()[read:] if self.log.exists() else b""
+            whole = log[: log.rfind(b"\n") + 1]
+            read += len(whole)
+            requests = map(json.loads, whole.splitlines())
+            if any(r["method"] == method and part in r["path"] for r in requests):
                 return
-            time.sleep(0.02)
+            time.sleep(0.05)
         raise AssertionError(f"no {method} of {part} within a minute")
 
 
@@ -139,6 +156,12 @@ def rehearse(tmp_path: Path) -> Iterator[Callable[..., Rehearsal]]:
     yield make
     for cloud in clouds:
         cloud.__exit__(None, None, None)
+
+
+@pytest.fixture
+def goldens() -> Path:
+    """Where the goldens of scenarios are."""
+    return Path(__file__).parents[1] / "golden" / "scenarios"
 
 
 @pytest.fixture

@@ -36,7 +36,12 @@ def test_an_unknown_action_makes_nothing(rehearsal: Rehearsal) -> None:
 
 
 def test_without_credentials_nothing_is_made_and_the_ways_are_named(rehearsal: Rehearsal) -> None:
-    for name in ("GCE_METADATA_HOST", "GCE_METADATA_IP", "GCE_METADATA_ROOT"):
+    for name in (
+        "GOOGLE_OAUTH_ACCESS_TOKEN",
+        "GCE_METADATA_HOST",
+        "GCE_METADATA_IP",
+        "GCE_METADATA_ROOT",
+    ):
         del rehearsal.environ[name]
     rehearsal.environ["NO_GCE_CHECK"] = "true"
     ended = rehearsal.run("Create")
@@ -57,6 +62,19 @@ def test_an_image_that_is_not_there_is_an_online_check(rehearsal: Rehearsal) -> 
     ended = rehearsal.run("Create", IMAGE_FAMILY_NAME="no-such-family")
     assert ended.code == 4
     assert "gcloud compute images list" in ended.problem["fix"]
+
+
+@pytest.mark.parametrize("action", ["Create", "Plan"])
+def test_a_bucket_to_be_mounted_must_exist_before_anything_is_made(
+    rehearsal: Rehearsal, action: str
+) -> None:
+    ended = rehearsal.run(action, GCS_MOUNT_LIST="not-there:/mnt/a,nor-here:/mnt/b")
+    assert ended.code == 4
+    named = {(p["setting"], p["what"]) for p in ended.document["problems"]}
+    assert named == {
+        ("GCS_MOUNT_LIST", f"the bucket gs://{name} does not exist")
+        for name in ("not-there", "nor-here")
+    }
 
 
 def test_a_given_bucket_must_exist(rehearsal: Rehearsal) -> None:
@@ -118,13 +136,14 @@ def test_a_held_lock_says_who_holds_it_and_how_to_free_it(
 
 
 def test_what_terraform_refuses_is_told_in_its_own_words(rehearsal: Rehearsal) -> None:
-    ended = rehearsal.run("Create", IMAGE_NAME="no-such-image")
+    ended = rehearsal.run("Create", IMAGE_NAME="no-such-image", SKIP_CHECKS="image")
     assert ended.code == 6
     assert "no-such-image" in ended.problem["why"]
 
 
 def test_the_log_of_a_failure_is_kept_too(rehearsal: Rehearsal) -> None:
-    ended = rehearsal.run("Create", IMAGE_NAME="no-such-image", MINIMIZE_TERRAFORM_LOGGING="yes")
+    settings = {"IMAGE_NAME": "no-such-image", "SKIP_CHECKS": "image"}
+    ended = rehearsal.run("Create", **settings, MINIMIZE_TERRAFORM_LOGGING="yes")
     assert ended.code == 6
     assert any("/logs/" in line for line in rehearsal.resources())
 

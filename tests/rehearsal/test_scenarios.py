@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -11,44 +10,55 @@ import pytest
 import requests
 
 from provision.rehearsal.inventory import stays
+from tests.rehearsal.reading import normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.conftest import Golden
     from tests.rehearsal.conftest import Rehearsal
-
-GOLDENS = Path(__file__).parents[1] / "golden" / "scenarios"
-# What differs from run to run or moves with the modules' text -> what stands for it.
-NORMAL = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(?:Z| \+0000 UTC)"), "<time>"),
-    (re.compile(r"on \S+\.tf line \d+"), "on <file> line <number>"),
-    (re.compile(r"^( +)\d+: resource", re.MULTILINE), r"\1<number>: resource"),
-)
-
-
-def _read(said: str) -> str:
-    """What a person reads from "... failed:" on."""
-    start = re.search(r"^(?:Create|Destroy) failed: ", said, re.MULTILINE)
-    assert start is not None, said
-    text = said[start.start() :]
-    for pattern, stand_in in NORMAL:
-        text = pattern.sub(stand_in, text)
-    return text
 
 
 @pytest.mark.parametrize(
     ("scenario", "code"), [("stockout", 7), ("quota", 7), ("forbidden", 6), ("lock-held", 5)]
 )
 def test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over(
-    rehearse: Callable[..., Rehearsal], golden: Golden, scenario: str, code: int
+    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path, scenario: str, code: int
 ) -> None:
     refused = rehearse(scenario=scenario).run("Create")
     assert refused.code == code
-    golden.check(GOLDENS / f"{scenario}.txt", _read(refused.said))
+    golden.check(goldens / f"{scenario}.txt", normal(refused.said))
     ended = rehearse().run("Create")
     assert ended.code == 0, ended.said
     assert [vm["status"] for vm in ended.document["connection"]["vms"]] == ["RUNNING"]
+
+
+def test_a_start_up_that_fails_names_vm_and_step_and_still_says_how_to_connect(
+    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    rehearsal = rehearse(scenario="startup-fails")
+    settings = {"INSTANCE_COUNT": "2", "STARTUP_COMMAND": "python3 train.py"}
+    failed = rehearsal.run("Create", **settings)
+    assert failed.code == 8
+    golden.check(goldens / "startup-fails.txt", normal(failed.said))
+    assert len(failed.document["connection"]["vms"]) == 2
+    status = rehearsal.run("Status").document["status"]
+    steps = sorted((vm["startup"]["state"], vm["startup"]["step"]) for vm in status["vms"])
+    assert steps == [("done", None), ("failed", "command")]
+    assert rehearsal.run("Create", **settings).code == 8
+    tested = rehearsal.run("Test")
+    assert tested.code == 0, tested.said
+
+
+def test_a_gpu_that_is_missing_fails_the_test_by_the_vms_name(
+    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    rehearsal = rehearse(scenario="startup-fails")
+    assert rehearsal.run("Create").code == 8
+    tested = rehearsal.run("Test")
+    assert tested.code == 8
+    golden.check(goldens / "gpu-check.txt", normal(tested.said))
 
 
 def test_a_group_without_vms_is_kept_and_goes_with_destroy(

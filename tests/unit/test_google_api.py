@@ -125,3 +125,89 @@ def test_pauses_grow_at_random_up_to_a_limit() -> None:
     pauses = {again.wait(state) for _ in range(50)}
     assert len(pauses) > 10
     assert max(pauses) <= 20
+
+
+def _saying(document: dict[str, Any]) -> requests.Response:
+    answer = requests.Response()
+    answer.status_code = 200
+    answer._content = json.dumps(document).encode()
+    return answer
+
+
+def test_there_are_no_instances_for_who_may_not_list_them() -> None:
+    assert _api(Session(_answer(403, "Cloud Filestore API is disabled"))).filestores("p") == []
+    assert _api(Session(_answer(403, "Forbidden"))).dashboards("p") == []
+
+
+def test_another_refusal_of_a_list_is_told() -> None:
+    with pytest.raises(GoogleApiError):
+        _api(Session(_answer(400, "Invalid"))).filestores("p")
+
+
+def test_the_deletion_of_a_share_is_waited_for() -> None:
+    name = "projects/p/locations/z/operations/o"
+    session = Session(*(_saying({"name": name, "done": done}) for done in (False, False, True)))
+
+    _api(session).delete(Service.FILESTORE, "projects/p/locations/z/instances/n")
+
+    assert session.asked == 3
+
+
+def test_a_share_that_cannot_be_deleted_is_told_in_googles_words() -> None:
+    session = Session(_saying({"done": True, "error": {"code": 9, "message": "has a snapshot"}}))
+
+    with pytest.raises(GoogleApiError, match="400") as caught:
+        _api(session).delete(Service.FILESTORE, "projects/p/locations/z/instances/n")
+    assert caught.value.message == "has a snapshot"
+
+
+def test_monitoring_has_its_version_after_its_address_also_when_moved() -> None:
+    moved = {"GOOGLE_MONITORING_CUSTOM_ENDPOINT": "http://localhost/monitoring/"}
+
+    assert Service.MONITORING.url({}) == "https://monitoring.googleapis.com/v1/"
+    assert Service.MONITORING.url(moved) == "http://localhost/monitoring/v1/"
+
+
+class Recording(Session):
+    """Keeps what is sent."""
+
+    def __init__(self, *answers: requests.Response | Exception) -> None:
+        super().__init__(*answers)
+        self.sent: list[tuple[str, Any]] = []
+
+    def request(self, *arguments: object, **more: object) -> requests.Response:
+        self.sent.append((str(arguments[0]), more.get("json")))
+        return super().request(*arguments, **more)
+
+
+POLICY = {
+    "etag": "CAE=",
+    "bindings": [{"role": "r", "members": ["a", "b"]}, {"role": "s", "members": ["a"]}],
+}
+
+
+def test_a_role_in_a_bucket_is_taken_from_its_member_and_from_no_other() -> None:
+    session = Recording(_saying(POLICY), _answer(412, "Precondition"), _saying(POLICY), _saying({}))
+
+    _api(session).revoke_in_bucket("data", lambda _, member: member == "a")
+
+    assert [method for method, _ in session.sent] == ["GET", "PUT", "GET", "PUT"]
+    left = [{"role": "r", "members": ["b"]}]
+    assert session.sent[-1][1] == {"etag": "CAE=", "bindings": left, "version": 3}
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_bucket_whose_roles_cannot_be_read_is_left_alone(code: int) -> None:
+    session = Recording(_answer(code, "no"))
+
+    _api(session).revoke_in_bucket("data", lambda *_: True)
+
+    assert [method for method, _ in session.sent] == ["GET"]
+
+
+def test_a_policy_that_stays_is_not_written() -> None:
+    session = Recording(_saying(POLICY))
+
+    _api(session).revoke_in_bucket("data", lambda *_: False)
+
+    assert [method for method, _ in session.sent] == ["GET"]

@@ -32,8 +32,15 @@ GROUP = _operation("zones/us-central1-a/instanceGroupManagers/np-mig")
 class Api:
     """Answers one round of lists after another."""
 
-    def __init__(self, *rounds: dict[str, list[dict[str, Any]]]) -> None:
+    def __init__(
+        self,
+        *rounds: dict[str, list[dict[str, Any]]],
+        filestores: tuple[list[dict[str, Any]], ...] = ([],),
+        clusters: tuple[list[dict[str, Any]], ...] = ([],),
+    ) -> None:
         self.rounds = list(rounds)
+        self.clusters = list(clusters)
+        self.shares = list(filestores)
         self.asked: list[str] = []
 
     def unfinished(self, _project: str, scope: str) -> list[dict[str, Any]]:
@@ -42,6 +49,13 @@ class Api:
         if scope.startswith("zones/") and len(self.rounds) > 1:
             self.rounds.pop(0)
         return found
+
+    def cluster_operations(self, _project: str, location: str) -> list[dict[str, Any]]:
+        assert location == "us-central1"
+        return self.clusters.pop(0) if len(self.clusters) > 1 else self.clusters[0]
+
+    def filestores(self, _project: str) -> list[dict[str, Any]]:
+        return self.shares.pop(0) if len(self.shares) > 1 else self.shares[0]
 
 
 def _wait(api: object) -> list[str]:
@@ -70,12 +84,48 @@ def test_it_goes_on_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(_wait(Api({"zones/us-central1-a": [GROUP]}))) == 1
 
 
+def _share(name: str, state: str) -> dict[str, Any]:
+    return {"name": f"projects/p/locations/us-central1/instances/{name}", "state": state}
+
+
+def test_a_filestore_instance_that_is_being_made_is_waited_for() -> None:
+    api = Api({}, filestores=([_share("np-nfs-0a", "CREATING")], [_share("np-nfs-0a", "READY")]))
+
+    assert _wait(api) == ["Waiting for what an earlier run has begun: insert np-nfs-0a"]
+
+
+def test_filestore_instances_of_others_are_not_waited_for() -> None:
+    assert _wait(Api({}, filestores=([_share("npx-nfs-0a", "CREATING")],))) == []
+
+
+def _cluster_operation(target: str) -> dict[str, Any]:
+    link = f"https://google/container/v1/projects/1/locations/us-central1/clusters/{target}"
+    return {"operationType": "CREATE_NODE_POOL", "targetLink": link}
+
+
+def test_a_cluster_on_which_gke_is_at_work_is_waited_for() -> None:
+    api = Api({}, clusters=([_cluster_operation("np-gke/nodePools/np-a")], []))
+
+    assert _wait(api) == [
+        "Waiting for what an earlier run has begun: CREATE_NODE_POOL np-gke",
+    ]
+
+
+def test_clusters_of_others_are_not_waited_for() -> None:
+    assert _wait(Api({}, clusters=([_cluster_operation("np-gke-2")],))) == []
+
+
 class Refusing:
     def __init__(self, code: int) -> None:
         self.code = code
 
     def unfinished(self, *_: str) -> list[dict[str, Any]]:
         raise GoogleApiError(self.code, "no", "https://google")
+
+    def filestores(self, *_: str) -> list[dict[str, Any]]:
+        return []
+
+    cluster_operations = filestores
 
 
 def test_who_may_not_list_operations_does_not_wait() -> None:

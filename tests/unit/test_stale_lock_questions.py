@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from provision import actions, runs
-from provision.actions import Action
+from provision import exclusion, runs
 from provision.errors import StateError
 from provision.locks import Lock
 from provision.report import Report
+from provision.run import Action
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@here", "2026-11-21", "1", 7)
 
@@ -41,7 +41,7 @@ class Situation:
         return True
 
     def meet(self) -> None:
-        actions._free_stale(cast("Any", self.run), cast("Any", self.cloud), LOCK)
+        exclusion.free_stale(cast("Any", self.run), cast("Any", self.cloud), LOCK)
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from provision import waits
+from provision import patience, waits
 from provision.capacity import Group
 from provision.errors import CapacityError, ClusterError, ExitCode, Problem, StillWaiting
 from provision.google_api import GoogleApi, GoogleApiError
@@ -196,7 +196,7 @@ def test_a_quota_in_words_that_nobody_knows_yet_is_told_all_the_same() -> None:
 
 
 def test_the_end_of_the_time_keeps_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waits, "_SHORTEST_DEADLINE", 0.0)
+    monkeypatch.setattr(patience, "_SHORTEST", 0.0)
     with pytest.raises(StillWaiting) as caught:
         _wait(FakeApi([RUNNING, COMING]))
     (problem,) = caught.value.problems

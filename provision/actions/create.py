@@ -1,0 +1,50 @@
+"""Create: check, plan, show, apply that plan, wait, and say how to connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from provision import arrival, copied_folder, gke_arrival, rollout
+from provision.cloud import connect
+from provision.clusters import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.cloud import Cloud
+    from provision.rollout import Made
+    from provision.run import Run
+
+
+class Arrival(Protocol):
+    """What follows the apply of a kind of cluster."""
+
+    def capacity(self, run: Run, cloud: Cloud, made: Made) -> None:
+        """Wait for the machines that were asked for."""
+
+    def finish(self, run: Run, cloud: Cloud, made: Made) -> None:
+        """Bring up what runs on them, and say how to connect."""
+
+
+_ARRIVALS: Final[Mapping[Kind, Arrival]] = {Kind.MIG: arrival, Kind.GKE: gke_arrival}
+
+
+def create(run: Run) -> None:
+    """Check, plan, show, apply that plan, wait for the VMs, say how to connect."""
+    cloud = connect(run)
+    exists = cloud.has_bucket()
+    with copied_folder.packed(run) as archive:
+        target = rollout.settle(run, cloud, archive, bucket=exists)
+        if not exists and cloud.folder.require_bucket(cloud.project_number, run.settings.region):
+            bucket = cloud.folder.location.bucket
+            run.console.progress(f"Made the bucket gs://{bucket} for the state")
+        while True:
+            made = rollout.apply(run, cloud, target)
+            coming = _ARRIVALS[made.target.kind]
+            with arrival.standing(cloud):
+                coming.capacity(run, cloud, made)
+            # What could not be asked for while a request was open is asked for now.
+            if not made.postponed:
+                break
+    with arrival.standing(cloud):
+        coming.finish(run, cloud, made)

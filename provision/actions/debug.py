@@ -1,0 +1,22 @@
+"""Debug: write down all that a run would use, and open a shell there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision import copied_folder, debug_folder, deployment, terraform
+from provision.clusters import Findings
+
+if TYPE_CHECKING:
+    from provision.run import Run
+
+
+def debug(run: Run) -> None:
+    """Write down all that a run would use, and on a terminal open a shell there."""
+    with copied_folder.packed(run) as archive:
+        target = run.show(deployment.make(run.settings, Findings(files=archive)))
+        folder = debug_folder.write(target, run.report, terraform.find(run.environ))
+    run.console.result(f"Everything a run would use is in {folder}")
+    if run.console.is_terminal:
+        run.console.progress(f"A shell in {folder}, with terraform ready; leave it with: exit")
+        debug_folder.open_shell(folder, terraform.environment(run.environ))

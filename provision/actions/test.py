@@ -1,0 +1,47 @@
+"""Test: whether what exists is as fast and as whole as it should be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision import bandwidth_check, gpu_check, names, ownership, status, vms
+from provision.cloud import connect
+from provision.clusters import Kind
+from provision.errors import StateError
+
+if TYPE_CHECKING:
+    from provision.cloud import Cloud
+    from provision.run import Run
+    from provision.state import Record
+
+
+def test(run: Run) -> None:
+    """Judge the bandwidth of a GKE cluster, or the GPU check that each VM's start-up has recorded.
+
+    Raises:
+        StateError: There is nothing to test.
+        CapacityError: Google refused the nodes for the test.
+        StillWaiting: They did not come in time.
+        ClusterError: Something is not as it should be.
+    """
+    cloud = connect(run)
+    record = ownership.deployed(run, cloud)
+    if record is None:
+        raise StateError(
+            f"There is no deployment in {cloud.folder.location.url} to test",
+            fix="run Create first, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
+        )
+    if record.kind == Kind.GKE:
+        run.console.result(bandwidth_check.run(run, cloud))
+    else:
+        run.console.result(_test_vms(run, cloud, record))
+
+
+def _test_vms(run: Run, cloud: Cloud, record: Record) -> str:
+    found = vms.find(cloud.api, record.project_id, record.zone, record.cluster_id, run.environ)
+    told = status.read_startups(run, cloud, record, [vm.name for vm in found])
+    group = names.GROUP.of(record.name_prefix)
+    run.report.checks = gpu_check.judge(
+        found, told, f"{group} --zone {record.zone} --project {record.project_id}"
+    )
+    return f"{len(found)} VMs have all their GPUs and interfaces, and no memory errors"

@@ -1,0 +1,24 @@
+"""Validate: check all that can be checked, offline always, with Google where credentials are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision import copied_folder, deployment
+from provision.clusters import Findings
+
+if TYPE_CHECKING:
+    from provision.run import Run
+
+
+def validate(run: Run) -> None:
+    """Check the settings and the folder to copy, and then what only Google knows."""
+    with copied_folder.packed(run) as archive:
+        target = run.show(deployment.make(run.settings, Findings(files=archive)))
+        if run.offline:
+            run.console.result("The settings are valid. Google was not asked (--offline).")
+            return
+        # Offline, half of the time would go into loading what talks to Google.
+        from provision.actions import validate_online  # noqa: PLC0415
+
+        validate_online.validate(run, target)

@@ -1,0 +1,109 @@
+"""After the apply of a GKE cluster: its nodes come, and what runs on it is brought there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import capacity as capacities
+from provision import connection, control_plane, waits
+from provision.errors import ClusterError
+from provision.google_api import Service
+from provision.kubernetes import apply, facts, jobs, stages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provision.cloud import Cloud
+    from provision.kubernetes.facts import ClusterFacts
+    from provision.rollout import Made
+    from provision.run import Run
+
+_GO_ON: Final = "everything is kept: run Create again to go on, or Destroy to remove it"
+_JOBS: Final = "jobs"
+
+
+def capacity(run: Run, cloud: Cloud, made: Made) -> None:
+    """Wait for the nodes of pools of a fixed size; others come when a job asks for them.
+
+    Terraform has waited for those of a new pool. What is missing of an older one is told here.
+
+    Raises:
+        CapacityError: Google refused machines.
+        StillWaiting: They were not there in time; everything is kept.
+        ClusterError: Google does not tell.
+    """
+    for group in _groups(cloud, made):
+        waits.for_vms(
+            cloud.api,
+            group,
+            timeout=run.settings.capacity_timeout,
+            environ=run.environ,
+            tell=run.console.progress,
+        )
+
+
+def finish(run: Run, cloud: Cloud, made: Made) -> None:
+    """Bring all objects into the cluster, and say how to connect, whatever failed there.
+
+    Raises:
+        ClusterError: An object is refused, or does not become ready.
+    """
+    settings, variables = made.target.settings, made.target.variables
+    known = facts.read(settings, variables, made.outputs)
+    control_plane.keep(cloud.folder, known)
+    try:
+        _apply(run, cloud, known)
+    except ClusterError as error:
+        connection.tell(run, cloud, made, connection.of_cluster(cloud, made, {}))
+        raise ClusterError.of(
+            [dataclasses.replace(it, fix=it.fix or _GO_ON) for it in error.problems]
+        ) from error
+    examples = _keep_jobs(cloud, known)
+    connection.tell(run, cloud, made, connection.of_cluster(cloud, made, examples))
+
+
+def _apply(run: Run, cloud: Cloud, known: ClusterFacts) -> None:
+    wanted, notes = stages.stages(known, run.environ)
+    run.note(notes)
+    cluster = control_plane.reach(known, cloud.api, run.environ)
+    changed = apply.apply(cluster, wanted, environ=run.environ, tell=run.console.progress)
+    if not changed:
+        run.console.progress("Kubernetes: no changes")
+
+
+def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
+    """Keep the examples beside connection.json; their URLs by name."""
+    rendered = jobs.render(known)
+    for name, text in rendered.items():
+        cloud.folder.write(f"{_JOBS}/{name}", text, "application/yaml")
+    return {name: f"{cloud.folder.location.url}/{_JOBS}/{name}" for name in rendered}
+
+
+def _groups(cloud: Cloud, made: Made) -> Iterator[capacities.Group]:
+    """The managed instance groups behind the pools of a fixed size."""
+    where = made.outputs["cluster"]
+    path = (
+        f"projects/{made.target.settings.project_id}/locations/{where['location']}"
+        f"/clusters/{where['name']}"
+    )
+    document = cloud.api.find(Service.CONTAINER, path) or {}
+    urls = {pool["name"]: pool.get("instanceGroupUrls", []) for pool in document["nodePools"]}
+    for name, wanted in made.target.variables["node_pools"].items():
+        if wanted["size"]["count"] is not None:
+            # A pool has one zone, so one group.
+            for url in urls.get(name, []):
+                yield _group(made.target.settings.project_id, url, wanted)
+
+
+def _group(project: str, url: str, wanted: Mapping[str, Any]) -> capacities.Group:
+    attached = wanted["machine_type"].startswith("n1-")
+    return capacities.Group(
+        project=project,
+        zone=wanted["zone"],
+        name=url.rpartition("/")[2],
+        size=wanted["size"]["count"],
+        machine_type=wanted["machine_type"],
+        gpu=wanted["gpu"]["type"] if attached else None,
+        gpus=wanted["gpu"]["count"] if attached else 0,
+    )

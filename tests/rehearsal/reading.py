@@ -1,0 +1,24 @@
+"""What a person reads at the end of a run that failed, without what differs from run to run."""
+
+from __future__ import annotations
+
+import re
+
+# What differs from run to run or moves with the modules' text -> what stands for it.
+_NORMAL = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(?:Z| \+0000 UTC)"), "<time>"),
+    (re.compile(r"on \S+\.tf line \d+"), "on <file> line <number>"),
+    (re.compile(r"^( +)\d+: resource", re.MULTILINE), r"\1<number>: resource"),
+    (re.compile(r"since \d+ (?:s|min)"), "since <age>"),
+    (re.compile(r"\bnp-vm-[a-z0-9]{4}\b"), "np-vm-<id>"),
+)
+
+
+def normal(said: str) -> str:
+    """What a person reads from "... failed:" on."""
+    start = re.search(r"^(?:Create|Destroy|Test) failed: ", said, re.MULTILINE)
+    assert start is not None, said
+    text = said[start.start() :]
+    for pattern, stand_in in _NORMAL:
+        text = pattern.sub(stand_in, text)
+    return text
