@@ -58,11 +58,11 @@ check: $(VENV)/.develop ## linters, types, formats
 	$(BIN)/python -m provision.terraform fmt -check -diff -recursive terraform
 	$(BIN)/shellcheck $(SHELL_FILES)
 
-.PHONY: test
-test: $(VENV)/.develop ## all layers of tests
-	$(PYTEST) -n $(WORKERS) --dist worksteal
-
 LAYERS := unit golden terraform rehearsal contract chaos
+.PHONY: test
+test: $(VENV)/.develop ## all layers that need only Python and Terraform
+	$(PYTEST) -n $(WORKERS) --dist worksteal $(LAYERS:%=tests/%)
+
 .PHONY: $(LAYERS:%=test-%)
 $(LAYERS:%=test-%): test-%: $(VENV)/.develop
 	$(PYTEST) -n $(WORKERS) --dist worksteal tests/$*
@@ -74,6 +74,30 @@ test-rehearsal: ## whole actions against the simulated cloud
 test-contract: ## settings, README, examples and variables agree; recorded traffic
 
 test-chaos: ## ten blows at fixed moments
+
+# What these need beyond that they fetch themselves, and keep outside the tree.
+.PHONY: test-startup
+test-startup: $(VENV)/.develop ## the real start-up script in namespaces, Ray on three VMs (Linux)
+	$(PYTEST) -n $(WORKERS) --dist loadfile tests/startup
+
+.PHONY: test-kubernetes
+test-kubernetes: $(VENV)/.develop ## a real Kubernetes and Kueue; needs Go, and 11 minutes to build them once
+	$(PYTEST) tests/kubernetes
+
+.PHONY: test-image
+test-image: $(VENV)/.develop ## the Dockerfile, built and run; root on Debian, or an engine that is there
+	$(PYTEST) tests/image
+
+DOCKER ?= docker
+IMAGE ?= aiinfra-cluster
+# BUILD_OPTIONS="--build-arg=NAME=VALUE ..." replaces a base or a download, for a mirror of your own.
+.PHONY: image
+image: ## the container image; IMAGE=NAME:TAG names it. Needs a container engine and the network
+	DOCKER_BUILDKIT=1 $(DOCKER) build --tag $(IMAGE) \
+		--build-arg VERSION="$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' provision/__init__.py)" \
+		--build-arg REVISION="$$(git rev-parse HEAD 2>/dev/null || echo unknown)" \
+		--build-arg CREATED="$$(date -u +%FT%TZ)" \
+		$(BUILD_OPTIONS) .
 
 N ?= 100
 .PHONY: chaos
