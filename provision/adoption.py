@@ -165,7 +165,12 @@ def find(
     ]
     strangers = [creation for creation, document in pairs if not is_ours(document, cluster_id)]
     if strangers:
-        raise StateError.of([_stranger(creation) for creation in strangers])
+        raise StateError.of(
+            [
+                stranger(LOOKS[creation.type].import_id.format_map(creation.values))
+                for creation in strangers
+            ]
+        )
     return [
         Orphan(
             creation.address,
@@ -227,8 +232,12 @@ def is_ours(document: Mapping[str, Any], cluster_id: str) -> bool:
     )
 
 
-def _stranger(creation: Creation) -> Problem:
-    path = LOOKS[creation.type].import_id.format_map(creation.values)
+def stranger(path: str) -> Problem:
+    """What is to be said of something that has one of our names and not our marker.
+
+    Args:
+        path: Its name, as Google's API has it.
+    """
     return Problem(
         setting="NAME_PREFIX",
         what=f"{path} exists already, and this deployment did not make it",

@@ -9,11 +9,11 @@ import concurrent.futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from provision.errors import CheckError, Problem
+from provision.errors import CheckError, Problem, StateError
 from provision.google_api import GoogleApiError
 from provision.preflight import images, machinery
 from provision.preflight.answers import Answers
-from provision.preflight.case import Case, Note, Settled
+from provision.preflight.case import Case, Foreign, Note, Settled
 from provision.preflight.table import CHECKS
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Findings:
 
     Attributes:
         problems: What Google would refuse.
+        foreign: What is there under our names and is not ours to touch.
         notes: What is worth knowing, and what could not be found out.
         settings: The settings, with the image family that was chosen where nobody named one.
         gke_version: The full version that the cluster is to be made with; None for the channel's
@@ -42,6 +43,7 @@ class Findings:
     """
 
     problems: Sequence[Problem]
+    foreign: Sequence[Problem]
     notes: Sequence[Problem]
     settings: Settings
     gke_version: str | None = None
@@ -51,9 +53,12 @@ class Findings:
 
         Raises:
             CheckError: Something is; all of it is told.
+            StateError: Nothing is wrong but that what is there is not ours.
         """
         if self.problems:
-            raise CheckError.of(self.problems)
+            raise CheckError.of([*self.problems, *self.foreign])
+        if self.foreign:
+            raise StateError.of(self.foreign)
         return self.settings
 
 
@@ -128,6 +133,7 @@ def _sorted(case: Case, found: Sequence[Finding], unmade: Sequence[Problem]) -> 
         settings = settings.model_copy(update={"image_family_name": families[0]})
     return Findings(
         problems=[one for one in found if isinstance(one, Problem)],
+        foreign=[one.problem for one in found if isinstance(one, Foreign)],
         notes=[*(one.problem for one in found if isinstance(one, Note)), *unmade],
         settings=settings,
         gke_version=next((one.gke_version for one in settled if one.gke_version), None),

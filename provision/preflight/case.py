@@ -58,6 +58,13 @@ class Note:
     problem: Problem
 
 
+@dataclass(frozen=True)
+class Foreign:
+    """A problem: what is there is not this deployment's to touch."""
+
+    problem: Problem
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settled:
     """What the settings leave open and Google's answer decides.
@@ -71,5 +78,5 @@ class Settled:
     gke_version: str | None = None
 
 
-Finding: TypeAlias = "Problem | Note | Settled"
-"""What a check finds: a problem stops the run."""
+Finding: TypeAlias = "Problem | Foreign | Note | Settled"
+"""What a check finds: a problem stops the run, and so does something foreign."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision import adoption, names
-from provision.errors import Problem
 from provision.google_api import Service
+from provision.preflight.case import Foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,14 +23,7 @@ def taken(case: Case) -> Iterator[Finding]:
         # Of all types GKE's clusters alone call their labels so.
         marked = {**found, "labels": found.get("resourceLabels") or found.get("labels", {})}
         if not adoption.is_ours(marked, case.cluster_id):
-            yield Problem(
-                setting="NAME_PREFIX",
-                what=f"{path} exists already, and this deployment did not make it",
-                why=f"it does not carry the marker {adoption.MARKER} of this deployment, so it is"
-                " not touched",
-                fix="choose another NAME_PREFIX; or, if it is of no use to anybody, delete it and"
-                " run Create again",
-            )
+            yield Foreign(adoption.stranger(path))
 
 
 def _paths(case: Case) -> Iterator[tuple[Service, str]]:

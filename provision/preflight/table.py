@@ -170,8 +170,9 @@ _PAGE: Final = """\
 # Online checks
 
 What Create, Plan and Validate ask of Google before anything is made. All checks are made at the
-same time, each question is put once, and all problems are told together, with exit code 4. A check
-that could not be made (its API is off, the credentials may not ask) is a note and stops nothing.
+same time, each question is put once, and all problems are told together, with exit code 4; with 5
+where nothing is wrong but that what has our names is not ours. A check that could not be made (its
+API is off, the credentials may not ask) is a note and stops nothing.
 
 `SKIP_CHECKS=quota,names` leaves out the checks of these names.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.errors import CheckError
+from provision.errors import CheckError, StateError
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
@@ -243,14 +243,17 @@ def test_a_name_is_taken_by_what_carries_no_marker_of_ours(
     check: Preflight, google: Google, path: str, settings: dict[str, str]
 ) -> None:
     google.documents[path] = {"name": path.rpartition("/")[2], "description": "somebody's"}
-    (problem,) = check(settings).problems
+    found = check(settings)
+    (problem,) = found.foreign
+    with pytest.raises(StateError):
+        found.require()
     google.documents[path] |= {"resourceLabels": {"aiinfra-cluster": ID}}
     if "clusters" not in path:
         google.documents[path] = {"description": f"aiinfra-cluster={ID}"}
 
     assert problem.setting == "NAME_PREFIX"
     assert problem.what.startswith(path)
-    assert check(settings).problems == []
+    check(settings).require()
 
 
 def test_a_foreign_subnetwork_in_our_network_may_not_take_our_ranges(
