@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -136,26 +137,24 @@ def _scrubbed() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in own}
 
 
+@contextlib.contextmanager
+def rehearsed(
+    folder: Path, *, rate: float = 0, scenario: str = "", environ: Mapping[str, str] | None = None
+) -> Iterator[Rehearsal]:
+    """A rehearsal whose cloud is kept in a folder and served for as long as it is needed."""
+    base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
+    log = folder / "requests.jsonl"
+    with Cloud(
+        database=folder / session.DATABASE, environ=base, scenario=scenario, log=log
+    ) as cloud:
+        yield Rehearsal(folder, session.environment(cloud.base_url, folder, base), log)
+
+
 @pytest.fixture
 def rehearse(tmp_path: Path) -> Iterator[Callable[..., Rehearsal]]:
     """Make a rehearsal with a clock rate and a scenario; its cloud ends with the test."""
-    clouds: list[Cloud] = []
-
-    def make(
-        *, rate: float = 0, scenario: str = "", environ: Mapping[str, str] | None = None
-    ) -> Rehearsal:
-        base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
-        log = tmp_path / "requests.jsonl"
-        cloud = Cloud(
-            database=tmp_path / session.DATABASE, environ=base, scenario=scenario, log=log
-        )
-        cloud.__enter__()
-        clouds.append(cloud)
-        return Rehearsal(tmp_path, session.environment(cloud.base_url, tmp_path, base), log)
-
-    yield make
-    for cloud in clouds:
-        cloud.__exit__(None, None, None)
+    with contextlib.ExitStack() as clouds:
+        yield lambda **how: clouds.enter_context(rehearsed(tmp_path, **how))
 
 
 @pytest.fixture
