@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is, and nothing else.
+settings.register_profile("usual", max_examples=150, deadline=None)
+settings.register_profile("long", max_examples=10_000, deadline=None)
+settings.load_profile("usual")
 
 _UNIT = Path(__file__).parent / "unit"
 _LOOPBACK = ["127.0.0.1", "::1", "localhost"]
