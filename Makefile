@@ -104,6 +104,11 @@ N ?= 100
 chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the same again
 	$(BIN)/python -m tests.chaos --number $(N) $(if $(SEED),--seed $(SEED))
 
+.PHONY: fuzz
+fuzz: $(VENV)/.develop ## 10,000 env files that nobody would write, each way that one is read
+	$(PYTEST) -n $(WORKERS) --hypothesis-profile=long \
+		tests/unit/test_any_env_list.py tests/unit/settings/test_any_input.py
+
 .PHONY: bench
 bench: $(VENV)/.develop ## what the program costs on top of Terraform, as ratios in one run
 	$(BIN)/python -m bench
