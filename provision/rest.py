@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from provision import permissions, retries
+from provision import __version__, permissions, retries
 from provision.errors import CheckError, CredentialsError
 from provision.retries import PassingError
 
@@ -98,6 +98,8 @@ class Rest:
         self._session = AuthorizedSession(credentials)
         for scheme in ("https://", "http://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=_AT_ONCE))
+        # Google compresses for those alone who say so here, too; a VM's metadata is half of a list.
+        self._session.headers["User-Agent"] = f"aiinfra-cluster/{__version__} (gzip)"
         self._environ = environ
         self._tell = tell
 
@@ -197,8 +199,20 @@ class Rest:
             raise PassingError(str(error)) from error
         if not answer.ok:
             raise _failure(answer, url)
+        return _document(answer)
+
+
+def _document(answer: Any) -> dict[str, Any]:
+    """What Google says; something between it and us may have said something else.
+
+    Raises:
+        PassingError: It is no JSON.
+    """
+    try:
         document: dict[str, Any] = answer.json()
-        return document
+    except ValueError as error:
+        raise PassingError(f"{answer.status_code} with an answer that is no JSON") from error
+    return document
 
 
 def _failure(answer: Any, url: str) -> Exception:

@@ -48,6 +48,13 @@ def _api(session: Session, told: list[str] | None = None) -> GoogleApi:
     return api
 
 
+def _page() -> requests.Response:
+    answer = requests.Response()
+    answer.status_code = 200
+    answer._content = b"<html>log in to the hotel's network</html>"
+    return answer
+
+
 PASSING: list[requests.Response | Exception] = [
     _answer(408, "Timeout"),
     _answer(409, "Another operation is running", "operationInProgress"),
@@ -57,6 +64,7 @@ PASSING: list[requests.Response | Exception] = [
     _answer(502, "Bad Gateway"),
     _answer(503, "Unavailable"),
     _answer(507, "Strange"),
+    _page(),
     requests.ConnectionError("reset"),
     requests.ReadTimeout("slow"),
     requests.exceptions.ChunkedEncodingError("cut"),
