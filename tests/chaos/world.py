@@ -40,8 +40,8 @@ _BETWEEN: Final = 0.1
 _BUCKET: Final = "aiinfra-terraform-my-project"
 _STATE: Final = "np-deployment%2Fterraform%2Fstate%2Fdefault.tfstate"
 _STATE_VERSION: Final = 4
-# A group gives its VMs names with a random end.
-_RANDOM: Final = re.compile(r"\b(np-vm)-\w{4}\b")
+# What Google draws: the end of a VM's name, and the whole of a dashboard's.
+_RANDOM: Final = re.compile(r"(?<=\bnp-vm-)\w{4}\b|(?<=/dashboards/)[\w-]{36}$")
 
 
 class WatchedCloud(Cloud):
@@ -160,7 +160,7 @@ class World:
     def resources(self) -> Counter[str]:
         """What the cloud holds, but what every Destroy leaves."""
         lines = [line for line in self._rehearsal.resources() if not inventory.stays(line)]
-        return Counter(_RANDOM.sub(r"\1-*", line) for line in lines)
+        return Counter(_RANDOM.sub("*", line) for line in lines)
 
     def state_fault(self) -> str:
         """Why the Terraform state can't be read; "" when it can, or when there is none."""
@@ -184,14 +184,14 @@ class World:
 
     def _finish(self, tool: subprocess.Popen[str]) -> Ended:
         try:
-            out, said = tool.communicate(timeout=_AT_MOST)
+            out, _ = tool.communicate(timeout=_AT_MOST)
             code: int | None = tool.returncode
         except subprocess.TimeoutExpired:
             tool.kill()
-            out, said = tool.communicate()
+            out, _ = tool.communicate()
             code = None
         self._cloud.watcher = None
-        return Ended(code, json.loads(out) if out else {}, said)
+        return Ended(code, json.loads(out) if out else {}, self._rehearsal.said(tool))
 
 
 class _Striker:

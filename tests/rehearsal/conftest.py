@@ -77,12 +77,16 @@ class Rehearsal:
     def finish(self, started: subprocess.Popen[str]) -> Ended:
         """Wait for a started program."""
         out, _ = started.communicate(timeout=100)
-        err = self._said[started.pid].read_text(encoding="utf-8")
+        err = self.said(started)
         assert started.returncode is not None
         assert not _CRASH.search(err), err
         document = json.loads(out)
         assert document["exit_code"] == started.returncode
         return Ended(started.returncode, document, err)
+
+    def said(self, started: subprocess.Popen[str]) -> str:
+        """What a started program has written to stderr so far."""
+        return self._said[started.pid].read_text(encoding="utf-8")
 
     def run(self, action: str, *options: str, **settings: str) -> Ended:
         """Run the program to its end."""
