@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import capacity as capacities
-from provision import connection, control_plane, waits
+from provision import connection, control_plane, names, waits
 from provision.errors import ClusterError
 from provision.google_api import Service
 from provision.kubernetes import apply, facts, jobs, stages
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.cloud import Cloud
+    from provision.deployment import Deployment
     from provision.kubernetes.facts import ClusterFacts
     from provision.rollout import Made
     from provision.run import Run
@@ -33,7 +34,7 @@ def capacity(run: Run, cloud: Cloud, made: Made) -> None:
         StillWaiting: They were not there in time; everything is kept.
         ClusterError: Google does not tell.
     """
-    for group in _groups(cloud, made):
+    for group in _groups(cloud, made.target):
         waits.for_vms(
             cloud.api,
             group,
@@ -41,6 +42,18 @@ def capacity(run: Run, cloud: Cloud, made: Made) -> None:
             environ=run.environ,
             tell=run.console.progress,
         )
+
+
+def explain(cloud: Cloud, target: Deployment) -> None:
+    """Say why Terraform failed, if that was for want of nodes: it does not tell.
+
+    Raises:
+        CapacityError: Google refused machines for a pool; it stands, and Google goes on trying.
+    """
+    for group in _groups(cloud, target):
+        instances = cloud.api.managed_instances(group.project, group.zone, group.name)
+        running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
+        capacities.check(group, instances, running, cloud.api)
 
 
 def finish(run: Run, cloud: Cloud, made: Made) -> None:
@@ -80,20 +93,18 @@ def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
     return {name: f"{cloud.folder.location.url}/{_JOBS}/{name}" for name in rendered}
 
 
-def _groups(cloud: Cloud, made: Made) -> Iterator[capacities.Group]:
-    """The managed instance groups behind the pools of a fixed size."""
-    where = made.outputs["cluster"]
-    path = (
-        f"projects/{made.target.settings.project_id}/locations/{where['location']}"
-        f"/clusters/{where['name']}"
-    )
-    document = cloud.api.find(Service.CONTAINER, path) or {}
-    urls = {pool["name"]: pool.get("instanceGroupUrls", []) for pool in document["nodePools"]}
-    for name, wanted in made.target.variables["node_pools"].items():
+def _groups(cloud: Cloud, target: Deployment) -> Iterator[capacities.Group]:
+    """The managed instance groups behind the pools of a fixed size, as far as they exist."""
+    settings = target.settings
+    cluster = names.CLUSTER.of(settings.name_prefix)
+    path = f"projects/{settings.project_id}/locations/{settings.region}/clusters/{cluster}"
+    pools = (cloud.api.find(Service.CONTAINER, path) or {}).get("nodePools", [])
+    urls = {pool["name"]: pool.get("instanceGroupUrls", []) for pool in pools}
+    for name, wanted in target.variables["node_pools"].items():
         if wanted["size"]["count"] is not None:
             # A pool has one zone, so one group.
             for url in urls.get(name, []):
-                yield _group(made.target.settings.project_id, url, wanted)
+                yield _group(settings.project_id, url, wanted)
 
 
 def _group(project: str, url: str, wanted: Mapping[str, Any]) -> capacities.Group:

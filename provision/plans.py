@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_POOL = "google_container_node_pool"
 _SHRINKABLE = "group"
 """The root's output whose `size` is the number of VMs."""
 
@@ -38,6 +39,7 @@ class Plan:
         outputs: Whether outputs of the root would change.
         imported: Resources that exist and would be brought into the state.
         creations: What would be made, a replacement under a new name included.
+        unfinished: Node pools that would be replaced because they never came to be whole.
         losses: In words, what exists and would be replaced, removed or made smaller.
     """
 
@@ -47,6 +49,7 @@ class Plan:
     outputs: bool = False
     imported: int = 0
     creations: tuple[Creation, ...] = ()
+    unfinished: tuple[Creation, ...] = ()
     losses: tuple[str, ...] = ()
 
     @property
@@ -66,6 +69,7 @@ def read(document: Mapping[str, Any]) -> Plan:
     losses = []
     imported = 0
     creations = []
+    unfinished = []
     for resource in document.get("resource_changes", []):
         actions = resource["change"]["actions"]
         add += "create" in actions
@@ -74,7 +78,9 @@ def read(document: Mapping[str, Any]) -> Plan:
         imported += "importing" in resource["change"]
         if actions[:1] == ["create"]:
             creations.append(_creation(resource))
-        if "delete" in actions:
+        if _is_unfinished(resource):
+            unfinished.append(_creation(resource))
+        elif "delete" in actions:
             verb = "replaced" if "create" in actions else "removed"
             losses.append(f"{resource['address']} would be {verb}")
     outputs = document.get("output_changes", {})
@@ -86,8 +92,14 @@ def read(document: Mapping[str, Any]) -> Plan:
         outputs=any(output["actions"] != ["no-op"] for output in outputs.values()),
         imported=imported,
         creations=tuple(creations),
+        unfinished=tuple(unfinished),
         losses=tuple(losses),
     )
+
+
+def _is_unfinished(resource: Mapping[str, Any]) -> bool:
+    reason = resource.get("action_reason")
+    return bool(resource["type"] == _POOL and reason == "replace_because_tainted")
 
 
 def _creation(resource: Mapping[str, Any]) -> Creation:

@@ -14,6 +14,7 @@ from provision import (
     gke_versions,
     ownership,
     preflight,
+    unfinished,
 )
 from provision.clusters import Findings
 from provision.errors import CheckError, SettingsError
@@ -205,6 +206,12 @@ def counts(found: plans.Plan) -> str:
 def _planned(run: Run, cloud: Cloud, target: Deployment, root: Path, tool: Terraform) -> plans.Plan:
     """Plan, and plan again with what a run that ended early left behind."""
     found = tool.plan(var_file=deployment.VARIABLES_FILE)
+    pools = unfinished.standing(found.unfinished, cloud.api)
+    for address in pools:
+        run.console.progress(f"{address} stands, but lacks nodes: it is kept, and Google goes on")
+        tool.untaint(address)
+    if pools:
+        found = tool.plan(var_file=deployment.VARIABLES_FILE)
     orphans = adoption.find(found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api)
     if not orphans:
         return found

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from provision import arrival, copied_folder, gke_arrival, rollout
 from provision.cloud import connect
 from provision.clusters import Kind
+from provision.errors import TerraformError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.cloud import Cloud
+    from provision.deployment import Deployment
     from provision.rollout import Made
     from provision.run import Run
 
@@ -39,7 +41,7 @@ def create(run: Run) -> None:
             bucket = cloud.folder.location.bucket
             run.console.progress(f"Made the bucket gs://{bucket} for the state")
         while True:
-            made = rollout.apply(run, cloud, target)
+            made = _applied(run, cloud, target)
             coming = _ARRIVALS[made.target.kind]
             with arrival.standing(cloud):
                 coming.capacity(run, cloud, made)
@@ -48,3 +50,18 @@ def create(run: Run) -> None:
                 break
     with arrival.standing(cloud):
         coming.finish(run, cloud, made)
+
+
+def _applied(run: Run, cloud: Cloud, target: Deployment) -> Made:
+    """Apply; of a node pool that Google has no machines for, Terraform can't tell why it failed.
+
+    Raises:
+        TerraformError: It failed.
+        CapacityError: Google refused machines.
+    """
+    try:
+        return rollout.apply(run, cloud, target)
+    except TerraformError:
+        if target.kind is Kind.GKE:
+            gke_arrival.explain(cloud, target)
+        raise

@@ -103,6 +103,10 @@ class Terraform:
             return
         self._capture("state rm", arguments.forget(addresses))
 
+    def untaint(self, address: str) -> None:
+        """Take an object that Terraform wants to replace, because making it failed, as it is."""
+        self._capture("untaint", arguments.untaint(address))
+
     def apply(self) -> None:
         """Apply the plan that `plan` kept."""
         self._run("apply", arguments.apply(color=self._voice.colours))

@@ -56,6 +56,11 @@ def forget(addresses: Sequence[str]) -> list[str]:
     return _arguments("state rm", *addresses)
 
 
+def untaint(address: str) -> list[str]:
+    """`terraform untaint` of one address."""
+    return _arguments("untaint", address)
+
+
 def show() -> list[str]:
     """`terraform show` of the saved plan, to be read by a program."""
     return _arguments("show", PLAN_FILE, json=_FLAG)

@@ -34,6 +34,7 @@ LAYERS = [
         "resize_requests",
         "runs",
         "startup",
+        "unfinished",
         "waits",
     ],
     ["terraform", "state", "auth", "plans", "logs", "console", "report"],

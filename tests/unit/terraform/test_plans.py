@@ -53,3 +53,22 @@ def test_fewer_vms_are_a_loss_although_the_group_is_changed_in_place() -> None:
 @pytest.mark.parametrize(("before", "after"), [({"size": 3}, {"size": 4}), (None, {"size": 4})])
 def test_more_vms_are_no_loss(before: object, after: object) -> None:
     assert plans.read({"output_changes": _group(before, after, "update")}).losses == ()
+
+
+def test_a_node_pool_that_never_came_to_be_whole_is_no_loss_and_told_apart() -> None:
+    pool = {
+        "address": "module.pool.this",
+        "type": "google_container_node_pool",
+        "action_reason": "replace_because_tainted",
+        "change": {"actions": ["delete", "create"], "after": {"name": "np-a", "zone": None}},
+    }
+    changed = pool | {
+        "address": "module.other.this",
+        "action_reason": "replace_because_cannot_update",
+    }
+    plan = plans.read({"resource_changes": [pool, changed]})
+    assert [(one.address, one.values) for one in plan.unfinished] == [
+        ("module.pool.this", {"name": "np-a"})
+    ]
+    assert plan.losses == ("module.other.this would be replaced",)
+    assert plan.destroy == 2
