@@ -101,8 +101,8 @@ image: ## the container image; IMAGE=NAME:TAG names it. Needs a container engine
 
 N ?= 100
 .PHONY: chaos
-chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the same again
-	$(BIN)/python -m tests.chaos --number $(N) $(if $(SEED),--seed $(SEED))
+chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the same again, CASE=... is one alone
+	$(BIN)/python -m tests.chaos --number $(N) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case '$(CASE)')
 
 .PHONY: fuzz
 fuzz: $(VENV)/.develop ## 10,000 env files that nobody would write, each way that one is read
