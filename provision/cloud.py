@@ -46,7 +46,7 @@ def connect(run: Run) -> Cloud:
             "--offline can't be had with this action: it needs Google",
             fix="use --offline with Validate, or leave it out",
         )
-    credentials = auth.credentials()
+    credentials = auth.credentials(run.environ, run.console.progress)
     api = GoogleApi(credentials, run.environ, run.console.progress)
     project_number = api.project_number(run.settings.project_id)
     folder = state.StateFolder(

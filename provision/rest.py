@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from provision import __version__, permissions, retries
+from provision import __version__, credential_refusals, permissions, retries
 from provision.errors import CheckError, CredentialsError
 from provision.retries import PassingError
 
@@ -226,12 +226,12 @@ def _failure(answer: Any, url: str) -> Exception:
     code = int(answer.status_code)
     if retries.is_passing(code, reason, message):
         return PassingError(f"{code} {message}")
-    return _unauthorized(message) if code == _UNAUTHORIZED else GoogleApiError(code, message, url)
+    if code == _UNAUTHORIZED:
+        return _unauthorized(message)
+    return credential_refusals.explain(message) or GoogleApiError(code, message, url)
 
 
 def _unauthorized(message: str) -> CredentialsError:
-    return CredentialsError(
-        "Google does not accept the credentials",
-        why=message,
-        fix="renew them with: gcloud auth application-default login",
+    return credential_refusals.explain(message) or CredentialsError(
+        "Google does not accept the credentials", why=message, fix=credential_refusals.RENEW
     )

@@ -69,7 +69,7 @@ class Run:
 
     def terraform(self, root: Path, log: Log) -> Terraform:
         """A Terraform in a run folder that speaks into a log."""
-        from provision import terraform  # noqa: PLC0415 - not every action needs it
+        from provision import auth, terraform  # noqa: PLC0415 - not every action needs it
 
         voice = terraform.Voice(
             write=log.write,
@@ -77,7 +77,7 @@ class Run:
             colours=log.colours and self.console.colours,
         )
         own = {name.upper() for name in type(self.settings).model_fields}
-        environ = terraform.environment(self.environ, private=own)
+        environ = terraform.environment(auth.for_terraform(self.environ), private=own)
         return terraform.Terraform(terraform.find(self.environ), root, environ, voice)
 
     @contextlib.contextmanager

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
-from provision import locks
+from provision import credential_refusals, locks
 from provision.errors import CredentialsError, StateError
 from provision.locks import Lock
 
@@ -416,7 +416,7 @@ class StateFolder:
         try:
             yield
         except exceptions.Forbidden as error:
-            raise StateError(
+            raise credential_refusals.explain(error.message) or StateError(
                 f"These credentials may not {doing} in {where}",
                 why=error.message,
                 fix=f"ask for {permission} on the bucket (role Storage Admin on it covers all that"
@@ -431,10 +431,10 @@ class StateFolder:
                 setting="TERRAFORM_GCS_PATH",
             ) from error
         except GoogleAuthError as error:
-            raise CredentialsError(
+            raise credential_refusals.explain(str(error)) or CredentialsError(
                 f"Google stopped accepting the credentials while trying to {doing}",
                 why=str(error),
-                fix="renew them with: gcloud auth application-default login",
+                fix=credential_refusals.RENEW,
             ) from error
         except (exceptions.GoogleAPICallError, exceptions.RetryError, OSError) as error:
             raise StateError(
