@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from provision import __version__, files, settings
 from provision.console import Console
-from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, SettingsError
+from provision.errors import STOPPING, ExitCode, Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
 from provision.run import Action, Run
 
@@ -65,6 +65,9 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(argv, report, code, changes=changes_found)
     console.document(report.document(exit_code))
+    if console.unwritten:
+        console.progress(f"The result could not be written: {console.unwritten}")
+        return exit_code or int(ExitCode.UNEXPECTED)
     return exit_code
 
 
@@ -218,11 +221,11 @@ def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) ->
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """The first SIGINT or SIGTERM raises `Interrupted`, wherever the program is; no other does.
+    """The first signal that asks to stop raises `Interrupted`, wherever the program is.
 
-    A second one would cut short what the first has begun to put in order, and after the action
-    all that is left is to say how it ended. As PID 1 of a container a process without a handler
-    would not even notice SIGTERM.
+    No other does: a second one would cut short what the first has begun to put in order, and after
+    the action all that is left is to say how it ended. As PID 1 of a container a process without a
+    handler would not even notice SIGTERM.
     """
 
     def interrupt(signum: int, _frame: object) -> NoReturn:
@@ -241,8 +244,10 @@ def _interruptible() -> Iterator[None]:
 
 
 def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handler)
+    for number in STOPPING:
+        # nohup has it ignored.
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def _heading(report: Report, code: ExitCode) -> str:

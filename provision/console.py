@@ -7,14 +7,16 @@ document and nothing else. Colours follow the terminal, NO_COLOR and FORCE_COLOR
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console as RichConsole
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from provision.errors import Problem
 
@@ -31,13 +33,23 @@ class Console:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self._as_json = as_json
+        self._out = _Outlet(sys.stdout)
+        self._to_stderr = _Outlet(sys.stderr)
         # soft_wrap: a line is a line, whatever the terminal's width, so that it can be copied.
-        self._err = RichConsole(stderr=True, highlight=False, markup=False, soft_wrap=True)
+        self._err = RichConsole(
+            file=cast("IO[str]", self._to_stderr), highlight=False, markup=False, soft_wrap=True
+        )
 
     @property
     def is_terminal(self) -> bool:
         """Whether a person can be asked."""
         return sys.stdin.isatty() and sys.stderr.isatty()
+
+    @property
+    def unwritten(self) -> OSError | None:
+        """Why a result did not get out, other than that nobody is there to read it."""
+        error = self._out.error
+        return None if isinstance(error, BrokenPipeError) else error
 
     @property
     def colours(self) -> bool:
@@ -47,18 +59,19 @@ class Console:
     def result(self, text: str) -> None:
         """Print what the action was asked for."""
         if not self._as_json:
-            sys.stdout.write(text.rstrip("\n") + "\n")
-            sys.stdout.flush()
+            self._out.write(text.rstrip("\n") + "\n")
+            self._out.flush()
 
     def help(self, text: str) -> None:
         """Print what the program can do; whoever asks for help gets it, whatever the output."""
-        sys.stdout.write(text.rstrip("\n") + "\n")
+        self._out.write(text.rstrip("\n") + "\n")
+        self._out.flush()
 
     def document(self, document: Mapping[str, Any]) -> None:
         """Print the run's JSON document, if that is what stdout is for."""
         if self._as_json:
-            sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-            sys.stdout.flush()
+            self._out.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+            self._out.flush()
 
     def progress(self, text: str) -> None:
         """Say what is going on."""
@@ -81,8 +94,7 @@ class Console:
 
     def raw(self, data: bytes) -> None:
         """Pass on another program's output untouched, to stderr."""
-        sys.stderr.buffer.write(data)
-        sys.stderr.buffer.flush()
+        self._to_stderr.write_bytes(data)
 
     def ask(self, question: str) -> bool:
         """Ask a person on the terminal; only "yes" is a yes."""
@@ -104,3 +116,41 @@ class Console:
                 for number, line_of_value in enumerate(lines):
                     lead = f"      {name}: " if number == 0 else "           "
                     self._err.print(Text(lead, style="dim").append(line_of_value))
+
+
+class _Outlet:
+    """A stream that does not stop the work when it breaks: a closed terminal, pipe, a full disk.
+
+    Args:
+        stream: Standard output or error.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.error: OSError | None = None
+
+    def write(self, text: str) -> int:
+        """Write, if that is possible at all."""
+        self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write another program's output."""
+        self._attempt(lambda: self._stream.buffer.write(data))
+        self._attempt(self._stream.buffer.flush)
+
+    def flush(self) -> None:
+        """Let it out."""
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, what: Callable[[], object]) -> None:
+        try:
+            what()
+        except OSError as error:
+            self.error = self.error or error
+            # What is still in its buffer would fail once more when the interpreter ends.
+            with Path(os.devnull).open("wb") as nowhere:
+                os.dup2(nowhere.fileno(), self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

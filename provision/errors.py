@@ -19,7 +19,7 @@ from __future__ import annotations
 import enum
 import signal
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ class ExitCode(enum.IntEnum):
     CLUSTER = 8, "the cluster is up, but something on it failed"
     WAITING = 75, "still waiting for capacity; everything is kept"
     INTERRUPTED = 130, "interrupted (SIGINT, Ctrl-C)"
-    TERMINATED = 143, "terminated (SIGTERM, docker stop)"
+    TERMINATED = 143, "terminated (SIGTERM, docker stop; SIGHUP, a closed terminal)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +135,12 @@ class StillWaiting(ProvisionError):  # noqa: N818 - it is no failure: everything
     exit_code = ExitCode.WAITING
 
 
+STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that ask the program to stop: Ctrl-C, docker stop, a terminal that was closed."""
+
+
 class Interrupted(ProvisionError):  # noqa: N818 - somebody's wish, not a failure
-    """SIGINT or SIGTERM arrived; the work was stopped in order."""
+    """A signal arrived that asks to stop; the work was stopped in order."""
 
     def __init__(self, signum: int, what: str, *, why: str = "", fix: str = "") -> None:
         super().__init__(what, why=why, fix=fix)
@@ -144,5 +148,5 @@ class Interrupted(ProvisionError):  # noqa: N818 - somebody's wish, not a failur
 
     @property
     def exit_code(self) -> ExitCode:  # type: ignore[override]  # the only error with two codes
-        """128 + the signal's number, as shells have it."""
+        """As shells have it for SIGINT, and as for SIGTERM for all others."""
         return ExitCode.INTERRUPTED if self.signum == signal.SIGINT else ExitCode.TERMINATED

@@ -10,6 +10,8 @@ import threading
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
+from provision.errors import STOPPING
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -90,12 +92,13 @@ def _end_plugins(child: subprocess.Popen[bytes]) -> None:
 
 
 class _Forwarded:
-    """Signals on their way to a child: the first SIGINT or SIGTERM becomes one SIGINT."""
+    """Signals on their way to a child: the first that asks to stop becomes one SIGINT."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.received: int | None = None
         self._tell = tell
         self._child: subprocess.Popen[bytes] | None = None
+        self._voices: list[threading.Thread] = []
 
     def to(self, child: subprocess.Popen[bytes]) -> None:
         """Name the child; a signal that came before it did is passed on now."""
@@ -107,12 +110,23 @@ class _Forwarded:
         """Take a signal."""
         if self.received is not None:
             # A second interrupt would make Terraform leave at once, and lose what it is making.
-            self._tell("Still stopping, so that nothing is lost. Please wait.")
+            self._say("Still stopping, so that nothing is lost. Please wait.")
             return
         self.received = signum
-        self._tell("Stopping: Terraform finishes what it has begun and saves the state.")
         if self._child is not None:
             self._child.send_signal(signal.SIGINT)
+        self._say("Stopping: Terraform finishes what it has begun and saves the state.")
+
+    def finish_saying(self) -> None:
+        """Wait until all is said."""
+        for voice in self._voices:
+            voice.join()
+
+    def _say(self, text: str) -> None:
+        """Speak from a thread: a stream refuses a write from a handler that cut into another."""
+        voice = threading.Thread(target=self._tell, args=(text,))
+        voice.start()
+        self._voices.append(voice)
 
 
 @contextlib.contextmanager
@@ -120,11 +134,13 @@ def _forwarded_signals(tell: Callable[[str], None]) -> Iterator[_Forwarded]:
     forwarded = _Forwarded(tell)
     previous = {
         number: signal.signal(number, forwarded.handle)
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in STOPPING
+        if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
         yield forwarded
     finally:
+        forwarded.finish_saying()
         # After an interrupt the run is only put in order, and no second one cuts that short.
         if forwarded.received is None:
             for number, handler in previous.items():

@@ -44,7 +44,9 @@ def test_a_cluster_comes_and_goes(rehearse: Callable[..., Rehearsal], path: str)
     assert [line for line in rehearsal.resources() if not line.startswith("storage/")] == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+)
 def test_an_interrupt_saves_the_state_frees_the_lock_and_the_next_create_finishes(
     rehearse: Callable[..., Rehearsal], path: str, number: int, code: int
 ) -> None:

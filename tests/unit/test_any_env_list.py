@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provision import cli
+from provision.errors import STOPPING
 from provision.settings import spelling
 from provision.settings.model import Settings
 
@@ -39,7 +40,7 @@ MANDATORY = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
 @contextlib.contextmanager
 def handlers_put_back() -> Iterator[None]:
     """The program ignores signals at its end, and so would every child of this process."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in STOPPING}
     try:
         yield
     finally:

@@ -55,6 +55,35 @@ def test_more_vms_are_no_loss(before: object, after: object) -> None:
     assert plans.read({"output_changes": _group(before, after, "update")}).losses == ()
 
 
+def _pool(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
+    change = {"actions": ["update"], "before": before, "after": after}
+    return {"address": "pool", "type": "google_container_node_pool", "change": change}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "losses"),
+    [
+        (
+            {"node_locations": ["z-a"]},
+            {"node_locations": ["z-b"]},
+            ("pool would lose its nodes in z-a, and get new ones",),
+        ),
+        ({"node_locations": ["z-a"]}, {"node_locations": ["z-a", "z-b"]}, ()),
+        (
+            {"node_count": 3},
+            {"node_count": 1},
+            ("pool would shrink from 3 to 1 nodes; Google chooses which go",),
+        ),
+        ({"node_count": 1}, {"node_count": 3}, ()),
+        ({"node_count": 1}, {"node_count": None}, ()),
+    ],
+)
+def test_a_node_pool_that_loses_nodes_in_place_is_a_loss(
+    before: dict[str, object], after: dict[str, object], losses: tuple[str, ...]
+) -> None:
+    assert plans.read({"resource_changes": [_pool(before, after)]}).losses == losses
+
+
 def test_a_node_pool_that_never_came_to_be_whole_is_no_loss_and_told_apart() -> None:
     pool = {
         "address": "module.pool.this",

@@ -1,0 +1,66 @@
+"""What is printed, and what happens when it can't be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_SPEAK = """
+import os, sys
+from provision.console import Console
+console = Console(as_json=len(sys.argv) > 1)
+console.progress("progress")
+console.raw(b"raw")
+console.result("result")
+console.document({"a": 1})
+os.write(3, repr(console.unwritten).encode())
+"""
+
+
+def _spoken(*arguments: str, out: int, err: int) -> str:
+    """What a program that speaks to these streams tells of its console in the end."""
+    reader, writer = os.pipe()
+    command = [sys.executable, "-c", f"import os; os.dup2({writer}, 3)\n{_SPEAK}", *arguments]
+    done = subprocess.run(
+        command,
+        stdout=out,
+        stderr=err,
+        pass_fds=[writer],
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        assert done.returncode == 0
+        return told.read()
+
+
+@pytest.fixture
+def full() -> int:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def _unread() -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_result_that_nobody_reads_stops_nothing(form: str) -> None:
+    arguments = ["json"] if form == "json" else []
+    assert _spoken(*arguments, out=_unread(), err=_unread()) == "None"
+
+
+def test_a_result_that_found_no_room_is_known(full: int) -> None:
+    assert "No space left" in _spoken(out=full, err=subprocess.DEVNULL)
+
+
+def test_progress_that_found_no_room_is_no_trouble(full: int) -> None:
+    assert _spoken(out=subprocess.DEVNULL, err=full) == "None"
