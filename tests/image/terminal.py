@@ -1,0 +1,81 @@
+"""A command on a terminal of its own, which is as wide as a pipe: 0 columns."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+CTRL_C = b"\x03"
+
+
+def typed(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    when: bytes = b"",
+    keys: bytes = b"",
+    folder: Path | None = None,
+) -> tuple[int, str]:
+    """Run a command to its end.
+
+    Args:
+        command: With its arguments.
+        environ: Its environment.
+        when: As soon as this stands on the terminal ...
+        keys: ... somebody types this, once.
+        folder: Where to run it.
+
+    Returns:
+        Exit code, and what stood on the terminal.
+    """
+    said = b""
+    with _on_terminal(command, environ, folder) as (process, ours):
+        for part in _parts(ours):
+            said += part
+            if keys and when in said:
+                os.write(ours, keys)
+                keys = b""
+    return process.returncode, said.decode("utf-8", "replace")
+
+
+def hung_up(command: Sequence[str], environ: Mapping[str, str], *, when: bytes) -> None:
+    """Run a command, and close its terminal as soon as this stands on it."""
+    said = b""
+    with _on_terminal(command, environ) as (process, ours):
+        for part in _parts(ours):
+            said += part
+            if when in said:
+                break
+        # What the system does to whoever runs on a terminal that is closed.
+        process.send_signal(signal.SIGHUP)
+    assert when in said, said
+
+
+@contextlib.contextmanager
+def _on_terminal(
+    command: Sequence[str], environ: Mapping[str, str], folder: Path | None = None
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, env=environ, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        try:
+            yield process, ours
+        finally:
+            os.close(ours)
+
+
+def _parts(terminal: int) -> Iterator[bytes]:
+    """What is written to a terminal, until its other end is closed."""
+    with contextlib.suppress(OSError):  # how the system says so
+        while part := os.read(terminal, 4096):
+            yield part
