@@ -33,6 +33,7 @@ UNCHECKED = {"quota": "quota", "forbidden": "permissions"}
         ("forbidden", 4),
         ("forbidden-unchecked", 6),
         ("lock-held", 5),
+        ("expired", 3),
     ],
 )
 def test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over(

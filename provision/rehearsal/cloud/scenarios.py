@@ -25,6 +25,7 @@ SCENARIOS = {
     "never": "a request for flex start is never granted",
     "startup-fails": "the start-up of one VM fails at one of its steps",
     "forbidden": "the caller may not make managed instance groups",
+    "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
 }
 """Name and meaning of every scenario."""

@@ -99,22 +99,30 @@ def _relative(where: Mount, path: str) -> str:
     return path.removeprefix(where.prefix)
 
 
-def _unauthenticated() -> GoogleError:
+def _unauthenticated(trouble: str, reason: str, detail: str) -> GoogleError:
     return GoogleError(
         401,
-        "Request is missing required authentication credential. Expected OAuth 2 access token, "
-        "login cookie or other valid authentication credential. See "
+        f"Request {trouble}. Expected OAuth 2 access token, login cookie or other valid "
+        "authentication credential. See "
         "https://developers.google.com/identity/sign-in/web/devconsole-project.",
-        reason="required",
+        reason=reason,
         status=None,
         details=[
             {
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                "reason": "CREDENTIALS_MISSING",
+                "reason": detail,
                 "domain": "googleapis.com",
             }
         ],
     )
+
+
+_MISSING = _unauthenticated(
+    "is missing required authentication credential", "required", "CREDENTIALS_MISSING"
+)
+_EXPIRED = _unauthenticated(
+    "had invalid authentication credentials", "authError", "ACCESS_TOKEN_EXPIRED"
+)
 
 
 class Cloud:
@@ -184,8 +192,11 @@ class Cloud:
         return fault.reply
 
     def _served(self, where: Mount, request: Request) -> Reply:
-        if where.credentials and "authorization" not in request.headers:
-            return _unauthenticated().reply()
+        has_token = "authorization" in request.headers
+        if where.credentials and not has_token:
+            return _MISSING.reply()
+        if has_token and "expired" in request.scenarios:
+            return _EXPIRED.reply()
         try:
             service = _service(where.service)
             with self._database.transaction() as store:
