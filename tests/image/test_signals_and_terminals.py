@@ -97,7 +97,7 @@ def name(image: Image) -> Iterator[str]:
     image.engine.must("rm", "--force", made)
 
 
-def test_a_run_outlives_the_terminal_that_it_was_started_on(
+def test_a_run_whose_terminal_is_closed_stops_in_order(
     image: Image, volume: str, env_list: Path, name: str
 ) -> None:
     options = ("-it", "--name", name, *_slowly(volume, env_list))
@@ -106,7 +106,7 @@ def test_a_run_outlives_the_terminal_that_it_was_started_on(
     hung_up(command, image.engine.environ, when=MAKING.encode())
     code = image.engine.must("wait", name)
 
-    assert code == "0", image.engine.must("logs", name)
+    assert code == "143", image.engine.must("logs", name)
     _is_finished_by_the_next(image, _slowly(volume, env_list))
 
 
