@@ -106,7 +106,7 @@ chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the sa
 
 .PHONY: fuzz
 fuzz: $(VENV)/.develop ## 10,000 env files that nobody would write, each way that one is read
-	$(PYTEST) -n $(WORKERS) --hypothesis-profile=long \
+	$(PYTEST) -n $(WORKERS) --timeout=0 --hypothesis-profile=long \
 		tests/unit/test_any_env_list.py tests/unit/settings/test_any_input.py
 
 .PHONY: bench
