@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 _IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
 """What is needed to find a deployment; problems of other settings are only worth a note then."""
+
+_NO_ACTION = Problem(
+    setting="ACTION",
+    what="no action is given",
+    fix=f"write one of {', '.join(Action)} behind the image's name",
+)
 
 _OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
 """Actions that are about what is there, whatever the other settings say."""
@@ -84,8 +91,8 @@ def _act(
     report.settings = loaded.effective
     report.notes.extend(loaded.notes)
     console.notes(loaded.notes)
-    if loaded.settings is None:
-        raise SettingsError.of(loaded.problems)
+    if loaded.settings is None or not report.action:
+        raise SettingsError.of([*([] if report.action else [_NO_ACTION]), *loaded.problems])
     run = Run(
         settings=loaded.settings,
         environ=environ,
@@ -189,10 +196,9 @@ def _spelled_out(argv: Sequence[str]) -> list[str]:
 
 def _wants_json(argv: Sequence[str]) -> bool:
     """Whether the output is JSON; asked before parsing, as parsing can fail."""
-    pairs = zip(argv, [*argv[1:], ""], strict=True)
     return any(
         argument == "--output=json" or (argument == "--output" and value == "json")
-        for argument, value in pairs
+        for argument, value in itertools.pairwise([*argv, ""])
     )
 
 
