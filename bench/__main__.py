@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import image, scale
+from bench import gke, image, scale
 from bench.measuring import Program, row, run, timed
 from provision import deployment, settings, terraform
 from provision.rehearsal import session
@@ -140,6 +140,7 @@ _PARTS: dict[str, tuple[str, Callable[[dict[str, str], int], list[str]]]] = {
     ),
     "plan": ("Plan, with few and many VMs", scale.plans),
     "copy": ("Plan, with and without files to copy", scale.copies),
+    "gke": ("GKE, in a rehearsal", gke.measure),
     "image": ("The image", image.measure),
     "imports": ("Importing", lambda _environ, _runs: _imports()),
 }

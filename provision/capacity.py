@@ -27,7 +27,7 @@ QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
 QUOTA_ROLE: Final = "it takes the role Quota Administrator, roles/servicemanagement.quotaAdmin"
 _STOCKOUT: Final = "does not have enough resources available"
 _QUOTA: Final = re.compile(
-    r"Quota '(?P<metric>[\w-]+)' exceeded\.\s+Limit: (?P<limit>[\d.]+)"
+    r"Quota '(?P<metric>[\w-]+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
     r"(?: in region (?P<region>[\w-]+))?"
 )
 
@@ -60,6 +60,8 @@ class Group:
         machine_type: Of its VMs.
         gpu: The kind of GPU that is attached to each; None where the machine type brings its own.
         gpus: How many GPUs are attached to each.
+        pool: The node pool whose nodes its VMs are; None for a group of VMs.
+        zone_setting: Where a user says which zone it has.
     """
 
     project: str
@@ -69,6 +71,24 @@ class Group:
     machine_type: str
     gpu: str | None = None
     gpus: int = 0
+    pool: str | None = None
+    zone_setting: str = "ZONE"
+
+    @property
+    def members(self) -> str:
+        """What its VMs are, in words."""
+        return f"nodes of {self.pool}" if self.pool else "VMs"
+
+    @property
+    def called(self) -> str:
+        """What it is, in words."""
+        return "node pool" if self.pool else "group"
+
+    def in_zone(self, zone: str) -> str:
+        """How a user says that it is to have another zone."""
+        if self.zone_setting == "ZONE":
+            return f"set ZONE={zone}"
+        return f"set its zone={zone} in {self.zone_setting}"
 
     @property
     def region(self) -> str:
@@ -144,7 +164,7 @@ def check(
     Raises:
         CapacityError: It has; all reasons at once.
     """
-    standing = Standing(words=f"{running} of {group.size} VMs run")
+    standing = Standing(words=f"{running} of {group.size} {group.members} run")
     problems = explain(group, errors(instances), standing, api)
     if problems:
         raise CapacityError.of(problems)
@@ -208,7 +228,7 @@ def _stockout(
     group: Group, found: Sequence[Mapping[str, Any]], standing: Standing, api: GoogleApi
 ) -> Problem:
     return Problem(
-        setting="ZONE",
+        setting=group.zone_setting,
         what=f"{group.zone} has no {group.machine} to give now: {standing.words}",
         why="\n".join(map(words, found)),
         fix=_lines(
@@ -251,12 +271,13 @@ def _free_zones(found: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _elsewhere(group: Group, free: Sequence[str], zones: Sequence[str]) -> Iterator[str]:
     """Where else to try, the nearest first, a line each."""
-    moving = "and run Create --yes, which moves the group there"
+    moving = f"and run Create --yes, which moves the {group.called} there"
     near = [zone for zone in zones if places.region_of(zone) == group.region]
     if free:
-        yield f"or set ZONE={free[0]}, which has some now according to Google, {moving}"
+        there = group.in_zone(free[0])
+        yield f"or {there}, which has some now according to Google, {moving}"
     elif near:
-        yield f"or set ZONE to another zone of {group.region}, {moving}"
+        yield f"or set {group.zone_setting} to another zone of {group.region}, {moving}"
     if near:
         yield f"zones of {group.region} that have the machine type: {', '.join(near)}"
     regions = sorted(
@@ -268,7 +289,7 @@ def _elsewhere(group: Group, free: Sequence[str], zones: Sequence[str]) -> Itera
         more = f" and {rest} more" if rest > 0 else ""
         yield f"other regions that have it: {', '.join(regions[:_MOST_PLACES])}{more}"
     if not zones:
-        yield f"or set ZONE to another zone that has {group.machine}, {moving}"
+        yield f"or set {group.zone_setting} to another zone that has {group.machine}, {moving}"
 
 
 # ------------------------------------------------------------------ quota
@@ -284,14 +305,15 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], standing: Standing)
     region = place or group.region
     wanted = f"{group.all_gpus} GPUs" if group.all_gpus else f"{group.size} {group.machine}"
     return Problem(
-        what=f"The {quota} of {group.project} in {region} is {amount}, and this group wants"
-        f" {wanted}: {standing.words}",
+        what=f"The {quota} of {group.project} in {region} is {amount}, and this {group.called}"
+        f" wants {wanted}: {standing.words}",
         why=said,
         fix=_lines(
             f"ask for more, in a browser: {QUOTA_PAGE}?project={group.project}",
             f"filter by {metric or 'its name'} and {region}, tick it, Edit ({QUOTA_ROLE})",
             standing.after_quota,
-            "or ask for less (INSTANCE_COUNT, VM_TYPE) or go where there is quota (ZONE)",
+            "or ask for less (INSTANCE_COUNT, VM_TYPE)"
+            f" or go where there is quota ({group.zone_setting})",
             standing.end,
         ),
     )

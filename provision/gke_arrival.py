@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from provision.kubernetes.facts import ClusterFacts
     from provision.rollout import Made
     from provision.run import Run
+    from provision.settings import Settings
 
 _GO_ON: Final = "everything is kept: run Create again to go on, or Destroy to remove it"
 _JOBS: Final = "jobs"
@@ -104,17 +105,19 @@ def _groups(cloud: Cloud, target: Deployment) -> Iterator[capacities.Group]:
         if wanted["size"]["count"] is not None:
             # A pool has one zone, so one group.
             for url in urls.get(name, []):
-                yield _group(settings.project_id, url, wanted)
+                yield _group(settings, url, name, wanted)
 
 
-def _group(project: str, url: str, wanted: Mapping[str, Any]) -> capacities.Group:
+def _group(settings: Settings, url: str, name: str, wanted: Mapping[str, Any]) -> capacities.Group:
     attached = wanted["machine_type"].startswith("n1-")
     return capacities.Group(
-        project=project,
+        project=settings.project_id,
         zone=wanted["zone"],
         name=url.rpartition("/")[2],
         size=wanted["size"]["count"],
         machine_type=wanted["machine_type"],
         gpu=wanted["gpu"]["type"] if attached else None,
         gpus=wanted["gpu"]["count"] if attached else 0,
+        pool=name,
+        zone_setting="ZONE" if settings.gke_node_pools is None else "GKE_NODE_POOLS",
     )

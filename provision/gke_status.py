@@ -69,9 +69,9 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {_pool_line(pool)}"
         if pool["message"]:
             yield f"    {pool['message']}"
-    for title, key in (("jobs in the queue", "workloads"), ("requests for nodes", "requests")):
+    for title, key in (("Jobs in the queue", "workloads"), ("Requests for nodes", "requests")):
         if found[key]:
-            yield f"{len(found[key])} {title}:"
+            yield f"{title}:"
             yield from _waiting_lines(found[key])
 
 
@@ -151,14 +151,16 @@ def _pool_line(pool: Mapping[str, Any]) -> str:
     if pool["max"] is not None:
         size += f", scales from {pool['min']} to {pool['max']}"
     if pool["remaining_seconds"] is not None:
-        size += f", the oldest ends in {waits.in_words(pool['remaining_seconds'])}"
+        size += f", the oldest ends with its pods in {waits.in_words(pool['remaining_seconds'])}"
     return f"{pool['name']} {pool['machine_type']}, {pool['mode']}, {pool['status']}: {size}"
 
 
 def _waiting_lines(things: list[dict[str, Any]]) -> Iterator[str]:
+    said = ""
     for thing in things:
         reason = f" ({thing['reason']})" if thing.get("reason") else ""
         message = f": {thing['message']}" if thing["message"] else ""
         yield f"  {thing['name']} {thing['state']}{reason}{message}"
-        if thing["advice"]:
-            yield f"    {thing['advice']}"
+        if thing["advice"] != said:
+            said = thing["advice"]
+            yield from [f"    {said}"] if said else []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _POOL = "google_container_node_pool"
 _SHRINKABLE = "group"
@@ -83,6 +83,8 @@ def read(document: Mapping[str, Any]) -> Plan:
         elif "delete" in actions:
             verb = "replaced" if "create" in actions else "removed"
             losses.append(f"{resource['address']} would be {verb}")
+        elif resource["type"] == _POOL and "update" in actions:
+            losses += _thinning(resource)
     outputs = document.get("output_changes", {})
     losses += _shrinking(outputs.get(_SHRINKABLE, {}))
     return Plan(
@@ -100,6 +102,18 @@ def read(document: Mapping[str, Any]) -> Plan:
 def _is_unfinished(resource: Mapping[str, Any]) -> bool:
     reason = resource.get("action_reason")
     return bool(resource["type"] == _POOL and reason == "replace_because_tainted")
+
+
+def _thinning(resource: Mapping[str, Any]) -> Iterator[str]:
+    """How nodes would go in a change of a pool that Terraform makes in place."""
+    address, change = resource["address"], resource["change"]
+    before, after = change["before"], change["after"]
+    left = set(before.get("node_locations") or ()) - set(after.get("node_locations") or ())
+    if left:
+        yield f"{address} would lose its nodes in {', '.join(sorted(left))}, and get new ones"
+    old, new = before.get("node_count"), after.get("node_count")
+    if isinstance(old, int) and isinstance(new, int) and new < old:
+        yield f"{address} would shrink from {old} to {new} nodes; Google chooses which go"
 
 
 def _creation(resource: Mapping[str, Any]) -> Creation:

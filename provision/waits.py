@@ -58,10 +58,10 @@ def for_vms(
         instances = _look(api, group)
         running = sum(_runs(instance) for instance in instances)
         if running >= group.size and len(instances) == group.size:
-            tell(f"{running} of {group.size} VMs run")
+            tell(f"{running} of {group.size} {group.members} run")
             return
         capacity.check(group, instances, running, api)
-        news = f"{running} of {group.size} VMs run{_reasons(instances)}"
+        news = f"{running} of {group.size} {group.members} run{_reasons(instances)}"
         if news != said:
             tell(news)
             said = news

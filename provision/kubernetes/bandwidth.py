@@ -85,10 +85,10 @@ REFERENCES: Final[Mapping[str, Expected]] = MappingProxyType(
 
 _ROW: Final = re.compile(
     r"^\s*(\d+)\s+\d+\s+\w+\s+\w+\s+-?\d+"
-    r"\s+[\d.]+\s+[\d.]+\s+([\d.]+)\s+(\d+|N/A)"
-    r"\s+[\d.]+\s+[\d.]+\s+([\d.]+)\s+(\d+|N/A)\s*$"
+    r"\s+[\d.]+\s+[\d.]+\s+(\d+(?:\.\d+)?)\s+(\d+|N/A)"
+    r"\s+[\d.]+\s+[\d.]+\s+(\d+(?:\.\d+)?)\s+(\d+|N/A)\s*$"
 )
-_AVERAGE: Final = re.compile(r"^#\s*Avg bus bandwidth\s*:\s*([\d.]+)", re.MULTILINE)
+_AVERAGE: Final = re.compile(r"^#\s*Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?)", re.MULTILINE)
 _BOUNDS: Final = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)", re.MULTILINE)
 _NETWORK: Final = re.compile(r"Using network (\S+)")
 _COUNT: Final = re.compile(rf"^{INTERFACES_WORD} (\S+) (\d+)\s*$", re.MULTILINE)

@@ -24,6 +24,8 @@ _KIND: Final = "JobSet"
 _SELECTOR: Final = f"jobset.sigs.k8s.io/jobset-name={NAME}"
 _FIRST: Final = f"{_SELECTOR},batch.kubernetes.io/job-completion-index=0"
 _POLL: Final = 10.0
+_NO_SCALE_UP: Final = "FailedScaleUp"
+"""The autoscaler's reason in the event of a pod for which no node could be had."""
 _CLEANING: Final = 120.0  # seconds of cloud time
 
 
@@ -86,17 +88,18 @@ def _await_start(cluster: Cluster, patience: Patience, tell: Callable[[str], Non
     said = ""
     while not patience.through(lambda: _has_started(cluster), "look at the bandwidth test"):
         work = patience.through(lambda: _workload(cluster), "look at the queue")
-        news = "; ".join(filter(None, [work.state, work.message])) if work else "no nodes yet"
         if work and work.state == "given up":
-            raise CapacityError(
-                "No nodes came for the bandwidth test", why=work.message, fix=_advice(cluster)
-            )
+            raise _refused(cluster, work)
+        state = work.state if work else "no nodes yet"
+        why = work.message if work else patience.through(lambda: _warning(cluster), "look at it")
+        news = "; ".join(filter(None, [state, why]))
         if news != said:
             tell(f"the bandwidth test: {news}")
             said = news
         if patience.is_over:
             raise StillWaiting(
-                f"No nodes came for the bandwidth test in time: {news}",
+                f"No nodes came for the bandwidth test in time: {state}",
+                why=why,
                 fix="run Test again later, or raise CAPACITY_TIMEOUT",
                 setting="CAPACITY_TIMEOUT",
             )
@@ -146,11 +149,29 @@ def _workload(cluster: Cluster) -> status.Workload | None:
     return next((work for work in found if work.name == f"{_KIND} {NAME}"), None)
 
 
-def _advice(cluster: Cluster) -> str:
-    """What the last failed request of the test says can be done."""
+def _refused(cluster: Cluster, work: status.Workload) -> CapacityError:
+    """That no more attempts are made, with what the last request says and what can be done."""
     failed = [
         request
         for request in status.read(cluster).requests
         if NAME in request.name and request.state == "failed"
     ]
-    return "\n".join(filter(None, [failed[-1].message, failed[-1].advice])) if failed else ""
+    said, advice = (failed[-1].message, failed[-1].advice) if failed else ("", "")
+    return CapacityError(
+        "No nodes came for the bandwidth test",
+        why="\n".join(filter(None, [said, work.message])),
+        fix=advice,
+    )
+
+
+def _warning(cluster: Cluster) -> str:
+    """What the autoscaler said last of pods for which it got no node; "" for nothing."""
+    pods = cluster.all("v1", "Pod", NAMESPACE, _SELECTOR)
+    own = {pod["metadata"]["uid"] for pod in pods}
+    said = [
+        event
+        for event in cluster.all("v1", "Event", NAMESPACE)
+        if event.get("reason") == _NO_SCALE_UP and event["involvedObject"].get("uid") in own
+    ]
+    said.sort(key=lambda event: str(event.get("lastTimestamp") or ""))
+    return str(said[-1]["message"]) if said else ""

@@ -1,7 +1,8 @@
 """Kueue's and JobSet's own manifests: brought by the image, checked, never kept here.
 
 Outside the image, as in most rehearsals, definitions of their kinds stand in for them: the kinds
-exist, but no controller acts on them.
+exist, but a real cluster gets no controller with them. A simulated one needs none, as it does
+itself what Kueue and JobSet do.
 """
 
 from __future__ import annotations
@@ -114,5 +115,6 @@ def _note(add_on: AddOn) -> Problem:
     return Problem(
         what=f"Only the kinds of {add_on.name} are installed, not {add_on.name} itself",
         why=f"{VARIABLE} is not set: its manifests are part of the image",
-        fix="run the image to have it installed",
+        fix="nothing to mend in a rehearsal, whose cluster does its work;"
+        " in a real cluster no job would run: use the image for that",
     )

@@ -96,7 +96,8 @@ _ADVICE: Final = {
     "QuotaExceeded": "raise the quota in the console (IAM & Admin > Quotas), or ask for fewer GPUs",
 }
 _QUOTA: Final = re.compile(
-    r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>[\d.]+) in region (?P<region>[\w-]+)"
+    r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
+    r" in region (?P<region>[\w-]+)"
 )
 
 
@@ -158,8 +159,9 @@ def _said(name: str, state: str, condition: Mapping[str, Any], usual: str) -> Re
     quota = _QUOTA.search(message)
     if quota:
         advice = (
-            f"raise the quota {quota['metric']} of {quota['region']}, now {quota['limit']}, in the"
-            " console (IAM & Admin > Quotas), or ask for fewer GPUs"
+            f"raise the quota {quota['metric']} of {quota['region']},"
+            f" now {float(quota['limit']):g}, in the console (IAM & Admin > Quotas),"
+            " or ask for fewer GPUs"
         )
     return Request(name=name, state=state, reason=reason, message=message, advice=advice)
 

@@ -189,6 +189,12 @@ def test_a_quota_that_several_kinds_of_gpus_have_is_named_with_the_kind() -> Non
     assert "quota GPUS_PER_GPU_FAMILY for NVIDIA_H100" in problem.what
 
 
+def test_a_limit_at_the_end_of_a_sentence_is_a_number_all_the_same() -> None:
+    words = "Quota 'CPUS' exceeded.  Limit: 24.0."
+    problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", words)]))
+    assert problem.what.startswith("The quota CPUS of p in us-central1 is 24,")
+
+
 def test_a_quota_in_words_that_nobody_knows_yet_is_told_all_the_same() -> None:
     problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", "No more.")]))
     assert problem.what.startswith("The quota of p in us-central1 is used up")

@@ -67,6 +67,7 @@ def _delete(_request: Request, store: Store, project: str, email: str) -> Reply:
     email, number = account["email"], account["uniqueId"]
     store.delete(policies.ACCOUNTS, email)
     store.put(_DELETED, number, account)
+    policies.forget(store, account["name"])
     policies.rename_member(
         store, f"serviceAccount:{email}", f"deleted:serviceAccount:{email}?uid={number}"
     )

@@ -152,9 +152,10 @@ resource "google_container_cluster" "gke" {
   }
 
   lifecycle {
-    # The first two are about the pool that is gone. The API answers the last in newer
+    # The first two are about the pool that is gone. Each pool names its own zone: a change of
+    # the cluster's would move the nodes of all of them. The API answers the last in newer
     # fields, by which the provider sees a difference in some cases.
-    ignore_changes = [initial_node_count, node_config, private_cluster_config]
+    ignore_changes = [initial_node_count, node_config, node_locations, private_cluster_config]
 
     precondition {
       condition     = !var.cluster.ray_operator || try(local._numbers.chosen >= local._numbers.floor, true)

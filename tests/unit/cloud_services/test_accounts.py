@@ -146,3 +146,13 @@ def test_a_new_account_does_not_inherit_what_the_old_one_was_granted(api: Api) -
 def test_an_unknown_account_is_not_found(api: Api) -> None:
     for method, target in (("GET", _ONE), ("DELETE", _ONE), ("POST", f"{_ONE}:getIamPolicy")):
         assert api.refused("iam", method, target) == (404, "notFound", "Unknown service account")
+
+
+def test_an_account_s_own_policy_goes_with_it(api: Api) -> None:
+    _create(api)
+    member = "serviceAccount:proj-a1.svc.id.goog[default/weaver]"
+    policy = {"bindings": [{"role": "roles/iam.workloadIdentityUser", "members": [member]}]}
+    api.json("iam", "POST", f"{_ONE}:setIamPolicy", {"policy": policy})
+    api.json("iam", "DELETE", _ONE)
+    _create(api)
+    assert "bindings" not in api.json("iam", "POST", f"{_ONE}:getIamPolicy")

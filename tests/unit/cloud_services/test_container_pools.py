@@ -87,6 +87,16 @@ def test_a_pool_has_a_managed_group_in_each_of_its_zones(api: Api) -> None:
     assert _get(api, CLUSTER)["currentNodeCount"] == 4
 
 
+def test_a_pool_that_moves_gets_as_many_nodes_in_its_new_zone(api: Api) -> None:
+    _make(api, initialNodeCount=2)
+    api.json("container", "PUT", POOL, {"locations": ["us-central1-b"]})
+    (url,) = _get(api)["instanceGroupUrls"]
+    assert "/zones/us-central1-b/" in url
+    assert _groups(api) == []
+    moved = api.json("compute", "GET", GROUPS.replace("us-central1-a", "us-central1-b"))["items"]
+    assert [group["targetSize"] for group in moved] == [2]
+
+
 def test_a_pool_without_zones_has_the_cluster_s(api: Api) -> None:
     _make(api)
     assert _get(api)["locations"] == ["us-central1-a"]

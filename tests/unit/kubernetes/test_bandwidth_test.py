@@ -23,9 +23,15 @@ class Nodes:
     """A cluster whose nodes come after some looks, or not at all."""
 
     def __init__(
-        self, *, looks: int = 2, condition: str = "Completed", active: bool = True
+        self,
+        *,
+        looks: int = 2,
+        condition: str = "Completed",
+        active: bool = True,
+        queued: bool = True,
     ) -> None:
         self._looks, self._condition, self._active = looks, condition, active
+        self._queued = queued
         self.there = True  # a test that an earlier run left
         self.submitted: list[Object] = []
 
@@ -43,6 +49,10 @@ class Nodes:
         self, api_version: str, kind: str, namespace: str = "", selector: str = ""
     ) -> list[Object]:
         del api_version, namespace
+        if kind == "Workload" and not self._queued:
+            return []
+        if kind == "Event":
+            return [_event("pod-of-before", "9"), _event("pod", "2"), _event("pod", "1")]
         if kind == "Workload":
             owner = [{"kind": "JobSet", "name": bandwidth_test.NAME}]
             metadata = {"name": "work", "ownerReferences": owner}
@@ -50,19 +60,29 @@ class Nodes:
             return [{"metadata": metadata, "spec": {"active": self._active}, "status": status}]
         if kind == "ProvisioningRequest":
             failed = {"type": "Failed", "status": "True", "reason": "ResourcePoolExhausted"}
+            failed["message"] = "no H200 to give"
             name = f"jobset-{bandwidth_test.NAME}-1a2b3-dws-prov-4"
             return [{"metadata": {"name": name}, "status": {"conditions": [failed]}}]
-        if kind != "Pod" or not self.there or "index" not in selector:
+        if kind != "Pod" or not self.there:
             return []
-        self._looks -= 1
+        self._looks -= "index" in selector
         phase = "Running" if self._looks < 0 else "Pending"
-        return [{"metadata": {"name": "pod"}, "status": {"phase": phase}}]
+        return [{"metadata": {"name": "pod", "uid": "pod"}, "status": {"phase": phase}}]
 
     def find(self, *_: str) -> Object:
         return {"status": {"conditions": [{"type": self._condition, "status": "True"}]}}
 
     def log(self, *_: str) -> str:
         return LOG
+
+
+def _event(uid: str, time: str) -> Object:
+    return {
+        "reason": "FailedScaleUp",
+        "message": f"no nodes at {time}",
+        "lastTimestamp": time,
+        "involvedObject": {"uid": uid},
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -107,11 +127,19 @@ def test_nodes_that_do_not_come_in_time_leave_no_test_behind() -> None:
     assert not cluster.there
 
 
+def test_without_a_queue_the_autoscalers_last_words_on_these_pods_are_told() -> None:
+    with pytest.raises(StillWaiting, match="no nodes yet") as caught:
+        _run(Nodes(looks=1000, queued=False))
+    assert caught.value.problems[0].why == "no nodes at 2"
+
+
 def test_a_request_that_failed_for_good_says_what_to_do() -> None:
     cluster = Nodes(looks=1000, active=False)
     with pytest.raises(CapacityError) as caught:
         _run(cluster)
-    assert "another zone" in caught.value.problems[0].fix
+    (problem,) = caught.value.problems
+    assert problem.why == "no H200 to give"
+    assert "another zone" in problem.fix
     assert not cluster.there
 
 

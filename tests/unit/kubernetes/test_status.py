@@ -47,7 +47,7 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
                 ),
             ),
             "waiting",
-            "raise the quota NVIDIA_P4_GPUS of europe-west4, now 1.0,",
+            "raise the quota NVIDIA_P4_GPUS of europe-west4, now 1,",
         ),
         ((("Provisioned", "True", "Provisioned", ""),), "provisioned", "within 10 minutes"),
         (

@@ -390,6 +390,11 @@ def test_a_deletion_of_what_is_gone_is_done(google: Google, api: Api) -> None:
     assert google.lines == [f"GET {ONE}"]
 
 
+def test_a_pool_goes_with_its_cluster(google: Google, api: Api) -> None:
+    google.on(f"GET {ALL}", *_missing_then({}))
+    assert POOL.read(api, PLAN) is None
+
+
 def test_a_refusal_of_the_deletion_is_told(
     google: Google, api: Api, refuse: Callable[..., tuple[int, Any]]
 ) -> None:

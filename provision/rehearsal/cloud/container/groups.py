@@ -55,22 +55,63 @@ def make(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
     properties = _properties(store, f"projects/{project}", cluster, pool)
     body = {"name": template, "properties": properties}
     _compute(request, store, "POST", f"projects/{project}/global/instanceTemplates", body)
-    urls, error = [], None
-    for zone in pool["locations"]:
-        name = f"{_short(cluster['name'], pool, zone)}-grp"
-        group = {
-            "name": name,
-            "baseInstanceName": name.removesuffix("-grp"),
-            "targetSize": pool["initialNodeCount"],
-            "versions": [
-                {"instanceTemplate": f"projects/{project}/global/instanceTemplates/{template}"}
-            ],
-        }
-        at = f"projects/{project}/zones/{zone}/instanceGroupManagers"
-        _compute(_in_stock(request, properties), store, "POST", at, group)
-        urls.append(f"{_COMPUTE}{at}/{name}")
-        error = error or _refusal(store, f"{at}/{name}")
-    return Made(urls, [f"projects/{project}/global/instanceTemplates/{template}"], error)
+    path = f"projects/{project}/global/instanceTemplates/{template}"
+    asked, count = _in_stock(request, properties), pool["initialNodeCount"]
+    made = [
+        _group(asked, store, cluster["name"], pool, zone, path, count) for zone in pool["locations"]
+    ]
+    error = next((it for _, it in made if it is not None), None)
+    return Made([url for url, _ in made], [path], error)
+
+
+def move(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
+    """Bring a pool's groups to its zones: new ones are as large as those that were there.
+
+    Raises:
+        GoogleError: 400, when Compute Engine refuses it.
+    """
+    urls, template = pool["instanceGroupUrls"], pool["_templates"][0]
+    properties = (store.get(_TEMPLATES, template) or {}).get("properties", {})
+    count = max(size(store, url) for url in urls)
+    before = {_zone(url): url for url in urls}
+    kept = [url for zone, url in before.items() if zone in pool["locations"]]
+    asked = _in_stock(request, properties)
+    made = [
+        _group(asked, store, cluster["name"], pool, zone, template, count)
+        for zone in pool["locations"]
+        if zone not in before
+    ]
+    for url in set(urls) - set(kept):
+        _compute(request, store, "DELETE", url.removeprefix(_COMPUTE), None)
+    error = next((it for _, it in made if it is not None), None)
+    return Made([*kept, *(url for url, _ in made)], pool["_templates"], error)
+
+
+def _zone(url: str) -> str:
+    return url.partition("/zones/")[2].partition("/")[0]
+
+
+def _group(  # noqa: PLR0913, PLR0917 - what a group is made of
+    request: Request,
+    store: Store,
+    cluster: str,
+    pool: Record,
+    zone: str,
+    template: str,
+    count: int,
+) -> tuple[str, Record | None]:
+    """Make a group in a zone; its link, and what keeps its nodes from coming."""
+    name = f"{_short(cluster, pool, zone)}-grp"
+    group = {
+        "name": name,
+        "baseInstanceName": name.removesuffix("-grp"),
+        "targetSize": count,
+        "versions": [{"instanceTemplate": template}],
+    }
+    project = template.split("/")[1]
+    at = f"projects/{project}/zones/{zone}/instanceGroupManagers"
+    _compute(request, store, "POST", at, group)
+    return f"{_COMPUTE}{at}/{name}", _refusal(store, f"{at}/{name}")
 
 
 def size(store: Store, url: str) -> int:

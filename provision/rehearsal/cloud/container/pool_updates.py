@@ -48,7 +48,12 @@ def update(  # noqa: PLR0913, PLR0917 - the parts of the path
     size = config.get("diskSizeGb")
     config["diskSizeGb"] = int(size) if size else size
     changed["config"] = {key: value for key, value in config.items() if value is not None}
-    return _changed(request, store, name, changed, "UPDATE_NODE_POOL")
+    if set(changed["locations"]) == set(record["locations"]):
+        return _changed(request, store, name, changed, "UPDATE_NODE_POOL")
+    owner = records.require(request, store, CLUSTERS, name.partition("/nodePools/")[0])
+    made = groups.move(request, store, owner, changed)
+    changed["instanceGroupUrls"] = made.urls
+    return _lacking(request, store, name, changed, "UPDATE_NODE_POOL", made.error)
 
 
 def set_management(  # noqa: PLR0913, PLR0917 - the parts of the path
@@ -77,10 +82,17 @@ def set_size(  # noqa: PLR0913, PLR0917 - the parts of the path
     count = int(request.json().get("nodeCount") or 0)
     errors = [groups.resize(request, store, url, count) for url in record["instanceGroupUrls"]]
     error = next((it for it in errors if it is not None), None)
+    return _lacking(request, store, name, record, "SET_NODE_POOL_SIZE", error)
+
+
+def _lacking(  # noqa: PLR0913, PLR0917 - a pool, how it has changed, and what it lacks
+    request: Request, store: Store, name: str, record: Record, kind: str, error: Record | None
+) -> Reply:
+    """Change a pool whose nodes come, or do not."""
     record.pop("_error", None)
     if error is not None:
         record["_error"] = {**error, "status": "RUNNING_WITH_ERROR"}
-    return _changed(request, store, name, record, "SET_NODE_POOL_SIZE", error)
+    return _changed(request, store, name, record, kind, error)
 
 
 def _idle(request: Request, store: Store, *path: str) -> tuple[str, Record]:

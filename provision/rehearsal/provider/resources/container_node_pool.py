@@ -20,6 +20,7 @@ from provision.rehearsal.provider.resources.container_node_config import (
 )
 from provision.rehearsal.provider.resources.container_pool import PoolShape
 from provision.rehearsal.provider.resources.rest import (
+    NOT_FOUND,
     is_deletable,
     kept,
     parse_import,
@@ -150,6 +151,8 @@ class NodePool:
                 else [lists.size(url) for url in pool.get("instanceGroupUrls") or []]
             )
         except GoogleApiError as error:
+            if error.code == NOT_FOUND:  # the cluster
+                return None
             raise ProviderError(
                 f'Error when reading or editing NodePool "{path}": {error}'
             ) from error

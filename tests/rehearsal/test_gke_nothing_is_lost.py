@@ -1,0 +1,183 @@
+"""A GKE cluster that a killed run has left: adopted by Create, removed by Destroy."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.cloud import storage
+from google.oauth2.credentials import Credentials
+
+from provision.rehearsal import session
+from provision.rehearsal.inventory import stays
+from tests.chaos import processes
+from tests.rehearsal.conftest import rehearsed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.rehearsal.conftest import Ended, Rehearsal
+
+GKE = {
+    "ORCHESTRATOR_TYPE": "gke",
+    "VM_TYPE": "g2-standard-24",
+    "ENABLE_QUEUED_PROVISIONING": "yes",
+    "GKE_MAX_NODE_COUNT": "2",
+}
+COMPACT = {
+    "ORCHESTRATOR_TYPE": "gke",
+    "VM_TYPE": "a3-ultragpu-8g",
+    "ZONE": "us-central1-b",
+    "ENABLE_FLEX_START": "yes",
+    "ENABLE_COMPACT_PLACEMENT": "yes",
+    "GKE_MAX_NODE_COUNT": "2",
+}
+KINDS = {
+    "google_compute_resource_policy",
+    "google_container_cluster",
+    "google_container_node_pool",
+    "google_service_account",
+}
+STATE = "np-deployment/terraform/state/default.tfstate"
+NOTHING = {"add": 0, "change": 0, "destroy": 0}
+
+
+def _ok(ended: Ended) -> Ended:
+    assert ended.code == 0, ended.said
+    return ended
+
+
+@contextlib.contextmanager
+def _object(rehearsal: Rehearsal, name: str) -> Iterator[storage.Blob]:
+    endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"].removesuffix("/storage/v1/")
+    client = storage.Client(
+        "my-project", Credentials("test"), client_options={"api_endpoint": endpoint}
+    )
+    yield client.bucket("aiinfra-terraform-my-project").blob(name)
+    client.close()
+
+
+def _lose(rehearsal: Rehearsal, kinds: set[str]) -> None:
+    """Make the state forget resources, as a killed run's does that never wrote them down."""
+    with _object(rehearsal, STATE) as blob:
+        state: dict[str, Any] = json.loads(blob.download_as_bytes())
+        assert kinds <= {resource["type"] for resource in state["resources"]}
+        state["resources"] = [it for it in state["resources"] if it["type"] not in kinds]
+        state["serial"] += 1
+        blob.upload_from_string(json.dumps(state))
+
+
+def _left(rehearsal: Rehearsal) -> list[str]:
+    return sorted(line for line in rehearsal.resources() if not line.startswith("storage/"))
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a cloud in which a cluster with all that pools can have was made."""
+    folder = tmp_path_factory.mktemp("standing")
+    with rehearsed(folder) as rehearsal:
+        _ok(rehearsal.run("Create", **COMPACT))
+    return folder / session.DATABASE
+
+
+@pytest.fixture
+def copied(standing: Path, rehearse: Callable[..., Rehearsal], tmp_path: Path) -> Rehearsal:
+    """A rehearsal with a copy of it."""
+    shutil.copy(standing, tmp_path / session.DATABASE)
+    rehearsal = rehearse()
+    rehearsal.settings |= COMPACT
+    return rehearsal
+
+
+def test_create_adopts_all_of_it_and_changes_nothing_that_runs(copied: Rehearsal) -> None:
+    before = _left(copied)
+    _lose(copied, KINDS)
+    again = _ok(copied.run("Create"))
+    for name in ("np-gke", "np-nodepool-1", "np-system", "np-nodepool-1-compact", "np-workload@"):
+        assert f"{name}" in again.said
+    assert again.said.count("is there already") == len(KINDS) + 2  # two pools, two accounts
+    assert again.document["changes"]["destroy"] == 0
+    assert "Kubernetes: no changes" in again.said
+    assert _left(copied) == before
+    assert copied.run("Create").document["changes"] == NOTHING
+
+
+@pytest.mark.parametrize(
+    "kinds", [*([kind] for kind in sorted(KINDS)), sorted(KINDS)], ids=" ".join
+)
+def test_destroy_removes_what_the_state_does_not_know(copied: Rehearsal, kinds: list[str]) -> None:
+    _lose(copied, set(kinds))
+    _ok(copied.run("Destroy"))
+    assert _left(copied) == []
+
+
+def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) -> None:
+    _lose(copied, {"google_container_node_pool"})
+    with _object(copied, STATE.replace("tfstate", "tflock")) as lock:
+        lock.upload_from_string(json.dumps({"Who": "ann@laptop", "Created": "2026-11-21"}))
+    before, asked = _left(copied), len(copied.requests())
+    ended = copied.run("Destroy")
+    assert ended.code == 5
+    assert "ann@laptop" in ended.problem["what"]
+    assert _left(copied) == before
+    assert not [it for it in copied.writes(since=asked) if "/storage/" not in it["path"]]
+
+
+def test_another_region_would_replace_the_cluster_and_is_asked_for(
+    rehearsal: Rehearsal,
+) -> None:
+    rehearsal.settings |= GKE
+    _ok(rehearsal.run("Create"))
+    before = _left(rehearsal)
+    refused = rehearsal.run("Create", ZONE="us-east4-a")
+    assert refused.code == 2
+    lost = refused.problem["why"]
+    assert "module.gke_cluster.google_container_cluster.gke would be replaced" in lost
+    assert "google_container_node_pool.gpu would be replaced" in lost
+    assert _left(rehearsal) == before
+    agreed = _ok(rehearsal.run("Create", "--yes", ZONE="us-east4-a"))
+    assert "Kubernetes: the queue" in agreed.said
+    _ok(rehearsal.run("Destroy", ZONE="us-east4-a"))
+    assert _left(rehearsal) == []
+
+
+def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
+    """Kill a Create and all that it has started once the cloud has had a request."""
+    started = rehearsal.start("Create")
+    rehearsal.when_asked(method, path)
+    mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
+    deadline = time.monotonic() + 20
+    while present := processes.of_run(mark, started.pid):
+        assert time.monotonic() < deadline
+        processes.kill(present)
+        time.sleep(0.05)
+    started.communicate()
+
+
+@pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+@pytest.mark.parametrize(
+    ("method", "path", "action"),
+    [
+        ("POST", "/clusters", "Create"),
+        ("POST", "/nodePools", "Destroy"),
+        ("PATCH", "/resourceflavors", "Create"),
+    ],
+)
+def test_a_create_that_is_killed_is_finished_or_undone(
+    rehearse: Callable[..., Rehearsal], method: str, path: str, action: str
+) -> None:
+    rehearsal = rehearse(rate=0.005)
+    rehearsal.settings |= GKE
+    _kill(rehearsal, method, path)
+    _ok(rehearsal.run(action, "--yes"))
+    if action == "Create":
+        again = _ok(rehearsal.run("Create"))
+        assert again.document["changes"] == NOTHING
+        assert "Kubernetes: no changes" in again.said
+        _ok(rehearsal.run("Destroy"))
+    assert [line for line in rehearsal.resources() if not (stays(line) or "/logs/" in line)] == []
