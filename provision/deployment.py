@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import __version__, state
+from provision import __version__
 from provision.clusters import Cluster, Findings, Kind, gke, mig
 from provision.errors import SettingsError
+from provision.location import Location
+from provision.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +46,7 @@ class Deployment:
 
     cluster: Cluster
     cluster_id: str
-    location: state.Location
+    location: Location
     variables: dict[str, Any]
     settings: Settings = field(repr=False)
     findings: Findings
@@ -65,7 +67,7 @@ class Deployment:
 
     def record(
         self, effective: Mapping[str, Any], terraform_version: str, image: Mapping[str, str | None]
-    ) -> state.Record:
+    ) -> Record:
         """What `deployment.json` is to say.
 
         Args:
@@ -73,7 +75,7 @@ class Deployment:
             terraform_version: Of the Terraform that applies it.
             image: The image settled on, or {}.
         """
-        return state.Record(
+        return Record(
             kind=str(self.kind),
             cluster_id=self.cluster_id,
             project_id=self.settings.project_id,
@@ -114,12 +116,12 @@ def make(settings: Settings, findings: Findings | None = None) -> Deployment:
     )
 
 
-def locate(settings: Settings) -> state.Location:
+def locate(settings: Settings) -> Location:
     """Where the settings' deployment has its state."""
     path = settings.terraform_gcs_path
     if path is None:  # a rule of the settings asks for it where there is no default bucket
         raise SettingsError("No place for the state", setting="TERRAFORM_GCS_PATH")
-    return state.locate(settings.project_id, settings.name_prefix, path)
+    return Location.of(settings.project_id, settings.name_prefix, path)
 
 
 def _cluster(kind: Kind) -> Cluster:
@@ -165,7 +167,7 @@ def fill_folder(
 
 
 @contextlib.contextmanager
-def removal_folder(kind: Kind, location: state.Location, record: state.Record) -> Iterator[Path]:
+def removal_folder(kind: Kind, location: Location, record: Record) -> Iterator[Path]:
     """A root that declares nothing, so that a plan for it removes all that the state holds.
 
     It needs no variables, and no data source that may be gone can stand in the way.
@@ -198,7 +200,7 @@ def _place(archive: Path, root: Path) -> None:
         shutil.copy(archive, root)
 
 
-def _write_backend(root: Path, location: state.Location) -> None:
+def _write_backend(root: Path, location: Location) -> None:
     _write(root / _BACKEND_FILE, {"terraform": {"backend": {"gcs": location.backend}}})
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from provision.cloud import Cloud
     from provision.kubernetes.facts import ClusterFacts, Pool
+    from provision.record import Record
     from provision.run import Run
-    from provision.state import Record
 
 _PATIENCE: Final = 30.0
 """Seconds of cloud time for a control plane that does not answer; it may be under repair."""

@@ -9,8 +9,8 @@ from provision.errors import StateError
 if TYPE_CHECKING:
     from provision.cloud import Cloud
     from provision.clusters import Kind
+    from provision.record import Record
     from provision.run import Run
-    from provision.state import Record
 
 
 def deployed(run: Run, cloud: Cloud) -> Record | None:

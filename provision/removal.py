@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from provision.cloud import Cloud
     from provision.google_api import GoogleApi
+    from provision.record import Record
     from provision.run import Run
-    from provision.state import Record
     from provision.terraform import Terraform
 
 _NOT_FOUND: Final = 404

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from provision import files, plans, state
+    from provision import files, plans
     from provision.cloud import Cloud
     from provision.deployment import Deployment
+    from provision.record import Record
     from provision.run import Run
     from provision.settings import Settings
     from provision.terraform import Terraform
@@ -77,7 +78,7 @@ def settle(run: Run, cloud: Cloud, archive: files.Archive | None, *, bucket: boo
     return run.show(deployment.make(settings, findings))
 
 
-def _version(settings: Settings, found: str | None, record: state.Record | None) -> str | None:
+def _version(settings: Settings, found: str | None, record: Record | None) -> str | None:
     """The full version of a GKE cluster; what an earlier run has settled on where nobody looked.
 
     Raises:
@@ -169,7 +170,7 @@ def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[st
 
 def record(
     run: Run, cloud: Cloud, target: Deployment, tool: Terraform, image: Mapping[str, str | None]
-) -> state.Record:
+) -> Record:
     """What `deployment.json` is to say of a deployment.
 
     Args:

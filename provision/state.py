@@ -13,13 +13,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from provision import credential_refusals, locks
 from provision.errors import CredentialsError, StateError
 from provision.locks import Lock
+from provision.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,94 +27,12 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
     from google.cloud import storage
 
-_MADE_BY: Final = "aiinfra-cluster"
+    from provision.location import Location
+
 _RECORD: Final = "deployment.json"
 _STATE: Final = "terraform/state/default.tfstate"
 _LOCK: Final = "terraform/state/default.tflock"
 _LOGS: Final = "logs/"
-
-
-@dataclass(frozen=True)
-class Location:
-    """Where a deployment keeps its state.
-
-    Attributes:
-        bucket: The bucket's name.
-        folder: The deployment's folder in it, without slashes at its ends.
-        is_default: Whether the bucket is the project's default one, made when missing.
-    """
-
-    bucket: str
-    folder: str
-    is_default: bool
-
-    @property
-    def state_prefix(self) -> str:
-        """The prefix of Terraform's gcs backend."""
-        return f"{self.folder}/terraform/state"
-
-    @property
-    def url(self) -> str:
-        """The folder as people write it."""
-        return f"gs://{self.bucket}/{self.folder}"
-
-    @property
-    def backend(self) -> dict[str, str]:
-        """The settings of Terraform's gcs backend."""
-        return {"bucket": self.bucket, "prefix": self.state_prefix}
-
-
-def locate(project_id: str, name_prefix: str, gcs_path: str) -> Location:
-    """Find the place of a deployment's state.
-
-    Args:
-        project_id: The project.
-        name_prefix: The deployment's prefix.
-        gcs_path: "gs://bucket[/folder]", a checked TERRAFORM_GCS_PATH.
-    """
-    bucket, _, folder = gcs_path.removeprefix("gs://").partition("/")
-    path = "/".join(part for part in (folder, f"{name_prefix}-deployment") if part)
-    return Location(bucket, path, is_default=bucket == f"aiinfra-terraform-{project_id}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """What `deployment.json` says; secrets are masked before they come here.
-
-    Attributes:
-        last_request: The greatest number that a request for flex start VMs has had. Google forgets
-            ended ones, and a name that was used before would be taken for the old one.
-        gke_version: The full version that the cluster was to be made with; None for the channel's
-            default, and for other kinds.
-    """
-
-    kind: str
-    cluster_id: str
-    project_id: str
-    name_prefix: str
-    region: str
-    zone: str
-    tool_version: str
-    terraform_version: str
-    image: dict[str, str | None] = field(default_factory=dict)
-    last_request: int = 0
-    gke_version: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    def document(self) -> str:
-        """As it is kept."""
-        return json.dumps({"made_by": _MADE_BY, "format": 1, **asdict(self)}, indent=2) + "\n"
-
-    @classmethod
-    def parse(cls, text: str) -> Self | None:
-        """Read `document`'s text; None when something else made it."""
-        try:
-            document = json.loads(text)
-            if document.pop("made_by") != _MADE_BY or document.pop("format") != 1:
-                return None
-            return cls(**document)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
 
 
 class StateFolder:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.cloud import Cloud
+    from provision.record import Record
     from provision.run import Run
     from provision.startup import Startup
-    from provision.state import Record
 
 _CONSOLE: Final = "https://console.cloud.google.com"
 _INDEX: Final = re.compile(r"\[[^]]*\]")

@@ -11,8 +11,8 @@ from provision.errors import StateError
 
 if TYPE_CHECKING:
     from provision.cloud import Cloud
+    from provision.record import Record
     from provision.run import Run
-    from provision.state import Record
 
 
 def test(run: Run) -> None:

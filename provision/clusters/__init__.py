@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from provision.files import Archive
     from provision.google_api import GoogleApi
+    from provision.location import Location
     from provision.settings import Settings
-    from provision.state import Location
 
 
 class Kind(enum.StrEnum):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from provision.clusters import Findings
     from provision.google_api import GoogleApi
+    from provision.location import Location
     from provision.node_pools import Pool
     from provision.settings import Settings
-    from provision.state import Location
 
 kind = Kind.GKE
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from provision.clusters import Findings
     from provision.files import Archive
     from provision.google_api import GoogleApi
+    from provision.location import Location
     from provision.settings import Settings
-    from provision.state import Location
 
 kind = Kind.MIG
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from provision import filestores
 
 if TYPE_CHECKING:
+    from provision.location import Location
     from provision.settings import Settings
-    from provision.state import Location
 
 
 def common(settings: Settings, cluster_id: str, location: Location) -> dict[str, Any]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from provision.google_api import GoogleApi
     from provision.preflight.case import Finding
     from provision.preflight.table import Check
+    from provision.record import Record
     from provision.settings import Settings
-    from provision.state import Record
 
 _AT_ONCE: Final = 16
 """Checks that are made at the same time: all of them, and as many connections as are kept."""

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from provision.preflight.answers import Answers
     from provision.preflight.machinery import Machines
+    from provision.record import Record
     from provision.settings import Settings
-    from provision.state import Record
 
 
 @dataclass(frozen=True, kw_only=True)

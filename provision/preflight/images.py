@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.preflight.case import Case, Finding
+    from provision.record import Record
     from provision.settings import Settings
-    from provision.state import Record
 
 DEFAULT_FAMILIES: Final = (
     "pytorch-2-7-cu128-ubuntu-2204-nvidia-570",

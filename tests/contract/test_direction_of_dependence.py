@@ -57,7 +57,9 @@ LAYERS = [
     [
         "__init__",
         "machines",
+        "location",
         "places",
+        "record",
         "names",
         "errors",
         "clock",

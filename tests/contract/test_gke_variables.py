@@ -10,8 +10,8 @@ import hcl2
 import pytest
 
 from provision.clusters import Findings, gke
+from provision.location import Location
 from provision.settings.model import Settings
-from provision.state import Location
 
 ROOT = Path(__file__).parents[2] / "terraform/gke"
 MANDATORY = {

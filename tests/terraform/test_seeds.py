@@ -10,8 +10,8 @@ import pytest
 
 from provision import gke_versions
 from provision.clusters import Findings, gke
+from provision.location import Location
 from provision.settings.model import Settings
-from provision.state import Location
 from tests.terraform.seeds import SEEDS
 
 if TYPE_CHECKING:

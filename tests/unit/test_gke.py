@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from provision.clusters import Findings, gke
+from provision.location import Location
 from provision.settings.model import Settings
-from provision.state import Location
 
 MANDATORY = {
     "project_id": "my-project",

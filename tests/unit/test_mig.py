@@ -9,8 +9,8 @@ import pytest
 
 from provision.clusters import Findings, ResizeRequest, mig
 from provision.files import Archive
+from provision.location import Location
 from provision.settings import load
-from provision.state import Location
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = Location("state", "clusters/np-deployment", is_default=False)

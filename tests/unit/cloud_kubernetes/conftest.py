@@ -14,10 +14,10 @@ import pytest
 from provision.clusters import Findings, gke
 from provision.kubernetes import apply, facts, stages
 from provision.kubernetes.client import Cluster, endpoint
+from provision.location import Location
 from provision.rehearsal.cloud import server
 from provision.rehearsal.cloud.server import Cloud
 from provision.settings.loading import load
-from provision.state import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.preflight import Findings
-    from provision.state import Record
+    from provision.record import Record
 
 _MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
 _NOTHING: Mapping[str, str] = MappingProxyType({})

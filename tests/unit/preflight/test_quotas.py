@@ -8,8 +8,8 @@ import pytest
 
 from provision.preflight import metrics
 from provision.preflight.machinery import Machines
+from provision.record import Record
 from provision.rehearsal.cloud.compute import quotas as simulated
-from provision.state import Record
 from tests.unit.preflight.stand_in import PROJECT, REGION, ZONE
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pytest
 
 from provision import node_pools
 from provision.clusters import Findings, gke
+from provision.location import Location
 from provision.node_pools import Capacity
 from provision.settings.model import Settings
-from provision.state import Location
 
 if TYPE_CHECKING:
     from tests.unit.settings.conftest import Given
