@@ -124,6 +124,8 @@ def plan(run: Run, cloud: Cloud, target: Deployment, *, backend: bool) -> plans.
             _tell_orphans(run, here)
             deployment.write_imports(root, adoption.import_blocks(here))
             found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
+        for address in unfinished.standing(found.unfinished, cloud.api):
+            run.console.progress(f"{address} stands, but lacks nodes: Create keeps it as it is")
     return found
 
 
