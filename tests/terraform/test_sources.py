@@ -164,3 +164,15 @@ def test_every_rule_says_what_it_received_and_what_would_pass(directory: Path) -
         for message in messages
         if "received" not in message and "not supported yet" not in message
     ] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param("google_compute_region_instance_group_manager", id="M16-no-regional-group"),
+        pytest.param("target_size_policy", id="M16-no-bulk-group"),
+        pytest.param("accelerator_topology_mode", id="Q7-no-provision-only"),
+    ],
+)
+def test_what_flex_start_does_without_is_written_nowhere(words: str) -> None:
+    assert [file.name for file in FILES if words in file.read_text(encoding="utf-8")] == []

@@ -44,6 +44,20 @@ def _asked(count: int) -> ResizeRequest:
     return ResizeRequest(count=count, run_seconds=RUN)
 
 
+@pytest.mark.parametrize(
+    ("state", "is_open"),
+    [
+        ("CREATING", True),
+        ("ACCEPTED", True),
+        ("SUCCEEDED", False),
+        ("FAILED", False),
+        ("CANCELLED", False),
+    ],
+)
+def test_m10_a_request_is_open_until_google_has_decided(state: str, *, is_open: bool) -> None:
+    assert _request(1, 1, state).is_open is is_open
+
+
 def test_the_first_create_asks_for_all_at_once() -> None:
     assert _decide(4, 0) == Asking(requests={"np-1": _asked(4)}, last=1)
 

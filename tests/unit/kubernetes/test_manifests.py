@@ -21,6 +21,10 @@ def _pinned(content: bytes) -> manifests.AddOn:
     return dataclasses.replace(manifests.JOBSET, sha256=hashlib.sha256(content).hexdigest())
 
 
+def test_q18_jobset_is_new_enough_for_the_queue() -> None:
+    assert tuple(map(int, manifests.JOBSET.version.split("."))) >= (0, 5, 2)
+
+
 def test_definitions_and_namespaces_come_before_the_rest(tmp_path: Path) -> None:
     (tmp_path / "jobset-v0.12.0.yaml").write_bytes(TEXT)
     found = manifests.read(_pinned(TEXT), {manifests.VARIABLE: str(tmp_path)})

@@ -58,7 +58,7 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
         ((("Accepted", "True", "", ""), ("Failed", "True", "", "")), "failed", "another attempt"),
     ],
 )
-def test_every_state_of_a_request_has_its_advice(
+def test_q13_every_state_of_a_request_has_its_advice(
     conditions: tuple[tuple[str, str, str, str], ...], state: str, advice: str
 ) -> None:
     found = status.request(_request(*conditions))

@@ -45,7 +45,7 @@ def _requests(google: Google) -> None:
     [
         ({"instance_count": "3"}, "NVIDIA_A100_GPUS", 6),
         ({"enable_spot": "yes"}, "PREEMPTIBLE_NVIDIA_A100_GPUS", 2),
-        (FLEX, "PREEMPTIBLE_NVIDIA_A100_GPUS", 2),
+        pytest.param(FLEX, "PREEMPTIBLE_NVIDIA_A100_GPUS", 2, id="F10-Q15-preemptible"),
         ({"instance_count": "2"}, "A2_CPUS", 48),
         ({"disk_size_gb": "500"}, "SSD_TOTAL_GB", 500),
         ({"instance_count": "2"}, "IN_USE_ADDRESSES", 2),
@@ -114,7 +114,7 @@ def test_a_quota_that_nobody_tells_is_a_note(check: Preflight, google: Google) -
     assert google.asked[REGION] == 1
 
 
-def test_flex_start_needs_a_quota_of_requests(check: Preflight, google: Google) -> None:
+def test_q15_flex_start_needs_a_quota_of_requests(check: Preflight, google: Google) -> None:
     _metric(google, "active_resize_requests", {"effectiveLimit": "0"})
 
     (problem,) = check(FLEX).problems

@@ -63,7 +63,7 @@ run "queued_nodes_of_flex_start_come_and_go_and_nobody_touches_them" {
   }
   assert {
     condition     = google_container_node_pool.gpu.node_config[0].labels == tomap({ "cloud.google.com/gke-queued" = "true" })
-    error_message = "The labels are ${jsonencode(google_container_node_pool.gpu.node_config[0].labels)}."
+    error_message = "Q16: the labels are ${jsonencode(google_container_node_pool.gpu.node_config[0].labels)}."
   }
   assert {
     condition     = google_container_node_pool.gpu.network_config[0].additional_node_network_configs[*].subnetwork == tolist(["train-gpu-subnet-1", "train-gpu-subnet-2"])
