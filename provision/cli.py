@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from provision import __version__, files, settings
+from provision import __version__, files, settings, stopping
 from provision.console import Console
-from provision.errors import STOPPING, ExitCode, Interrupted, Problem, ProvisionError, SettingsError
+from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
 from provision.run import Action, Run
 
@@ -250,10 +250,8 @@ def _interruptible() -> Iterator[None]:
 
 
 def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers) -> None:
-    for number in STOPPING:
-        # nohup has it ignored.
-        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, handler)
+    for number in stopping.heeded():
+        signal.signal(number, handler)
 
 
 def _heading(report: Report, code: ExitCode) -> str:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import enum
 import signal
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,10 +133,6 @@ class StillWaiting(ProvisionError):  # noqa: N818 - it is no failure: everything
     """The time to wait for capacity is over; the request stands."""
 
     exit_code = ExitCode.WAITING
-
-
-STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that ask the program to stop: Ctrl-C, docker stop, a terminal that was closed."""
 
 
 class Interrupted(ProvisionError):  # noqa: N818 - somebody's wish, not a failure

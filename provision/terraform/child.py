@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
-from provision.errors import STOPPING
+from provision import stopping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -132,11 +132,7 @@ class _Forwarded:
 @contextlib.contextmanager
 def _forwarded_signals(tell: Callable[[str], None]) -> Iterator[_Forwarded]:
     forwarded = _Forwarded(tell)
-    previous = {
-        number: signal.signal(number, forwarded.handle)
-        for number in STOPPING
-        if signal.getsignal(number) is not signal.SIG_IGN
-    }
+    previous = {number: signal.signal(number, forwarded.handle) for number in stopping.heeded()}
     try:
         yield forwarded
     finally:

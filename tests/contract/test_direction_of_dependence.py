@@ -60,6 +60,7 @@ LAYERS = [
         "location",
         "places",
         "record",
+        "stopping",
         "names",
         "errors",
         "clock",
