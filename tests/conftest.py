@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -14,8 +16,26 @@ settings.register_profile("usual", max_examples=150, deadline=None)
 settings.register_profile("long", max_examples=10_000, deadline=None)
 settings.load_profile("usual")
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _UNIT = Path(__file__).parent / "unit"
 _LOOPBACK = ["127.0.0.1", "::1", "localhost"]
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_on_a_terminal() -> Iterator[None]:
+    """What is ignored here (nohup, a shell's background) is ignored by all that a test starts."""
+    ignored = [
+        number
+        for number in (signal.SIGINT, signal.SIGHUP)
+        if signal.getsignal(number) is signal.SIG_IGN
+    ]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
