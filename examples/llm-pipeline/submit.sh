@@ -26,6 +26,7 @@ where=(--project="$project" --zone="$zone" --quiet)
 here=$(dirname "$0")
 
 job() { # NAME: what the VM has said of itself
+  # Until the VM has said something, gcloud fails; that is an empty answer, and asked again.
   gcloud compute instances get-guest-attributes "$vm" "${where[@]}" \
     --query-path="aiinfra-job/$1" --format='value(value)' 2>/dev/null || true
 }
