@@ -23,7 +23,9 @@ nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
 tasks = [here.options(scheduling_strategy=On(node, soft=False)).remote() for node in nodes]
 print(json.dumps({"ran_on": sorted(ray.get(tasks, timeout=30))}))
 """
-_SECONDS = 100  # for the cluster to be what is waited for
+# For the cluster to be what is waited for. Ray gives itself half a minute to start and is started
+# again if that is too little, as it is where its files are read for the first time.
+_SECONDS = 300
 
 
 def _tell(event: str, **facts: object) -> None:
