@@ -82,6 +82,10 @@ def finish(run: Run, cloud: Cloud, made: Made) -> None:
     connection.tell(run, cloud, made, connection.of_vms(cloud, made, urls))
 
 
+def explain(_cloud: Cloud, _target: Deployment) -> None:
+    """Raise nothing: Terraform waits for no VM, so whatever failed it has told itself."""
+
+
 def _zone(target: Deployment) -> str:
     return f"projects/{target.settings.project_id}/zones/{target.settings.zone}"
 

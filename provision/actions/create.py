@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from provision import arrival, copied_folder, gke_arrival, rollout
+from provision import arrival, copied_folder, rollout
 from provision.cloud import connect
 from provision.clusters import Kind
 from provision.errors import TerraformError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from provision.cloud import Cloud
     from provision.deployment import Deployment
     from provision.rollout import Made
@@ -27,8 +25,18 @@ class Arrival(Protocol):
     def finish(self, run: Run, cloud: Cloud, made: Made) -> None:
         """Bring up what runs on them, and say how to connect."""
 
+    def explain(self, cloud: Cloud, target: Deployment) -> None:
+        """Raise what lies behind an apply that failed, where Google knows more than Terraform."""
 
-_ARRIVALS: Final[Mapping[Kind, Arrival]] = {Kind.MIG: arrival, Kind.GKE: gke_arrival}
+
+def _arrival(kind: Kind) -> Arrival:
+    match kind:
+        case Kind.MIG:
+            return arrival
+        case Kind.GKE:
+            from provision import gke_arrival  # noqa: PLC0415 - Kubernetes' part is for it alone
+
+            return gke_arrival
 
 
 def create(run: Run) -> None:
@@ -42,7 +50,7 @@ def create(run: Run) -> None:
             run.console.progress(f"Made the bucket gs://{bucket} for the state")
         while True:
             made = _applied(run, cloud, target)
-            coming = _ARRIVALS[made.target.kind]
+            coming = _arrival(made.target.kind)
             with arrival.standing(cloud):
                 coming.capacity(run, cloud, made)
             # What could not be asked for while a request was open is asked for now.
@@ -53,7 +61,7 @@ def create(run: Run) -> None:
 
 
 def _applied(run: Run, cloud: Cloud, target: Deployment) -> Made:
-    """Apply; of a node pool that Google has no machines for, Terraform can't tell why it failed.
+    """Apply, and ask Google for the reason where Terraform can't tell it.
 
     Raises:
         TerraformError: It failed.
@@ -62,6 +70,5 @@ def _applied(run: Run, cloud: Cloud, target: Deployment) -> Made:
     try:
         return rollout.apply(run, cloud, target)
     except TerraformError:
-        if target.kind is Kind.GKE:
-            gke_arrival.explain(cloud, target)
+        _arrival(target.kind).explain(cloud, target)
         raise
