@@ -158,6 +158,24 @@ def test_a_short_image_name_is_looked_up(google: Google, api: Api) -> None:
     assert source == "projects/cos-cloud/global/images/family/cos-stable"
 
 
+@pytest.mark.parametrize(
+    ("image", "sent_as"),
+    [
+        ("projects/cos-cloud/global/images/cos-1", "projects/cos-cloud/global/images/cos-1"),
+        ("projects/c/global/images/family/f", "projects/c/global/images/family/f"),
+        ("global/images/family/f", "global/images/family/f"),
+        ("http://127.0.0.1/compute/v1/projects/c/global/images/i", "projects/c/global/images/i"),
+        (IMAGE, IMAGE),
+    ],
+)
+def test_a_path_of_an_image_is_taken_at_its_word(
+    google: Google, api: Api, image: str, sent_as: str
+) -> None:
+    sent = properties(google, api, disk=[{**DISK, "source_image": image}])
+    assert sent["disks"][0]["initializeParams"]["sourceImage"] == sent_as
+    assert google.lines[0].startswith("POST ")
+
+
 def test_an_image_that_nobody_knows_is_an_error(google: Google, api: Api) -> None:
     with pytest.raises(ProviderError, match="Error resolving image name 'nix': Could not find"):
         TEMPLATE.create(api, {**PLAN, "disk": [{**DISK, "source_image": "nix"}]})

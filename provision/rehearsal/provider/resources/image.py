@@ -31,9 +31,12 @@ _PUBLIC: Mapping[str, str] = {
     "windows-sql": "windows-sql-cloud",
 }
 
-_LINK = re.compile(r"https://[^/]+/compute/[a-z0-9]+/(projects/[^/]+/global/images/.+)")
-_FULL = re.compile(r"projects/([^/]+)/global/images/(family/)?([^/]+)$")
-_LOCAL = re.compile(r"global/images/(family/)?([^/]+)$")
+_LINK = re.compile(
+    r"https://www\.googleapis\.com/compute/[a-z0-9]+/(projects/[^/]+/global/images/.+)"
+)
+# Also the end of a link to another host than Google's.
+_FULL = re.compile(r"projects/[^/]+/global/images/(?:family/)?[^/]+$")
+_LOCAL = re.compile(r"global/images/(?:family/)?[^/]+$")
 _FAMILY = re.compile(r"family/([^/]+)$")
 _OF_PROJECT = re.compile(r"([^/]+)/([^/]+)$")
 
@@ -61,14 +64,16 @@ class _Guess:
 def resolve(api: Api, project: str, image: str) -> str:
     """What a request says for an image that the configuration names in any way.
 
-    Guesses are tried one by one with a GET each; only a full link is taken as it is.
+    A link or a path is taken at its word; of a short name, guesses are tried with a GET each.
 
     Raises:
         ProviderError: There is no such image or family.
         GoogleApiError: Google refused.
     """
-    if _LINK.match(image):
+    if _LINK.match(image) or _LOCAL.match(image):
         return image
+    if found := _FULL.search(image):
+        return found[0]
     for guess in _guesses(project, image):
         try:
             api.client("compute", "GET", guess.path)
@@ -88,13 +93,9 @@ def relative(project: str, image: str) -> str:
 
 
 def _guesses(project: str, image: str) -> Iterator[_Guess]:
-    """What a name may mean, in the order in which the provider tries."""
+    """What a short name may mean, in the order in which the provider tries."""
     public = next((value for key, value in _PUBLIC.items() if key in image), "")
-    if found := _FULL.match(image):
-        yield _Guess(found[1], found[3], family=bool(found[2]))
-    elif found := _LOCAL.match(image):
-        yield _Guess(project, found[2], family=bool(found[1]), own=True)
-    elif found := _FAMILY.match(image):
+    if found := _FAMILY.match(image):
         yield from _anywhere(project, public, found[1], family=True)
     elif found := _OF_PROJECT.match(image):
         yield _Guess(found[1], found[2], family=False)
