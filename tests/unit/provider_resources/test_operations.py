@@ -88,6 +88,13 @@ def test_newer_operations_are_read_by_their_name(google: Google, api: Api) -> No
     assert google.asked[0].query == {"alt": "json"}
 
 
+def test_an_interrupt_does_not_end_the_wait_for_a_newer_operation(google: Google, api: Api) -> None:
+    google.on("GET .*", {"name": "o"}, {"name": "o"}, {"name": "o", "done": True})
+    api.cancel.set()
+    operations.named(api, "file", {"name": "o"}, "Creating Instance", 60)
+    assert len(google.asked) == 3
+
+
 def test_a_newer_operations_error_has_its_code(api: Api) -> None:
     failed = {"name": "o", "done": True, "error": {"code": 8, "message": "quota exceeded"}}
     with pytest.raises(OperationError, match="Error code 8, message: quota exceeded"):

@@ -64,6 +64,8 @@ def named(
 ) -> dict[str, Any]:
     """Wait for an operation of the newer APIs, which is read by its name.
 
+    An interrupt does not end the wait: the provider asks on until the operation has ended.
+
     Args:
         api: The provider.
         service: The API.
@@ -73,13 +75,15 @@ def named(
 
     Raises:
         OperationError: It ended with an error.
-        ProviderError: It did not end in time, or the wait was interrupted.
+        ProviderError: It did not end in time.
     """
 
     def look() -> dict[str, Any]:
         return api.plain(service, "GET", str(operation["name"]))
 
-    done = poll(api, operation, look, activity, limit, is_done=lambda it: bool(it.get("done")))
+    done = poll(
+        api, operation, look, activity, limit, is_done=lambda it: bool(it.get("done")), deaf=True
+    )
     if error := done.get("error"):
         raise OperationError(f"Error code {error.get('code')}, message: {error.get('message')}")
     return done
@@ -93,11 +97,12 @@ def poll(  # noqa: PLR0913 - the parts of a wait, by name
     limit: float,
     *,
     is_done: Callable[[dict[str, Any]], bool],
+    deaf: bool = False,
 ) -> dict[str, Any]:
     """Look until something is done; one that cannot be found yet is looked for again.
 
     Raises:
-        ProviderError: It did not end in time, or the wait was interrupted.
+        ProviderError: It did not end in time, or the wait was interrupted and is not deaf.
     """
     if is_done(first):
         return first
@@ -112,7 +117,7 @@ def poll(  # noqa: PLR0913 - the parts of a wait, by name
             if is_done(now):
                 return now
         try:
-            api.pause(api.poll_interval)
+            api.pause(api.poll_interval, deaf=deaf)
         except Cancelled as error:
             raise ProviderError(
                 f"Error waiting for {activity}: error while retrieving operation: {error}"
