@@ -16,7 +16,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.contract.traffic.conftest import Player, Row
+    from tests.contract.traffic.conftest import Player
+    from tests.contract.traffic.proxy import Row
 
 # What may differ, why, and how it is made equal on both sides.
 TOLERATED = (
@@ -124,9 +125,9 @@ def _by_request(rows: list[Row]) -> dict[str, list[str]]:
     ],
 )
 def test_a_story_sends_what_the_real_provider_sent(
-    name: str, player: Player, story: Callable[[str], Row]
+    name: str, player: Player, recording: Callable[[str, str], Row]
 ) -> None:
-    recorded = story(name)
+    recorded = recording("stories", name)
     sent = player.play(recorded)
     for phase, rows in recorded["phases"].items():
         assert _by_request(sent[phase]) == _by_request(rows), phase
