@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -159,6 +160,55 @@ def rehearse(tmp_path: Path) -> Iterator[Callable[..., Rehearsal]]:
     """Make a rehearsal with a clock rate and a scenario; its cloud ends with the test."""
     with contextlib.ExitStack() as clouds:
         yield lambda **how: clouds.enter_context(rehearsed(tmp_path, **how))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A cloud in which a Create has ended well.
+
+    Attributes:
+        database: Its memory.
+        created: How the Create ended.
+    """
+
+    database: Path
+    created: Ended
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, str]], Standing]:
+    """Make a cluster with settings on top of the mandatory ones, or find the one of before."""
+    made: dict[frozenset[tuple[str, str]], Standing] = {}
+
+    def make(settings: Mapping[str, str]) -> Standing:
+        key = frozenset(settings.items())
+        if key not in made:
+            folder = tmp_path_factory.mktemp("standing")
+            with rehearsed(folder) as rehearsal:
+                created = rehearsal.run("Create", **settings)
+            assert created.code == 0, created.said
+            made[key] = Standing(folder / session.DATABASE, created)
+        return made[key]
+
+    return make
+
+
+@pytest.fixture
+def standing(
+    made_once: Callable[[Mapping[str, str]], Standing],
+    rehearse: Callable[..., Rehearsal],
+    tmp_path: Path,
+) -> Callable[..., Rehearsal]:
+    """Make a rehearsal with a copy of a cloud in which a Create with these settings has ended.
+
+    For a test that takes a cluster for granted: making it costs more than all else in the test.
+    """
+
+    def make(settings: Mapping[str, str] | None = None, **how: Any) -> Rehearsal:
+        shutil.copy(made_once(settings or {}).database, tmp_path / session.DATABASE)
+        return rehearse(**how)
+
+    return make
 
 
 @pytest.fixture

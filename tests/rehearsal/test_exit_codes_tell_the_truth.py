@@ -10,6 +10,8 @@ from google.cloud import storage
 from google.oauth2.credentials import Credentials
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.rehearsal.conftest import Rehearsal
 
 BUCKET = "aiinfra-terraform-my-project"
@@ -117,9 +119,9 @@ def test_a_cluster_of_another_kind_is_not_replaced(rehearsal: Rehearsal) -> None
 
 @pytest.mark.parametrize("action", ["Create", "Destroy"])
 def test_a_held_lock_says_who_holds_it_and_how_to_free_it(
-    rehearsal: Rehearsal, action: str
+    standing: Callable[..., Rehearsal], action: str
 ) -> None:
-    assert rehearsal.run("Create").code == 0
+    rehearsal = standing()
     lock = {
         "ID": "1780000000000000",
         "Operation": "OperationTypeApply",
@@ -148,8 +150,10 @@ def test_the_log_of_a_failure_is_kept_too(rehearsal: Rehearsal) -> None:
     assert any("/logs/" in line for line in rehearsal.resources())
 
 
-def test_a_destroy_that_fails_is_a_failure_and_keeps_the_state(rehearsal: Rehearsal) -> None:
-    assert rehearsal.run("Create", NETWORK_CONFIG="new_network").code == 0
+def test_a_destroy_that_fails_is_a_failure_and_keeps_the_state(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
     _someone_elses_firewall_on(rehearsal, "np-net")
     ended = rehearsal.run("Destroy")
     assert ended.code == 6

@@ -103,17 +103,17 @@ def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
 
 
 def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
-    flex: Callable[..., Rehearsal],
+    standing: Callable[..., Rehearsal],
 ) -> None:
-    rehearsal = flex()
-    assert rehearsal.run("Create").code == 0
+    rehearsal = standing(FLEX)
+    rehearsal.settings |= FLEX
     again = rehearsal.run("Create")
     assert again.code == 0, again.said
     assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
     assert rehearsal.run("Plan").document["changes"] == again.document["changes"]
     grown = rehearsal.run("Create", INSTANCE_COUNT="3")
     assert grown.code == 0, grown.said
-    assert _asked(rehearsal) == ["np-1", "np-2"]
+    assert _asked(rehearsal) == ["np-2"]
     assert grown.document["tfvars"]["resize_requests"] == {
         "np-2": {"count": 1, "run_seconds": 172800}
     }

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import shutil
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from google.cloud import storage
-from google.oauth2.credentials import Credentials
 
 from provision.rehearsal import session
 from provision.rehearsal.inventory import stays
 from tests.chaos import processes
-from tests.rehearsal.conftest import rehearsed
+from tests.rehearsal import state_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from tests.rehearsal.conftest import Ended, Rehearsal
 
@@ -27,7 +21,8 @@ GKE = {
     "ORCHESTRATOR_TYPE": "gke",
     "VM_TYPE": "g2-standard-24",
     "ENABLE_QUEUED_PROVISIONING": "yes",
-    "GKE_MAX_NODE_COUNT": "2",
+    "ENABLE_FLEX_START": "yes",
+    "GKE_MAX_NODE_COUNT": "4",
 }
 COMPACT = {
     "ORCHESTRATOR_TYPE": "gke",
@@ -43,7 +38,6 @@ KINDS = {
     "google_container_node_pool",
     "google_service_account",
 }
-STATE = "np-deployment/terraform/state/default.tfstate"
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 
 
@@ -52,44 +46,19 @@ def _ok(ended: Ended) -> Ended:
     return ended
 
 
-@contextlib.contextmanager
-def _object(rehearsal: Rehearsal, name: str) -> Iterator[storage.Blob]:
-    endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"].removesuffix("/storage/v1/")
-    client = storage.Client(
-        "my-project", Credentials("test"), client_options={"api_endpoint": endpoint}
-    )
-    yield client.bucket("aiinfra-terraform-my-project").blob(name)
-    client.close()
-
-
 def _lose(rehearsal: Rehearsal, kinds: set[str]) -> None:
-    """Make the state forget resources, as a killed run's does that never wrote them down."""
-    with _object(rehearsal, STATE) as blob:
-        state: dict[str, Any] = json.loads(blob.download_as_bytes())
-        assert kinds <= {resource["type"] for resource in state["resources"]}
-        state["resources"] = [it for it in state["resources"] if it["type"] not in kinds]
-        state["serial"] += 1
-        blob.upload_from_string(json.dumps(state))
+    assert kinds <= {resource["type"] for resource in state_file.resources(rehearsal)}
+    state_file.forget(rehearsal, lambda resource: resource["type"] in kinds)
 
 
 def _left(rehearsal: Rehearsal) -> list[str]:
     return sorted(line for line in rehearsal.resources() if not line.startswith("storage/"))
 
 
-@pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The database of a cloud in which a cluster with all that pools can have was made."""
-    folder = tmp_path_factory.mktemp("standing")
-    with rehearsed(folder) as rehearsal:
-        _ok(rehearsal.run("Create", **COMPACT))
-    return folder / session.DATABASE
-
-
 @pytest.fixture
-def copied(standing: Path, rehearse: Callable[..., Rehearsal], tmp_path: Path) -> Rehearsal:
-    """A rehearsal with a copy of it."""
-    shutil.copy(standing, tmp_path / session.DATABASE)
-    rehearsal = rehearse()
+def copied(standing: Callable[..., Rehearsal]) -> Rehearsal:
+    """A rehearsal in which a cluster with all that pools can have was made."""
+    rehearsal = standing(COMPACT)
     rehearsal.settings |= COMPACT
     return rehearsal
 
@@ -118,8 +87,7 @@ def test_destroy_removes_what_the_state_does_not_know(copied: Rehearsal, kinds: 
 
 def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) -> None:
     _lose(copied, {"google_container_node_pool"})
-    with _object(copied, STATE.replace("tfstate", "tflock")) as lock:
-        lock.upload_from_string(json.dumps({"Who": "ann@laptop", "Created": "2026-11-21"}))
+    state_file.hold_lock(copied)
     before, asked = _left(copied), len(copied.requests())
     ended = copied.run("Destroy")
     assert ended.code == 5
@@ -129,10 +97,10 @@ def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) ->
 
 
 def test_another_region_would_replace_the_cluster_and_is_asked_for(
-    rehearsal: Rehearsal,
+    standing: Callable[..., Rehearsal],
 ) -> None:
+    rehearsal = standing(GKE)
     rehearsal.settings |= GKE
-    _ok(rehearsal.run("Create"))
     before = _left(rehearsal)
     refused = rehearsal.run("Create", ZONE="us-east4-a")
     assert refused.code == 2

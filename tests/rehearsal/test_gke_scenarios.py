@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from provision import status
-from provision.rehearsal import session
 from provision.rehearsal.inventory import stays
 from tests.rehearsal import cluster_side
-from tests.rehearsal.conftest import rehearsed
 from tests.rehearsal.reading import normal
 
 if TYPE_CHECKING:
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Golden
-    from tests.rehearsal.conftest import Ended, Rehearsal
+    from tests.rehearsal.conftest import Ended, Rehearsal, Standing
 
 FIXED = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"}
 QUEUED = {
@@ -38,30 +35,18 @@ def _ok(ended: Ended) -> Ended:
     return ended
 
 
-@pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
-    """The database of a cloud in which a cluster with a queue was made, and how that ended."""
-    folder = tmp_path_factory.mktemp("standing")
-    with rehearsed(folder) as rehearsal:
-        rehearsal.settings |= QUEUED
-        return folder / session.DATABASE, _ok(rehearsal.run("Create"))
-
-
-@pytest.fixture(scope="module")
-def created(standing: tuple[Path, Ended]) -> Ended:
-    """How the Create of that cluster ended."""
-    return standing[1]
+@pytest.fixture
+def created(made_once: Callable[..., Standing]) -> Ended:
+    """How the Create of a cluster with a queue ended."""
+    return made_once(QUEUED).created
 
 
 @pytest.fixture
-def queue(
-    standing: tuple[Path, Ended], rehearse: Callable[..., Rehearsal], tmp_path: Path
-) -> Callable[..., Rehearsal]:
+def queue(standing: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
     """Make a rehearsal with a copy of that cluster."""
 
     def make(**how: object) -> Rehearsal:
-        shutil.copy(standing[0], tmp_path / session.DATABASE)
-        rehearsal = rehearse(**how)
+        rehearsal = standing(QUEUED, **how)
         rehearsal.settings |= QUEUED
         return rehearsal
 

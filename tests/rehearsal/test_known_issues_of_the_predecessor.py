@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from provision.rehearsal.inventory import stays
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.rehearsal.conftest import Rehearsal
@@ -51,9 +51,9 @@ def _answering(code: int, text: str) -> Iterator[str]:
 
 
 def test_1_a_network_that_a_firewall_rule_of_others_uses_is_said_to_be_and_goes_once_that_is_gone(
-    rehearsal: Rehearsal,
+    standing: Callable[..., Rehearsal],
 ) -> None:
-    assert rehearsal.run("Create", NETWORK_CONFIG="new_network").code == 0
+    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
     base = rehearsal.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"]
     headers = {"Authorization": "Bearer test"}
     rule = {

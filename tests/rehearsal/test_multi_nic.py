@@ -1,4 +1,4 @@
-"""Machines with a network for their GPUs: made, found unchanged, and taken down again."""
+"""Machines with a network for their GPUs; A3 High and Mega also come and go as stories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provision.rehearsal import session
 from provision.rehearsal.cloud.store import Database
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.rehearsal.conftest import Rehearsal
 
@@ -73,6 +73,15 @@ def _interface(given: dict[str, Any]) -> tuple[str, str, str, bool]:
     return network, subnetwork, given["nicType"], bool(given.get("accessConfigs"))
 
 
+def _settings(machine: str) -> dict[str, str]:
+    return {
+        "VM_TYPE": machine,
+        "NETWORK_CONFIG": "multi_nic_network",
+        "INSTANCE_COUNT": "2",
+        "ENABLE_EXTERNAL_IP": "yes",
+    }
+
+
 @pytest.mark.parametrize(
     "machine",
     [
@@ -82,18 +91,10 @@ def _interface(given: dict[str, Any]) -> tuple[str, str, str, bool]:
     ],
     ids=lambda machine: machine.name,
 )
-def test_vms_have_the_interfaces_of_their_machine_type_from_create_to_destroy(
-    rehearsal: Rehearsal, machine: Machine
+def test_vms_have_the_interfaces_of_their_machine_type(
+    standing: Callable[..., Rehearsal], machine: Machine
 ) -> None:
-    rehearsal.settings |= {
-        "VM_TYPE": machine.name,
-        "NETWORK_CONFIG": "multi_nic_network",
-        "INSTANCE_COUNT": "2",
-        "ENABLE_EXTERNAL_IP": "yes",
-    }
-    created = rehearsal.run("Create")
-    assert created.code == 0, created.said
-
+    rehearsal = standing(_settings(machine.name))
     assert {each["name"]: each["mtu"] for each in _ours(rehearsal, "networks")} == machine.mtus
     rules = {each["name"] for each in _ours(rehearsal, "firewalls")}
     assert rules == {"np-internal", "np-iap-ssh"} | machine.gpu_rules
@@ -103,10 +104,15 @@ def test_vms_have_the_interfaces_of_their_machine_type_from_create_to_destroy(
     vms = [each["networkInterfaces"] for each in _ours(rehearsal, "instances")]
     assert [list(map(_interface, interfaces)) for interfaces in vms] == 2 * [machine.interfaces]
 
-    again = rehearsal.run("Create")
+
+def test_networks_for_rdma_are_found_unchanged_and_go_with_the_cluster(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    settings = _settings("a3-ultragpu-8g")
+    rehearsal = standing(settings)
+    again = rehearsal.run("Create", **settings)
     assert again.code == 0, again.said
     assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
-
-    destroyed = rehearsal.run("Destroy")
+    destroyed = rehearsal.run("Destroy", **settings)
     assert destroyed.code == 0, destroyed.said
     assert [line for line in rehearsal.resources() if not line.startswith("storage/")] == []

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
-from google.cloud import storage
-from google.oauth2.credentials import Credentials
 
 from provision.adoption import LOOKS
-from provision.rehearsal import session
-from tests.rehearsal.conftest import rehearsed
+from tests.rehearsal import state_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from tests.rehearsal.conftest import Rehearsal
 
@@ -32,33 +25,7 @@ OF_OTHER_CLUSTERS = {
     "google_container_cluster",
     "google_container_node_pool",
 }
-STATE = "np-deployment/terraform/state/default.tfstate"
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
-
-
-@contextlib.contextmanager
-def _object(rehearsal: Rehearsal, name: str) -> Iterator[storage.Blob]:
-    endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"].removesuffix("/storage/v1/")
-    client = storage.Client(
-        "my-project", Credentials("test"), client_options={"api_endpoint": endpoint}
-    )
-    yield client.bucket("aiinfra-terraform-my-project").blob(name)
-    client.close()
-
-
-def _state(rehearsal: Rehearsal) -> dict[str, Any]:
-    with _object(rehearsal, STATE) as blob:
-        state: dict[str, Any] = json.loads(blob.download_as_bytes())
-        return state
-
-
-def _edit_state(rehearsal: Rehearsal, lost: Callable[[dict[str, Any]], bool]) -> None:
-    """Make the state forget resources, as a killed run's does that never wrote them down."""
-    state = _state(rehearsal)
-    state["resources"] = [r for r in state["resources"] if not lost(r)]
-    state["serial"] += 1
-    with _object(rehearsal, STATE) as blob:
-        blob.upload_from_string(json.dumps(state))
 
 
 def _left(rehearsal: Rehearsal) -> list[str]:
@@ -75,11 +42,12 @@ def _send(rehearsal: Rehearsal, path: str, body: dict[str, Any]) -> None:
     assert answer.ok, answer.text
 
 
-def test_create_adopts_all_of_it_and_changes_nothing_that_runs(rehearsal: Rehearsal) -> None:
-    created = rehearsal.run("Create", NETWORK_CONFIG="new_network")
-    assert created.code == 0, created.said
+def test_create_adopts_all_of_it_and_changes_nothing_that_runs(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
     before = sorted(_left(rehearsal))
-    _edit_state(rehearsal, lambda _: True)
+    state_file.forget(rehearsal, lambda _: True)
 
     again = rehearsal.run("Create", NETWORK_CONFIG="new_network")
     assert again.code == 0, again.said
@@ -91,36 +59,25 @@ def test_create_adopts_all_of_it_and_changes_nothing_that_runs(rehearsal: Rehear
     assert _left(rehearsal) == []
 
 
-@pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The database of a cloud in which a cluster with all that VMs can have was made."""
-    folder = tmp_path_factory.mktemp("standing")
-    with rehearsed(folder) as rehearsal:
-        created = rehearsal.run("Create", **EVERYTHING)
-        assert created.code == 0, created.said
-    return folder / session.DATABASE
-
-
 @pytest.mark.parametrize(
     "kind", sorted(LOOKS.keys() - OF_OTHER_CLUSTERS | {"google_project_iam_member"})
 )
 def test_destroy_removes_what_the_state_does_not_know(
-    standing: Path, rehearse: Callable[..., Rehearsal], tmp_path: Path, kind: str
+    standing: Callable[..., Rehearsal], kind: str
 ) -> None:
-    shutil.copy(standing, tmp_path / session.DATABASE)
-    rehearsal = rehearse()
-    assert kind in {resource["type"] for resource in _state(rehearsal)["resources"]}
-    _edit_state(rehearsal, lambda resource: resource["type"] == kind)
+    rehearsal = standing(EVERYTHING)
+    assert kind in {resource["type"] for resource in state_file.resources(rehearsal)}
+    state_file.forget(rehearsal, lambda resource: resource["type"] == kind)
     destroyed = rehearsal.run("Destroy")
     assert destroyed.code == 0, destroyed.said
     assert _left(rehearsal) == []
 
 
 def test_an_orphaned_template_takes_the_place_of_the_one_that_the_state_has(
-    rehearsal: Rehearsal,
+    standing: Callable[..., Rehearsal],
 ) -> None:
-    assert rehearsal.run("Create").code == 0
-    kept = _state(rehearsal)["resources"]
+    rehearsal = standing()
+    kept = state_file.resources(rehearsal)
     assert rehearsal.run("Create", "--yes", LABELS="team=a").code == 0
     # The run that made the new template and gave it to the group never wrote that down.
     old = next(r for r in kept if r["type"] == "google_compute_instance_template")
@@ -133,12 +90,11 @@ def test_an_orphaned_template_takes_the_place_of_the_one_that_the_state_has(
 
 
 def _swap_in_state(rehearsal: Rehearsal, resource: dict[str, Any]) -> None:
-    def swap(present: dict[str, Any]) -> bool:
-        if present["type"] == resource["type"]:
-            present["instances"] = resource["instances"]
-        return False
-
-    _edit_state(rehearsal, swap)
+    present = state_file.resources(rehearsal)
+    for it in present:
+        if it["type"] == resource["type"]:
+            it["instances"] = resource["instances"]
+    state_file.write(rehearsal, present)
 
 
 @pytest.mark.parametrize("action", ["Create", "Plan"])
@@ -168,9 +124,11 @@ def test_somebody_elses_network_of_that_name_is_never_touched(
     assert _left(rehearsal) == before
 
 
-def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(rehearsal: Rehearsal) -> None:
-    assert rehearsal.run("Create").code == 0
-    _edit_state(rehearsal, lambda resource: "service_account" in resource["type"])
+def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    state_file.forget(rehearsal, lambda resource: "service_account" in resource["type"])
     asked = len(rehearsal.requests())
     planned = rehearsal.run("Plan")
     assert planned.code == 0, planned.said
@@ -179,11 +137,10 @@ def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(rehearsal: Rehea
     assert rehearsal.writes(since=asked) == []
 
 
-def test_destroy_waits_for_nobody_who_is_at_work(rehearsal: Rehearsal) -> None:
-    assert rehearsal.run("Create").code == 0
-    _edit_state(rehearsal, lambda resource: resource["type"] == "google_service_account")
-    with _object(rehearsal, STATE.replace("tfstate", "tflock")) as lock:
-        lock.upload_from_string(json.dumps({"Who": "ann@laptop", "Created": "2026-11-21"}))
+def test_destroy_waits_for_nobody_who_is_at_work(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
+    state_file.forget(rehearsal, lambda resource: resource["type"] == "google_service_account")
+    state_file.hold_lock(rehearsal)
     before = _left(rehearsal)
     ended = rehearsal.run("Destroy")
     assert ended.code == 5

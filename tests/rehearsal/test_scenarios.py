@@ -105,10 +105,9 @@ def test_a_stockout_is_told_at_the_first_look_with_a_zone_that_has_machines(
 
 
 def test_a_destroy_respects_the_lock_and_goes_on_once_it_is_deleted(
-    rehearse: Callable[..., Rehearsal],
+    standing: Callable[..., Rehearsal],
 ) -> None:
-    assert rehearse().run("Create").code == 0
-    rehearsal = rehearse(scenario="lock-held")
+    rehearsal = standing(scenario="lock-held")
     before = _live(rehearsal)
     held = rehearsal.run("Destroy")
     assert held.code == 5

@@ -6,7 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.rehearsal.conftest import Rehearsal
+    from collections.abc import Callable
+
+    from tests.rehearsal.conftest import Rehearsal, Standing
 
 
 def test_an_env_list_becomes_a_cluster_and_goes_away_again(rehearsal: Rehearsal) -> None:
@@ -33,18 +35,16 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(rehearsal: Rehearsal)
     assert [line for line in rehearsal.resources() if "-deployment/" in line] == []
 
 
-def test_a_network_of_its_own_comes_and_goes_with_the_cluster(rehearsal: Rehearsal) -> None:
-    created = rehearsal.run("Create", NETWORK_CONFIG="new_network")
-    assert created.code == 0, created.said
-    (vm,) = created.document["connection"]["vms"]
+def test_a_network_of_its_own_comes_and_goes_with_the_cluster(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
+    again = rehearsal.run("Create", NETWORK_CONFIG="new_network")
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    (vm,) = again.document["connection"]["vms"]
     assert vm["external_ip"] is None
     assert vm["ssh"].endswith("--tunnel-through-iap")
     assert any("networks/np-net" in line for line in rehearsal.resources())
-    assert rehearsal.run("Create", NETWORK_CONFIG="new_network").document["changes"] == {
-        "add": 0,
-        "change": 0,
-        "destroy": 0,
-    }
     assert rehearsal.run("Destroy").code == 0
     assert [line for line in rehearsal.resources() if not line.startswith("storage/")] == []
 
@@ -58,8 +58,8 @@ def test_a_plan_shows_what_create_would_do_and_writes_nothing(rehearsal: Rehears
     assert rehearsal.writes() == []
 
 
-def test_a_plan_of_what_exists_takes_no_lock(rehearsal: Rehearsal) -> None:
-    assert rehearsal.run("Create").code == 0
+def test_a_plan_of_what_exists_takes_no_lock(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
     asked = len(rehearsal.requests())
     planned = rehearsal.run("Plan", INSTANCE_COUNT="3")
     assert planned.document["changes"] == {"add": 0, "change": 1, "destroy": 0}
@@ -68,13 +68,18 @@ def test_a_plan_of_what_exists_takes_no_lock(rehearsal: Rehearsal) -> None:
 
 def test_plan_has_terraforms_exit_codes_when_asked(rehearsal: Rehearsal) -> None:
     assert rehearsal.run("Plan", "--detailed-exitcode").code == 2
-    assert rehearsal.run("Create").code == 0
+
+
+def test_plan_has_terraforms_exit_codes_of_what_exists(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
     assert rehearsal.run("Plan", "--detailed-exitcode").code == 0
     assert rehearsal.run("Plan", "--detailed-exitcode", ZONE="us-central1").code == 1
 
 
-def test_fewer_vms_want_an_agreement(rehearsal: Rehearsal) -> None:
-    assert rehearsal.run("Create", INSTANCE_COUNT="2").code == 0
+def test_fewer_vms_want_an_agreement(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing({"INSTANCE_COUNT": "2"})
     refused = rehearsal.run("Create", INSTANCE_COUNT="1")
     assert refused.code == 2
     assert "shrink from 2 to 1" in refused.problem["why"]
@@ -85,29 +90,31 @@ def test_fewer_vms_want_an_agreement(rehearsal: Rehearsal) -> None:
     assert len([line for line in rehearsal.resources() if "/instances/" in line]) == 1
 
 
-def test_more_vms_do_not(rehearsal: Rehearsal) -> None:
-    assert rehearsal.run("Create").code == 0
+def test_more_vms_do_not(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
     grown = rehearsal.run("Create", INSTANCE_COUNT="3")
     assert grown.code == 0, grown.said
     assert len(grown.document["connection"]["vms"]) == 3
 
 
-def test_a_replacement_wants_an_agreement_and_names_what_it_replaces(rehearsal: Rehearsal) -> None:
-    assert rehearsal.run("Create").code == 0
+def test_a_replacement_wants_an_agreement_and_names_what_it_replaces(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
     refused = rehearsal.run("Create", LABELS="team=research")
     assert refused.code == 2
     assert "google_compute_instance_template.gpu would be replaced" in refused.problem["why"]
     assert rehearsal.run("Create", "--yes", LABELS="team=research").code == 0
 
 
-def test_a_cluster_stays_on_its_image_when_the_family_moves_on(rehearsal: Rehearsal) -> None:
-    created = rehearsal.run("Create")
-    image = created.document["outputs"]["image"]["name"]
-    again = rehearsal.run("Create")
+def test_a_cluster_stays_on_its_image_when_the_family_moves_on(
+    made_once: Callable[..., Standing], standing: Callable[..., Rehearsal]
+) -> None:
+    again = standing().run("Create")
     assert again.document["tfvars"]["image"] == {
         "project": "deeplearning-platform-release",
         "family": None,
-        "name": image,
+        "name": made_once({}).created.document["outputs"]["image"]["name"],
     }
 
 
@@ -118,8 +125,8 @@ def test_what_was_never_made_is_not_there_to_destroy(rehearsal: Rehearsal) -> No
     assert rehearsal.resources() == []
 
 
-def test_destroy_needs_little_of_the_env_list(rehearsal: Rehearsal) -> None:
-    assert rehearsal.run("Create").code == 0
+def test_destroy_needs_little_of_the_env_list(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
     destroyed = rehearsal.run("Destroy", INSTANCE_COUNT="many", VM_TYPE="a9-huge", METADATA="{{")
     assert destroyed.code == 0, destroyed.said
     assert {"INSTANCE_COUNT", "METADATA"} <= {n["setting"] for n in destroyed.document["notes"]}
