@@ -115,7 +115,11 @@ class _Forwarded:
         self.received = signum
         if self._child is not None:
             self._child.send_signal(signal.SIGINT)
-        self._say("Stopping: Terraform finishes what it has begun and saves the state.")
+        # The google provider hears no interrupt while a Filestore instance is being made.
+        self._say(
+            "Stopping: Terraform finishes what it has begun and saves the state."
+            " That can take some minutes."
+        )
 
     def finish_saying(self) -> None:
         """Wait until all is said."""
