@@ -187,6 +187,17 @@ def write_variables(root: Path, deployment: Deployment) -> None:
     _write(root / VARIABLES_FILE, deployment.variables)
 
 
+def detach(root: Path, state: Mapping[str, Any]) -> None:
+    """Give an initialised root a state of its own to plan on; the one in the bucket stays as it is.
+
+    The root has to be initialised again.
+    """
+    (root / _BACKEND_FILE).unlink()
+    # Where Terraform remembers that there was a backend.
+    (root / ".terraform" / "terraform.tfstate").unlink()
+    _write(root / "terraform.tfstate", state)
+
+
 def write_imports(root: Path, blocks: Mapping[str, Any]) -> None:
     """Put import blocks into a root."""
     _write(root / _IMPORTS_FILE, blocks)

@@ -116,6 +116,13 @@ def plan(run: Run, cloud: Cloud, target: Deployment, *, backend: bool) -> plans.
         tool.init()
         flex_start.ask_nothing_yet(cloud, target, root)
         found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
+        pools = unfinished.standing(found.unfinished, cloud.api)
+        for address in pools:
+            run.console.progress(f"{address} stands, but lacks nodes: Create keeps it as it is")
+        if pools:
+            deployment.detach(root, unfinished.untainted(tool.state(), pools))
+            tool.init()
+            found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
         orphans = adoption.find(
             found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api
         )
@@ -124,8 +131,6 @@ def plan(run: Run, cloud: Cloud, target: Deployment, *, backend: bool) -> plans.
             _tell_orphans(run, here)
             deployment.write_imports(root, adoption.import_blocks(here))
             found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
-        for address in unfinished.standing(found.unfinished, cloud.api):
-            run.console.progress(f"{address} stands, but lacks nodes: Create keeps it as it is")
     return found
 
 

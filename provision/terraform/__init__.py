@@ -107,6 +107,11 @@ class Terraform:
         """Take an object that Terraform wants to replace, because making it failed, as it is."""
         self._capture("untaint", arguments.untaint(address))
 
+    def state(self) -> dict[str, Any]:
+        """The whole state in Terraform's own form, secrets included."""
+        document: dict[str, Any] = json.loads(self._capture("state pull", arguments.pull()))
+        return document
+
     def apply(self) -> None:
         """Apply the plan that `plan` kept."""
         self._run("apply", arguments.apply(color=self._voice.colours))

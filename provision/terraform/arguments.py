@@ -61,6 +61,11 @@ def untaint(address: str) -> list[str]:
     return _arguments("untaint", address)
 
 
+def pull() -> list[str]:
+    """`terraform state pull`: the whole state, to be read by a program."""
+    return _arguments("state pull")
+
+
 def show() -> list[str]:
     """`terraform show` of the saved plan, to be read by a program."""
     return _arguments("show", PLAN_FILE, json=_FLAG)

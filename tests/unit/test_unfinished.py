@@ -46,3 +46,29 @@ class Google:
 def test_a_pool_stands_while_google_goes_on_with_it(status: str | None, stands: bool) -> None:  # noqa: FBT001 - a case
     api = cast("GoogleApi", Google(status))
     assert unfinished.standing([POOL], api) == ([POOL.address] if stands else [])
+
+
+@pytest.mark.parametrize(
+    ("index", "address"),
+    [
+        ({}, "module.pools.google_container_node_pool.gpu"),
+        ({"index_key": 0}, "module.pools.google_container_node_pool.gpu[0]"),
+        ({"index_key": "np-one"}, 'module.pools.google_container_node_pool.gpu["np-one"]'),
+    ],
+)
+def test_a_plan_is_made_as_if_nobody_had_given_a_pool_up(
+    index: dict[str, Any], address: str
+) -> None:
+    kind = "google_container_node_pool"
+    kept = {**index, "status": "tainted", "attributes": {"name": "np-one"}}
+    other = {"status": "tainted", "attributes": {}}
+    state = {
+        "serial": 7,
+        "resources": [
+            {"module": "module.pools", "type": kind, "name": "gpu", "instances": [kept]},
+            {"type": kind, "name": "gpu", "instances": [other]},
+        ],
+    }
+    found = unfinished.untainted(state, [address])
+    assert [it["instances"][0].get("status") for it in found["resources"]] == [None, "tainted"]
+    assert kept["status"] == "tainted"
