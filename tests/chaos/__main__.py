@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _MOST_FAULTS = 4
 """Of a case in its line."""
 
+_SIGN_OF_LIFE = 20
+"""Cases between two lines that say how far it is."""
+
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
@@ -70,6 +73,8 @@ def main() -> int:
                 _say(f"FAILED {_shown(verdict.faults)}; again: make chaos CASE='{case}'")
             elif arguments.verbose:
                 _say(f"{'passed' if verdict.has_struck else 'missed'} {case}")
+            elif done % _SIGN_OF_LIFE == 0:
+                _say(f"{done} of {arguments.number} cases done")
     totals = ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind)
     _say(f"{done} cases ({missed} ended before the blow): {totals}")
     return 1 if counts else 0
