@@ -20,7 +20,10 @@ _INT_RANGES = {
     "int64": (-(2**63), 2**63),
     "uint64": (0, 2**64),
 }
-_UNDOCUMENTED = {"RouterNat": {"initialNatIps": {"type": "array", "items": {"type": "string"}}}}
+_UNDOCUMENTED = {
+    "NetworkRoutingConfig": {"deleteBgpAlwaysCompareMed": {"type": "boolean"}},
+    "RouterNat": {"initialNatIps": {"type": "array", "items": {"type": "string"}}},
+}
 """Fields that Google takes (provider 7.45.0 sends them) but describes nowhere, by schema."""
 
 _SHOWN = 20

@@ -334,6 +334,19 @@ def test_the_instance_group_lists_the_vms(made: Compute) -> None:
     assert [it["status"] for it in listed] == ["RUNNING", "RUNNING"]
 
 
+def test_the_ports_of_a_group_have_names(made: Compute) -> None:
+    made.group()
+    group = f"{ZONE}/instanceGroups/grp"
+    ports = [{"name": "http", "port": 8080}]
+    fresh = made.get(group)["fingerprint"]
+    made.post(f"{group}/setNamedPorts", {"namedPorts": ports, "fingerprint": fresh})
+    assert made.get(group)["namedPorts"] == made.get_group()["namedPorts"] == ports
+    stale = made.refusal("POST", f"{group}/setNamedPorts", {"fingerprint": fresh})
+    assert stale["errors"][0]["reason"] == "conditionNotMet"
+    made.post(f"{group}/setNamedPorts", {"namedPorts": []})
+    assert "namedPorts" not in made.get_group()
+
+
 def test_a_disk_in_use_can_not_be_deleted(made: Compute) -> None:
     made.group(size=1)
     name = made.vms()[0]["name"]

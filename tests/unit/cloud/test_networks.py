@@ -87,6 +87,13 @@ def test_an_mtu_at_the_limit_is_kept(api: Compute, mtu: int) -> None:
     assert api.get(f"{NETWORKS}/net")["mtu"] == mtu
 
 
+def test_the_switch_that_the_provider_sends_with_a_routing_mode_is_taken(api: Compute) -> None:
+    routing = {"routingMode": "GLOBAL", "deleteBgpAlwaysCompareMed": False}
+    api.network(routingConfig=routing)
+    kept = api.get(f"{PROJECT}/global/networks/net")["routingConfig"]
+    assert kept == {"routingMode": "GLOBAL", "bgpBestPathSelectionMode": "LEGACY"}
+
+
 def test_legacy_networks_are_refused(api: Compute) -> None:
     assert "Legacy" in api.refusal("POST", NETWORKS, {"name": "net"})["message"]
 

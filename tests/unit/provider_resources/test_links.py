@@ -41,3 +41,20 @@ def test_another_object_is_a_change(wanted: str | None) -> None:
 def test_a_bare_name_is_no_path() -> None:
     assert not links.same_path(FULL, "n", {})
     assert links.same_path(FULL, FULL.replace("/v1/", "/beta/"), {})
+
+
+@pytest.mark.parametrize(
+    ("prior", "wanted", "same"),
+    [
+        (["p"], ["projects/p/regions/r/resourcePolicies/p"], True),
+        (["p"], ["q"], False),
+        (["p"], ["p", "p"], False),
+        ([], None, True),
+    ],
+)
+def test_lists_of_names_are_compared_one_by_one(
+    prior: list[str],
+    wanted: list[str] | None,
+    same: bool,  # noqa: FBT001 - a case
+) -> None:
+    assert links.same_names(prior, wanted, {}) == same

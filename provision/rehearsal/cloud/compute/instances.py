@@ -15,6 +15,7 @@ from provision.rehearsal.cloud.compute.resources import (
     Call,
     Resource,
 )
+from provision.rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,12 +66,31 @@ def _group(call: Call, name: str) -> Resource:
         "selfLink": manager["instanceGroup"],
         "size": len(fleet.members(call, links.name_of(manager["selfLink"]))),
         "fingerprint": manager["fingerprint"],
+        **({"namedPorts": manager["namedPorts"]} if manager.get("namedPorts") else {}),
     }
 
 
-def _get_group(call: Call) -> Resource:
+def _group_name(call: Call) -> str:
     zone, group = call.parameters["zone"], call.parameters["instanceGroup"]
-    return _group(call, f"projects/{call.project}/zones/{zone}/instanceGroups/{group}")
+    return f"projects/{call.project}/zones/{zone}/instanceGroups/{group}"
+
+
+def _get_group(call: Call) -> Resource:
+    return _group(call, _group_name(call))
+
+
+def _set_named_ports(call: Call) -> Resource:
+    name = _group_name(call)
+    manager = name.replace("/instanceGroups/", "/instanceGroupManagers/")
+    group = resources.require_ready(call, GROUP_MANAGER, manager)
+    if call.body.get("fingerprint", group["fingerprint"]) != group["fingerprint"]:
+        raise GoogleError(412, "Invalid fingerprint.")
+    ports = call.body.get("namedPorts", [])
+    changed = {key: value for key, value in group.items() if key != "namedPorts"}
+    changed |= {"namedPorts": ports} if ports else {}
+    changed["fingerprint"] = resources.fingerprint([changed, call.now])
+    resources.keep(call, GROUP_MANAGER, manager, changed)
+    return call.operate(name, group["id"])
 
 
 def _list_group_instances(call: Call) -> Resource:
@@ -94,6 +114,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.delete": _delete,
     "instanceGroups.get": _get_group,
     "instanceGroups.listInstances": _list_group_instances,
+    "instanceGroups.setNamedPorts": _set_named_ports,
     "disks.get": resources.get(DISK),
     "disks.list": lists.of_place(DISK),
     "disks.aggregatedList": lists.of_project(DISK),

@@ -206,7 +206,14 @@ def _show(call: Call, network: Resource) -> Resource:
         for _, subnetwork in resources.each(call, SUBNETWORK, f"projects/{call.project}/")
         if subnetwork["network"] == network["selfLink"]
     ]
-    return {**resources.show(network), **({"subnetworks": found} if found else {})}
+    shown = {**resources.show(network), **({"subnetworks": found} if found else {})}
+    # What tells the API what to do is no part of what it tells.
+    routing = {
+        key: value
+        for key, value in network["routingConfig"].items()
+        if key != "deleteBgpAlwaysCompareMed"
+    }
+    return {**shown, "routingConfig": routing}
 
 
 def _get(call: Call) -> Resource:

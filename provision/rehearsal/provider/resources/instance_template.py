@@ -53,6 +53,8 @@ class InstanceTemplate:
         "guest_accelerator.type": links.same_object,
         "disk.disk_encryption_key.kms_key_self_link": links.same_path,
         "disk.storage_pool": links.same_object,
+        "disk.resource_policies": links.same_names,
+        "resource_policies": links.same_names,
     }
 
     def customize(self, api: Api, prior: State | None, plan: State) -> State:

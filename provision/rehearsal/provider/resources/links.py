@@ -6,6 +6,7 @@ A full link ("https://www.googleapis.com/compute/v1/projects/p/global/networks/n
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,12 @@ def same_path(prior: Any, wanted: Any, _state: State) -> bool:
 def same_name(prior: Any, wanted: Any, _state: State) -> bool:
     """Whether the last parts are equal."""
     return bool(prior and wanted) and name(prior) == name(wanted)
+
+
+def same_names(prior: Any, wanted: Any, state: State) -> bool:
+    """Whether two lists have the same last parts in the same order."""
+    pairs = itertools.zip_longest(prior or (), wanted or ())
+    return all(same_name(one, other, state) for one, other in pairs)
 
 
 def same_text(prior: Any, wanted: Any, _state: State) -> bool:
