@@ -111,6 +111,16 @@ def test_a_range_does_not_grow_into_another(wired: Compute) -> None:
     assert "conflicts with existing subnetwork 'next'" in error["message"]
 
 
+def test_a_subnetwork_is_changed_by_who_has_seen_it_as_it_is(wired: Compute) -> None:
+    path = f"{SUBNETWORKS}/sub"
+    seen = wired.get(path)["fingerprint"]
+    wired.patch(path, {"fingerprint": seen, "description": "new"})
+    for stale in ({"fingerprint": seen}, {}):
+        error = wired.refusal("PATCH", path, {**stale, "description": "newer"})
+        assert (error["code"], error["errors"][0]["reason"]) == (412, "conditionNotMet")
+    assert wired.get(path)["description"] == "new"
+
+
 def test_a_subnetwork_with_vms_can_not_be_deleted(wired: Compute) -> None:
     wired.template()
     wired.group(size=1)

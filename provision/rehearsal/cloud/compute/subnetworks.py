@@ -105,9 +105,17 @@ def _insert(call: Call) -> Resource:
 def _patch(call: Call) -> Resource:
     name = call.name(SUBNETWORK)
     subnetwork = resources.require_ready(call, SUBNETWORK, name)
+    # Google changes a subnetwork for those alone who have seen it as it is.
+    if call.body.get("fingerprint") != subnetwork["fingerprint"]:
+        raise GoogleError(412, "Invalid fingerprint.")
     changed = resources.merge(subnetwork, call.body)
     _check_ranges(call, name, changed)
-    return resources.change(call, SUBNETWORK, name, changed)
+    return _change(call, name, changed)
+
+
+def _change(call: Call, name: str, changed: Resource) -> Resource:
+    mark = resources.fingerprint([changed, call.now])
+    return resources.change(call, SUBNETWORK, name, {**changed, "fingerprint": mark})
 
 
 def _expand(call: Call) -> Resource:
@@ -122,7 +130,7 @@ def _expand(call: Call) -> Resource:
     changed = {**subnetwork, "ipCidrRange": str(wanted)}
     _check_ranges(call, name, changed)
     changed["gatewayAddress"] = networks.gateway(str(wanted))
-    return resources.change(call, SUBNETWORK, name, changed)
+    return _change(call, name, changed)
 
 
 def _set_private_access(call: Call) -> Resource:
@@ -130,7 +138,7 @@ def _set_private_access(call: Call) -> Resource:
     subnetwork = resources.require_ready(call, SUBNETWORK, name)
     access = bool(call.body.get("privateIpGoogleAccess"))
     changed = {**subnetwork, "privateIpGoogleAccess": access}
-    return resources.change(call, SUBNETWORK, name, changed)
+    return _change(call, name, changed)
 
 
 def _delete(call: Call) -> Resource:
