@@ -187,7 +187,12 @@ def _keep(store: Store, instance: Instance) -> None:
 
 def _operate(request: Request, store: Store, name: str) -> Reply:
     seconds = _SECONDS[request.method]
-    return Reply(body=named_operations.start(request, store, _OPERATIONS, name, seconds))
+    made = None
+    if request.method != "DELETE":
+        ready = _view(_require(request, store, name), request.after(seconds))
+        made = {"@type": "type.googleapis.com/google.cloud.filestore.v1.Instance", **ready}
+    body = named_operations.start(request, store, _OPERATIONS, name, seconds, made=made)
+    return Reply(body=body)
 
 
 def _view(instance: Instance, now: float) -> Instance:

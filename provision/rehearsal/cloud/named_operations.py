@@ -18,8 +18,14 @@ _VERBS = {"POST": "create", "PATCH": "update", "DELETE": "delete"}
 _METADATA = "type.googleapis.com/google.cloud.common.OperationMetadata"
 
 
-def start(
-    request: Request, store: Store, collection: str, target: str, seconds: float
+def start(  # noqa: PLR0913 - the parts of an operation, by name
+    request: Request,
+    store: Store,
+    collection: str,
+    target: str,
+    seconds: float,
+    *,
+    made: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Begin an operation, and answer it as the request that begins it is answered.
 
@@ -29,6 +35,7 @@ def start(
         collection: The store's collection of this API's operations.
         target: What it works on ("projects/p/locations/l/instances/n").
         seconds: How long it takes, in cloud time.
+        made: What it answers in the end, "@type" included; None after a deletion.
     """
     place = "/".join(target.split("/")[:4])
     number = store.count(collection)
@@ -40,7 +47,12 @@ def start(
         "verb": _VERBS[request.method],
         "apiVersion": "v1",
     }
-    kept = {"name": name, "metadata": metadata, "_end": request.after(seconds)}
+    kept = {
+        "name": name,
+        "metadata": metadata,
+        "_end": request.after(seconds),
+        "_made": made or {"@type": "type.googleapis.com/google.protobuf.Empty"},
+    }
     store.put(collection, name, kept)
     return _view(kept, request.now)
 
@@ -62,6 +74,4 @@ def _view(kept: dict[str, Any], now: float) -> dict[str, Any]:
     if kept["_end"] > now:
         return {**shown, "done": False}
     ended = {**kept["metadata"], "endTime": rfc3339(kept["_end"])}
-    # What was made is read by its own name; clients of this cloud look at nothing else.
-    empty = {"@type": "type.googleapis.com/google.protobuf.Empty"}
-    return {**shown, "metadata": ended, "done": True, "response": empty}
+    return {**shown, "metadata": ended, "done": True, "response": kept["_made"]}

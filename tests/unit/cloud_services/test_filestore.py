@@ -36,8 +36,11 @@ def test_an_instance_is_made_in_its_time_and_has_an_address(api: Api) -> None:
     assert operation["done"] is False
     assert api.json("file", "GET", ONE)["state"] == "CREATING"
     api.now += 200
-    assert api.json("file", "GET", operation["name"])["done"] is True
+    ended = api.json("file", "GET", operation["name"])
     made = api.json("file", "GET", ONE)
+    assert ended["done"] is True
+    kind = "type.googleapis.com/google.cloud.filestore.v1.Instance"
+    assert ended["response"] == {"@type": kind, **made}
     (network,) = made["networks"]
     assert (made["state"], made["protocol"], made["labels"]) == ("READY", "NFS_V3", {"a": "b"})
     assert network["ipAddresses"] == ["10.99.0.2"]
@@ -129,7 +132,8 @@ def test_a_protected_instance_can_not_be_deleted(api: Api) -> None:
     assert "protected" in _refusal(api, "DELETE", ONE)["message"]
     body = {"deletionProtectionEnabled": False}
     api.json("file", "PATCH", f"{ONE}?updateMask=deletion_protection_enabled", body)
-    api.json("file", "DELETE", ONE)
+    gone = api.json("file", "DELETE", ONE)
+    assert gone["response"] == {"@type": "type.googleapis.com/google.protobuf.Empty"}
     assert _refusal(api, "GET", ONE)["code"] == 404
     _make(api)
 
