@@ -23,9 +23,7 @@ nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
 tasks = [here.options(scheduling_strategy=On(node, soft=False)).remote() for node in nodes]
 print(json.dumps({"ran_on": sorted(ray.get(tasks, timeout=30))}))
 """
-# For the cluster to be what is waited for. Ray gives itself half a minute to start and is started
-# again if that is too little, as it is where its files are read for the first time.
-_SECONDS = 300
+_SECONDS = 100  # for the cluster to be what is waited for
 
 
 def _tell(event: str, **facts: object) -> None:

@@ -35,9 +35,10 @@ _VM = (
     "unshare", "--uts", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
     "bash", "-c",
 )  # fmt: skip
-# Its disk is at /mnt. Waits for its network card, then is the service that systemd would start.
+# Its disk is at /mnt. Waits for its network card, then is the service that systemd would start,
+# in the folder that systemd would start it in: the test's own may lie under the /tmp of before.
 _BOOT = """
-mount --bind "$1" /mnt && shift || exit
+cd / && mount --bind "$1" /mnt && shift || exit
 cat /mnt/name >/proc/sys/kernel/hostname && mount --bind /mnt/hosts /etc/hosts || exit
 mount -t tmpfs shm /dev/shm && mount -t tmpfs tmp /tmp && ip link set lo up || exit
 until ip link show eth0 >/dev/null 2>&1; do sleep 0.05; done
@@ -109,7 +110,7 @@ class Machine:
         enter = ["nsenter", target, "--uts", "--net", "--mount", "--pid"]
         path = f"{self._python.parent}:/usr/bin:/bin"
         done = subprocess.run(
-            [*enter, str(self._python), *command],
+            [*enter, "--wd=/", str(self._python), *command],
             env={"PATH": path, "HOME": "/mnt", **self._variables},
             capture_output=True,
             text=True,
