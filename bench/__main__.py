@@ -33,7 +33,7 @@ _ROOT = Path(__file__).parents[1]
 _PAGE = _ROOT / "docs" / "reference" / "performance.md"
 _HEAD = """# Performance
 
-Made by `python -m bench --write`: what the program costs on top of Terraform, and how it grows.
+Made by `python -m bench`: what the program costs on top of Terraform, and how it grows.
 Machines are noisy, so figures are taken in turn with their baseline, and only ratios hold.
 
 The goals were 0.6 s and 5 % for Create on top of Terraform, and 0.3 s for `Validate --offline`;
