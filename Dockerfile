@@ -110,6 +110,7 @@ FROM ${PYTHON_IMAGE} AS program
 WORKDIR /opt/aiinfra
 COPY entrypoint.py ./
 COPY provision provision
+COPY rehearsal rehearsal
 COPY terraform terraform
 RUN python3 -m compileall -q --invalidation-mode unchecked-hash . \
  && chmod -R a+rX .

@@ -48,7 +48,7 @@ rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away a
 		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse "$$action"; \
 	done; \
 	printf '\n===== What the simulated cloud still holds\n'; \
-	$(BIN)/python -m provision.rehearsal show
+	$(BIN)/python -m rehearsal show
 
 .PHONY: check
 check: $(VENV)/.develop ## linters, types, formats
@@ -58,7 +58,7 @@ check: $(VENV)/.develop ## linters, types, formats
 	$(BIN)/python -m provision.terraform fmt -check -diff -recursive terraform
 	$(BIN)/shellcheck $(SHELL_FILES)
 
-LAYERS := unit golden terraform rehearsal contract chaos
+LAYERS := unit contract terraform rehearsal runs chaos
 .PHONY: test
 test: $(VENV)/.develop ## all layers that need only Python and Terraform
 	$(PYTEST) -n $(WORKERS) --dist worksteal $(LAYERS:%=tests/%)
@@ -68,10 +68,10 @@ $(LAYERS:%=test-%): test-%: $(VENV)/.develop
 	$(PYTEST) -n $(WORKERS) --dist worksteal tests/$*
 
 test-unit: ## no process, no network
-test-golden: ## what people and Terraform read, against files
+test-contract: ## settings, README, examples and variables agree; the order of imports
 test-terraform: ## the modules: format, validate, terraform test
-test-rehearsal: ## whole actions against the simulated cloud
-test-contract: ## settings, README, examples and variables agree; recorded traffic
+test-rehearsal: ## the simulated cloud and the stand-in provider, against recorded traffic too
+test-runs: ## whole actions against the simulated cloud
 
 test-chaos: ## ten blows at fixed moments
 
@@ -107,7 +107,7 @@ chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the sa
 .PHONY: fuzz
 fuzz: $(VENV)/.develop ## 10,000 env files that nobody would write, each way that one is read
 	$(PYTEST) -n $(WORKERS) --timeout=0 --hypothesis-profile=long \
-		tests/unit/test_any_env_list.py tests/unit/settings/test_any_input.py
+		tests/unit/test_any_env_list.py tests/unit/test_any_input.py
 
 .PHONY: bench
 bench: $(VENV)/.develop ## what the program costs on top of Terraform, as ratios in one run

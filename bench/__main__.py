@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 
 from bench import gke, image, scale
 from bench.measuring import Program, row, run, timed
-from provision import deployment, settings, terraform
-from provision.rehearsal import session
-from provision.rehearsal.cloud.server import Cloud
+from provision import intake, terraform
+from provision.deployment import deployment
 from provision.terraform import arguments
+from rehearsal import session
+from rehearsal.cloud.server import Cloud
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +55,7 @@ class Bench(Program):
 
     def by_hand(self, prefix: str) -> Path:
         """The folder in which somebody types Terraform's commands, ready but for them."""
-        loaded = settings.load({"ACTION": "Create", **self.values(prefix)})
+        loaded = intake.load({"ACTION": "Create", **self.values(prefix)})
         if loaded.settings is None:
             raise SystemExit(str(loaded.problems))
         target = deployment.make(loaded.settings)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.measuring import Program, compared, row, timed
-from provision import clock
-from provision.kubernetes import manifests
-from provision.rehearsal import session
-from provision.rehearsal.cloud.server import Cloud
-from provision.rehearsal.cloud.store import Database
+from provision.kinds.gke.kubernetes import manifests
+from provision.time import clock
+from rehearsal import session
+from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.store import Database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

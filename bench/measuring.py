@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provision.rehearsal import session
+from rehearsal import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.measuring import Program, compared, timed
-from provision import clock
-from provision.rehearsal import session
-from provision.rehearsal.cloud.compute.resources import INSTANCE
-from provision.rehearsal.cloud.server import Cloud
-from provision.rehearsal.cloud.store import Database
+from provision.time import clock
+from rehearsal import session
+from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.store import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

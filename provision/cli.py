@@ -11,11 +11,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from provision import __version__, files, settings, stopping
+from provision import __version__, intake, signals
 from provision.console import Console
+from provision.context import Action, Run
 from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, SettingsError
+from provision.files import archive
 from provision.report import Report
-from provision.run import Action, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,10 +85,10 @@ def _act(
     """Load the settings and run the action; whether a Plan found changes."""
     flags = {"ACTION": options.action} if options.action else {}
     env_file = Path(options.env_file) if options.env_file else None
-    loaded = settings.load(environ, env_file, flags=flags)
+    loaded = intake.load(environ, env_file, flags=flags)
     report.action = str(loaded.effective.get("ACTION") or "")
     if report.action in _OF_WHAT_EXISTS:
-        loaded = settings.load(environ, env_file, flags=flags, only=_IDENTITY)
+        loaded = intake.load(environ, env_file, flags=flags, only=_IDENTITY)
     report.settings = loaded.effective
     report.notes.extend(loaded.notes)
     console.notes(loaded.notes)
@@ -174,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--copy",
         metavar="FOLDER",
-        help=f"copy this folder to every VM; without, {files.COPY_FOLDER} if it is there",
+        help=f"copy this folder to every VM; without, {archive.COPY_FOLDER} if it is there",
     )
     parser.add_argument(
         "--yes", action="store_true", help="agree beforehand to replacing, removing, shrinking"
@@ -203,7 +204,7 @@ def _wants_json(argv: Sequence[str]) -> bool:
 
 
 def _help() -> str:
-    from provision import documentation
+    from provision.settings import documentation
 
     return f"{_parser().format_help()}\n{documentation.env_list_help()}"
 
@@ -211,7 +212,7 @@ def _help() -> str:
 def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     """Start over in an environment that leads to the simulated cloud."""
     try:
-        from provision.rehearsal import session
+        from rehearsal import session
     except ImportError as error:
         raise SettingsError(
             "The rehearsal's packages are not installed",
@@ -250,7 +251,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers) -> None:
-    for number in stopping.heeded():
+    for number in signals.heeded():
         signal.signal(number, handler)
 
 

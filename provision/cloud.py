@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provision import auth, deployment, state
+from provision.deployment import deployment
+from provision.deployment import folder as state
 from provision.errors import SettingsError
-from provision.google_api import GoogleApi
+from provision.google import auth
+from provision.google.api import GoogleApi
 
 if TYPE_CHECKING:
-    from provision.run import Run
+    from provision.context import Run
 
 
 @dataclass(frozen=True)

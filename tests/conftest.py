@@ -19,7 +19,8 @@ settings.load_profile("usual")
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_UNIT = Path(__file__).parent / "unit"
+_HERE = Path(__file__).parent
+_SOCKETLESS = [_HERE / "unit", _HERE / "rehearsal" / "cloud", _HERE / "rehearsal" / "provider"]
 _LOOPBACK = ["127.0.0.1", "::1", "localhost"]
 
 
@@ -54,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Unit tests open no sockets, but to loopback where they say so."""
     for item in items:
-        if _UNIT not in item.path.parents:
+        if not set(_SOCKETLESS).intersection(item.path.parents):
             continue
         if item.get_closest_marker("loopback"):
             item.add_marker(pytest.mark.allow_hosts(_LOOPBACK))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from provision import arrival, copied_folder, rollout
+from provision.actions import copied_folder
 from provision.cloud import connect
-from provision.clusters import Kind
+from provision.deployment.kind import Kind
 from provision.errors import TerraformError
+from provision.kinds.vms import arrival
+from provision.lifecycle import apply
 
 if TYPE_CHECKING:
     from provision.cloud import Cloud
-    from provision.deployment import Deployment
-    from provision.rollout import Made
-    from provision.run import Run
+    from provision.context import Run
+    from provision.deployment.deployment import Deployment
+    from provision.lifecycle.apply import Made
 
 
 class Arrival(Protocol):
@@ -34,7 +36,9 @@ def _arrival(kind: Kind) -> Arrival:
         case Kind.MIG:
             return arrival
         case Kind.GKE:
-            from provision import gke_arrival  # noqa: PLC0415 - Kubernetes' part is for it alone
+            from provision.kinds.gke import (  # noqa: PLC0415 - Kubernetes' part is for it alone
+                arrival as gke_arrival,
+            )
 
             return gke_arrival
 
@@ -44,7 +48,7 @@ def create(run: Run) -> None:
     cloud = connect(run)
     exists = cloud.has_bucket()
     with copied_folder.packed(run) as archive:
-        target = rollout.settle(run, cloud, archive, bucket=exists)
+        target = apply.settle(run, cloud, archive, bucket=exists)
         if not exists and cloud.folder.require_bucket(cloud.project_number, run.settings.region):
             bucket = cloud.folder.location.bucket
             run.console.progress(f"Made the bucket gs://{bucket} for the state")
@@ -68,7 +72,7 @@ def _applied(run: Run, cloud: Cloud, target: Deployment) -> Made:
         CapacityError: Google refused machines.
     """
     try:
-        return rollout.apply(run, cloud, target)
+        return apply.apply(run, cloud, target)
     except TerraformError:
         _arrival(target.kind).explain(cloud, target)
         raise

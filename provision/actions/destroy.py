@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision import deployment, exclusion, ownership, removal
 from provision.cloud import connect
-from provision.clusters import Kind
+from provision.deployment import deployment
+from provision.deployment.kind import Kind
+from provision.lifecycle import exclusive, ownership, remove
 
 if TYPE_CHECKING:
-    from provision.run import Run
+    from provision.context import Run
 
 
 def destroy(run: Run) -> None:
@@ -25,12 +26,12 @@ def destroy(run: Run) -> None:
     with (
         run.log(cloud, "destroy") as log,
         deployment.removal_folder(Kind(record.kind), location, record) as root,
-        exclusion.explained(cloud, "run Destroy again to remove the rest"),
+        exclusive.explained(cloud, "run Destroy again to remove the rest"),
     ):
         tool = run.terraform(root, log)
-        with exclusion.alone(run, cloud, record, root, tool):
+        with exclusive.alone(run, cloud, record, root, tool):
             tool.init()
-            removal.remove(run, cloud, record, tool)
+            remove.remove(run, cloud, record, tool)
     cloud.folder.clear()
     count = (run.report.changes or {}).get("destroy", 0)
     run.console.result(f"Destroyed {count} resources; {location.url} holds nothing but its logs.")

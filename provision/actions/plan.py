@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision import copied_folder, rollout
+from provision.actions import copied_folder
 from provision.cloud import connect
+from provision.lifecycle import apply
 
 if TYPE_CHECKING:
-    from provision.run import Run
+    from provision.context import Run
 
 
 def plan(run: Run) -> bool:
@@ -19,8 +20,8 @@ def plan(run: Run) -> bool:
     cloud = connect(run)
     exists = cloud.has_bucket()
     with copied_folder.packed(run) as archive:
-        target = rollout.settle(run, cloud, archive, bucket=exists)
-        found = rollout.plan(run, cloud, target, backend=exists and cloud.folder.has_state())
+        target = apply.settle(run, cloud, archive, bucket=exists)
+        found = apply.plan(run, cloud, target, backend=exists and cloud.folder.has_state())
     run.report.changes = found.counts
-    run.console.result(rollout.counts(found))
+    run.console.result(apply.counts(found))
     return not found.is_empty

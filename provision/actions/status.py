@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision import ownership, status
 from provision.cloud import connect
+from provision.kinds import status
+from provision.lifecycle import ownership
 
 if TYPE_CHECKING:
-    from provision.run import Run
+    from provision.context import Run
 
 
 def show_status(run: Run) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision import bandwidth_check, gpu_check, names, ownership, status, vms
+from provision.catalogue import names
 from provision.cloud import connect
-from provision.clusters import Kind
+from provision.deployment.kind import Kind
 from provision.errors import StateError
+from provision.kinds import status
+from provision.kinds.gke import bandwidth_check
+from provision.kinds.vms import gpu_check, instances
+from provision.lifecycle import ownership
 
 if TYPE_CHECKING:
     from provision.cloud import Cloud
-    from provision.record import Record
-    from provision.run import Run
+    from provision.context import Run
+    from provision.deployment.record import Record
 
 
 def test(run: Run) -> None:
@@ -38,7 +42,9 @@ def test(run: Run) -> None:
 
 
 def _test_vms(run: Run, cloud: Cloud, record: Record) -> str:
-    found = vms.find(cloud.api, record.project_id, record.zone, record.cluster_id, run.environ)
+    found = instances.find(
+        cloud.api, record.project_id, record.zone, record.cluster_id, run.environ
+    )
     told = status.read_startups(run, cloud, record, [vm.name for vm in found])
     group = names.GROUP.of(record.name_prefix)
     run.report.checks = gpu_check.judge(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision import copied_folder, deployment
-from provision.clusters import Findings
+from provision.actions import copied_folder
+from provision.deployment import deployment
+from provision.deployment.kind import Findings
 
 if TYPE_CHECKING:
-    from provision.run import Run
+    from provision.context import Run
 
 
 def validate(run: Run) -> None:

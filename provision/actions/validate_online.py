@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from provision import deployment, rollout
 from provision.cloud import connect
+from provision.deployment import deployment
 from provision.errors import CredentialsError
+from provision.lifecycle import apply
 
 if TYPE_CHECKING:
-    from provision.deployment import Deployment
-    from provision.run import Run
+    from provision.context import Run
+    from provision.deployment.deployment import Deployment
 
 
 def validate(run: Run, target: Deployment) -> None:
@@ -31,7 +32,7 @@ def validate(run: Run, target: Deployment) -> None:
         run.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
         run.console.result("The settings are valid. Google was not asked: no credentials.")
         return
-    target = rollout.settle(run, cloud, target.findings.files, bucket=cloud.has_bucket())
+    target = apply.settle(run, cloud, target.findings.files, bucket=cloud.has_bucket())
     with run.log(None, "validate") as log, deployment.run_folder(target, backend=False) as root:
         tool = run.terraform(root, log)
         tool.init(backend=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.errors import CheckError, Problem, StateError
-from provision.google_api import GoogleApiError
+from provision.google.api import GoogleApiError
 from provision.preflight import images, machinery
 from provision.preflight.answers import Answers
 from provision.preflight.case import Case, Foreign, Note, Settled
@@ -19,10 +19,10 @@ from provision.preflight.table import CHECKS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provision.google_api import GoogleApi
+    from provision.deployment.record import Record
+    from provision.google.api import GoogleApi
     from provision.preflight.case import Finding
     from provision.preflight.table import Check
-    from provision.record import Record
     from provision.settings import Settings
 
 _AT_ONCE: Final = 16

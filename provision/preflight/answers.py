@@ -6,12 +6,12 @@ import concurrent.futures
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.google_api import Service
+from provision.google.api import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Sequence
 
-    from provision.google_api import GoogleApi
+    from provision.google.api import GoogleApi
 
 T = TypeVar("T")
 

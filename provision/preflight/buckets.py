@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.errors import Problem
-from provision.google_api import GoogleApiError, Service
+from provision.google.api import GoogleApiError, Service
 from provision.preflight.case import Note
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from provision.settings.choices import Network, Orchestrator
 
 if TYPE_CHECKING:
+    from provision.deployment.record import Record
     from provision.errors import Problem
     from provision.preflight.answers import Answers
     from provision.preflight.machinery import Machines
-    from provision.record import Record
     from provision.settings import Settings
 
 

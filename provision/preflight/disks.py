@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from provision.errors import Problem
-from provision.google_api import Service
+from provision.google.api import Service
 from provision.preflight import zones
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from provision import gke_versions
+from provision.catalogue import gke_versions
 from provision.errors import Problem
-from provision.google_api import Service
+from provision.google.api import Service
 from provision.preflight.case import Settled
 from provision.settings.choices import ReleaseChannel
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.errors import Problem
-from provision.google_api import Service
+from provision.google.api import Service
 from provision.preflight import zones
 from provision.preflight.case import Note, Settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provision.deployment.record import Record
     from provision.preflight.case import Case, Finding
-    from provision.record import Record
     from provision.settings import Settings
 
 DEFAULT_FAMILIES: Final = (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provision import machines, node_pools, places
-from provision.node_pools import Capacity
+from provision.catalogue import machines, zones
 from provision.settings.choices import Orchestrator
+from provision.spec import pools
+from provision.spec.pools import Capacity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,7 @@ class Machines:
     @property
     def region(self) -> str:
         """The zone's region."""
-        return places.region_of(self.zone)
+        return zones.region_of(self.zone)
 
 
 def of(settings: Settings) -> tuple[Machines, ...]:
@@ -90,7 +91,7 @@ def _group(settings: Settings) -> Machines:
 
 def _pools(settings: Settings) -> Iterator[Machines]:
     written = settings.gke_node_pools is not None
-    for pool in node_pools.of(settings):
+    for pool in pools.of(settings):
         yield Machines(
             setting="GKE_NODE_POOLS" if written else "VM_TYPE",
             zone_setting="GKE_NODE_POOLS" if written else "ZONE",

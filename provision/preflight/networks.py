@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import adoption, names
+from provision.catalogue import names
 from provision.errors import Problem
-from provision.google_api import Service
+from provision.google.api import Service
+from provision.lifecycle import adopt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,7 @@ def _overlaps(case: Case) -> Iterator[Finding]:
     prefix, base = case.settings.name_prefix, f"projects/{case.project}"
     made = names.NETWORK.of(prefix)
     found = case.answers.find(Service.COMPUTE, f"{base}/global/networks/{made}")
-    if found is None or not adoption.is_ours(found, case.cluster_id):
+    if found is None or not adopt.is_ours(found, case.cluster_id):
         return
     own = names.SUBNETWORK.of(prefix)
     for link in found.get("subnetworks", []):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision import permissions
+from provision.catalogue import permissions
 from provision.errors import Problem
-from provision.google_api import Service
+from provision.google.api import Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,9 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import adoption, capacity, machines
+from provision.catalogue import machines
 from provision.errors import Problem
-from provision.google_api import Service
+from provision.google.api import Service
+from provision.kinds import shortage
+from provision.lifecycle import adopt
 from provision.preflight import metrics, zones
 from provision.preflight.case import Note
 from provision.preflight.machinery import Machines
@@ -101,7 +103,7 @@ def _own(case: Case) -> Mapping[Metric, int]:
     used: Counter[Metric] = Counter()
     if case.record is None:
         return used
-    found = case.answers.machines_with(case.project, adoption.MARKER, case.cluster_id)
+    found = case.answers.machines_with(case.project, adopt.MARKER, case.cluster_id)
     for vm in found:
         present = _present(case, vm)
         for metric, amount in metrics.of(present, _vcpus(case, present)):
@@ -180,8 +182,8 @@ def _short(case: Case, metric: Metric, found: Quota, need: Need) -> Problem:
         setting="REGION" if metric.everywhere else case.machines[0].setting,
         what=f"the quota {name} in {place} is too small: this needs {enough}",
         why=f"{case.project} may have {found.limit:g}{usage}{own}",
-        fix=f"ask for more, in a browser: {capacity.QUOTA_PAGE}?project={case.project}\n"
-        f"filter by {found.name} and {place}, tick it, Edit ({capacity.QUOTA_ROLE})\n"
+        fix=f"ask for more, in a browser: {shortage.QUOTA_PAGE}?project={case.project}\n"
+        f"filter by {found.name} and {place}, tick it, Edit ({shortage.QUOTA_ROLE})\n"
         "or ask for less, or go where there is quota",
     )
 
@@ -191,7 +193,7 @@ def _untold(case: Case, metric: Metric) -> Problem:
         what=f"whether the quota {metric.words} in {case.settings.region} is large enough could"
         " not be found out",
         why="Google shows no such quota of this project",
-        fix=f"look in a browser: {capacity.QUOTA_PAGE}?project={case.project}",
+        fix=f"look in a browser: {shortage.QUOTA_PAGE}?project={case.project}",
     )
 
 

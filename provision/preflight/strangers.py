@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision import adoption, names
-from provision.google_api import Service
+from provision.catalogue import names
+from provision.google.api import Service
+from provision.lifecycle import adopt
 from provision.preflight.case import Foreign
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def taken(case: Case) -> Iterator[Finding]:
             continue
         # Of all types GKE's clusters alone call their labels so.
         marked = {**found, "labels": found.get("resourceLabels") or found.get("labels", {})}
-        if not adoption.is_ours(marked, case.cluster_id):
-            yield Foreign(adoption.stranger(path))
+        if not adopt.is_ours(marked, case.cluster_id):
+            yield Foreign(adopt.stranger(path))
 
 
 def _paths(case: Case) -> Iterator[tuple[Service, str]]:

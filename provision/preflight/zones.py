@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import places
+from provision.catalogue import zones as places
 from provision.errors import Problem
-from provision.google_api import GoogleApiError, Service
+from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,10 +1,9 @@
-"""The settings: from an env.list to one frozen model, with everything that is wrong said at once.
+"""The settings: from text to one frozen model, in which every value is good by itself.
 
-`model` has every variable, `reading` the rules by which files and environments are read, `rules`
-and its siblings what must hold between settings.
+`model` has every variable, `reading` the rules by which files and environments are read. What must
+hold between settings stands in `spec.rules`; `intake` brings it all together.
 """
 
-from provision.settings.loading import Loaded, load
 from provision.settings.model import Settings
 
-__all__ = ["Loaded", "Settings", "load"]
+__all__ = ["Settings"]

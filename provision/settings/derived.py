@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import machines, places
+from provision.catalogue import machines, zones
 from provision.settings.choices import DiskType, Network, Orchestrator
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it fol
     return sum(counts) if counts else None
 
 
-REGION: Final = Derived("the zone without its last part", ("zone",), places.region_of)
+REGION: Final = Derived("the zone without its last part", ("zone",), zones.region_of)
 STATE_PATH: Final = Derived(
     "`gs://aiinfra-terraform-<PROJECT_ID>`, made when missing", ("project_id",), _state_bucket
 )

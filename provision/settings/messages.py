@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import masking
 from provision.errors import Problem
+from provision.settings import masking
 from provision.settings.model import Settings
 from provision.settings.parsing import InvalidValueError, shorten
 

@@ -107,7 +107,7 @@ class Settings(BaseSettings):
         texts: Field name -> the text of its value. The process environment is never read here.
 
     Raises:
-        pydantic.ValidationError: A text does not follow its field's rule. `settings.load` says
+        pydantic.ValidationError: A text does not follow its field's rule. `intake.load` says
             it in words, for all fields at once.
     """
 

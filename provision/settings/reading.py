@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from provision.errors import Problem
-from provision.masking import mask
 from provision.settings import parsing, spelling
+from provision.settings.masking import mask
 from provision.settings.parsing import shorten
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from provision import filestores
-from provision.filestores import Tier
+from provision.catalogue import filestores
+from provision.catalogue.filestores import Tier
 from provision.settings import parsing
 from provision.settings.values import AbsolutePath, BucketName
 

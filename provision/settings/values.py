@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from provision import machines, names, places
+from provision.catalogue import machines, names, zones
 from provision.settings import parsing
 from provision.settings.choices import (
     Action,
@@ -71,18 +71,18 @@ def _name_prefix(text: str) -> str:
 
 
 def _zone(text: str) -> str:
-    if text in places.REGIONS:
-        example = places.ZONES[text][0]
+    if text in zones.REGIONS:
+        example = zones.ZONES[text][0]
         raise InvalidValueError(
             "is a region", f"a zone is a region and a letter: {example}", fix=example
         )
-    region = places.region_of(text)
-    meant = places.did_you_mean_zone(text) or ""
-    if not places.has_zone_form(text):
+    region = zones.region_of(text)
+    meant = zones.did_you_mean_zone(text) or ""
+    if not zones.has_zone_form(text):
         raise InvalidValueError(
             "is not a zone", "a region and a letter: us-central1-a, us-central1-ai1a", fix=meant
         )
-    if region not in places.REGIONS:
+    if region not in zones.REGIONS:
         raise InvalidValueError(
             "is in no known region",
             f"{region} is no region of Google Cloud{f'; did you mean {meant}?' if meant else ''}",
@@ -92,8 +92,8 @@ def _zone(text: str) -> str:
 
 
 def _region(text: str) -> str:
-    if text not in places.REGIONS:
-        meant = places.did_you_mean_region(text) or ""
+    if text not in zones.REGIONS:
+        meant = zones.did_you_mean_region(text) or ""
         raise InvalidValueError(
             "is not a region",
             f"did you mean {meant}?" if meant else "such as us-central1 or europe-west4",

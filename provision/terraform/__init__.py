@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from provision import plans
 from provision.errors import Interrupted, TerraformError
 from provision.terraform import arguments, child, failures
+from provision.terraform import plan as plans
 from provision.terraform.binary import Binary, environment, find
 
 if TYPE_CHECKING:

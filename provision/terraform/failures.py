@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provision import capacity, permissions
+from provision.catalogue import permissions
 from provision.errors import ProvisionError, StateError, TerraformError
-from provision.locks import Lock
+from provision.kinds import shortage
+from provision.terraform.lock import Lock
 
 if TYPE_CHECKING:
     from provision.terraform.child import Ended
@@ -50,8 +51,8 @@ def failure(command: str, done: Ended) -> ProvisionError:
     locked = [error for error in errors if re.search(r"acquiring the state lock|\.tflock", error)]
     if locked:
         return _locked(locked[0])
-    if errors and all(map(capacity.is_refusal, errors)):
-        return capacity.refused(command, errors)
+    if errors and all(map(shortage.is_refusal, errors)):
+        return shortage.refused(command, errors)
     how = f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
     remedies = dict.fromkeys(filter(None, map(permissions.remedy, errors)))
     return TerraformError(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-    from provision.rehearsal.cloud.wire import Request
+    from rehearsal.cloud.wire import Request
 
 
 class Blow(enum.StrEnum):

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provision.rehearsal import session
+from rehearsal import session
 from tests.chaos.world import COUNT, Ended, World
 
 if TYPE_CHECKING:

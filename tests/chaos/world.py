@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import requests
 
-from provision.rehearsal import inventory, session
-from provision.rehearsal.cloud.server import Cloud
+from rehearsal import inventory, session
+from rehearsal.cloud.server import Cloud
 from tests.chaos import processes
-from tests.rehearsal.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from provision.rehearsal.cloud.wire import Reply, Request
+    from rehearsal.cloud.wire import Reply, Request
     from tests.chaos.cases import Case
     from tests.chaos.processes import Role
 

@@ -9,8 +9,9 @@ from typing import Any
 import hcl2
 import pytest
 
-from provision.clusters import Findings, gke
-from provision.location import Location
+from provision.deployment.kind import Findings
+from provision.deployment.location import Location
+from provision.kinds.gke import variables
 from provision.settings.model import Settings
 
 ROOT = Path(__file__).parents[2] / "terraform/gke"
@@ -51,7 +52,7 @@ def test_python_hands_over_exactly_what_the_root_declares(case: dict[str, str]) 
     location = Location("bucket", "np-deployment", is_default=True)
     declared = _declared()
 
-    made = gke.variables(Settings(MANDATORY | case), "3f9c2a71", location, Findings())
+    made = variables.variables(Settings(MANDATORY | case), "3f9c2a71", location, Findings())
 
     assert made.keys() == declared.keys()
     pools = list(made.pop("node_pools").values())

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from provision import documentation
-from provision.settings import load, spelling
+from provision.intake import load
+from provision.settings import documentation, spelling
 from provision.settings.model import Settings
 
 ROOT: Final = Path(__file__).parents[2]

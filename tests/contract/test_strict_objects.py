@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kubernetes import jobs, stages
-from provision.kubernetes.client import KubernetesError
-from provision.kubernetes.objects import from_yaml
-from tests.unit.cloud_kubernetes import conftest as simulated
+from provision.kinds.gke.kubernetes import jobs, stages
+from provision.kinds.gke.kubernetes.client import KubernetesError
+from provision.kinds.gke.kubernetes.objects import from_yaml
+from tests.rehearsal.cloud.kubernetes import conftest as simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from provision.kubernetes.objects import Object
-    from tests.unit.cloud_kubernetes.conftest import Gke
+    from provision.kinds.gke.kubernetes.objects import Object
+    from tests.rehearsal.cloud.kubernetes.conftest import Gke
 
 ROOT = Path(__file__).parents[2]
 DEFINITIONS = ROOT.parent / "shared" / "crds"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import hcl2
 import pytest
 
-from provision import deployment, settings
-from provision.clusters import Findings, ResizeRequest
-from provision.files import Archive
+from provision import intake
+from provision.deployment import deployment
+from provision.deployment.kind import Findings, ResizeRequest
+from provision.files.archive import Archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ def _declared(root: str) -> dict[str, str]:
 
 def _made(case: dict[str, str]) -> dict[str, Any]:
     mandatory = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-    loaded = settings.load({"ACTION": "Plan", **mandatory, **case})
+    loaded = intake.load({"ACTION": "Plan", **mandatory, **case})
     assert loaded.problems == ()
     assert loaded.settings is not None
     found = Findings(

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provision.rehearsal.provider import mirror
+from rehearsal.provider import mirror
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

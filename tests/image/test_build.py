@@ -58,7 +58,7 @@ def test_the_provider_is_in_place_under_its_real_name_and_no_registry_is_asked(
 
 def test_only_the_discovery_documents_that_the_rehearsal_reads_are_there(image: Image) -> None:
     read = set()
-    for file in (TREE / "provision" / "rehearsal").rglob("*.py"):
+    for file in (TREE / "rehearsal").rglob("*.py"):
         read |= set(re.findall(r"(?:api=|api\()\"(\w+\.v\w+)\"", file.read_text()))
 
     there = image.shell("cd /opt/venv/lib/python3*/site-packages/googleapiclient && ls */documents")

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision import auth
-from provision.rehearsal import session
-from provision.rehearsal.cloud.server import Cloud
-from tests.unit.credentials import token_server
+from provision.google import auth
+from rehearsal import session
+from rehearsal.cloud.server import Cloud
+from tests.unit.google.auth import token_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.image.conftest import Image
-    from tests.unit.credentials.token_server import Google
+    from tests.unit.google.auth.token_server import Google
 
 SETTINGS = ("PROJECT_ID=my-project", "NAME_PREFIX=np", "ZONE=us-central1-a")
 _IDENTITY = ("GCE_METADATA", "GOOGLE_OAUTH", "CLOUDSDK", "TF_", "PYTHONPATH", "AIINFRA")

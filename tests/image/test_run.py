@@ -52,7 +52,7 @@ def test_two_containers_at_once_on_one_prefix_leave_a_whole_cluster(
     image: Image, volume: str
 ) -> None:
     """One cloud for both, in a container whose network they share."""
-    serve = ("-m", "provision.rehearsal", "serve")
+    serve = ("-m", "rehearsal", "serve")
     with contextlib.ExitStack() as stack:
         cloud = stack.enter_context(
             image.container(

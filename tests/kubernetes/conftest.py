@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from provision.kubernetes.objects import from_yaml
+from provision.kinds.gke.kubernetes.objects import from_yaml
 from tests.kubernetes import processes, programs
 from tests.kubernetes.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.objects import Object
 
 # Building takes minutes, starting takes seconds.
 _TIMEOUT = 3600

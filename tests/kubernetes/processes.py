@@ -17,8 +17,8 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from provision.kubernetes.client import Cluster
-from provision.retries import PassingError
+from provision.kinds.gke.kubernetes.client import Cluster
+from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

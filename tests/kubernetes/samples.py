@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from provision.kubernetes.facts import Bucket, ClusterFacts, ExtraNetwork, Pool, Share
+from provision.kinds.gke.kubernetes.facts import Bucket, ClusterFacts, ExtraNetwork, Pool, Share
 
 ULTRA = Pool(
     name="demo-h200",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from provision.kubernetes import (
+from provision.kinds.gke.kubernetes import (
     all_gather,
     apply,
     identity,
@@ -21,9 +21,9 @@ from provision.kubernetes import (
     status,
     storage,
 )
-from provision.kubernetes.apply import Stage
-from provision.kubernetes.client import KubernetesError
-from provision.kubernetes.objects import MANAGER, from_yaml, holds
+from provision.kinds.gke.kubernetes.apply import Stage
+from provision.kinds.gke.kubernetes.client import KubernetesError
+from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
 from tests.kubernetes import samples
 from tests.kubernetes.world import ENVIRON, World
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from provision.kubernetes.facts import ClusterFacts, Pool
-    from provision.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.kinds.gke.kubernetes.objects import Object
 
 # The job of a published walk-through, with nothing changed but the pool: it knows of no taint of
 # queued nodes.

@@ -7,16 +7,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from provision.kubernetes import apply, kueue, status
-from provision.kubernetes.apply import Stage
-from provision.kubernetes.objects import conditions as conditions_of
+from provision.kinds.gke.kubernetes import apply, kueue, status
+from provision.kinds.gke.kubernetes.apply import Stage
+from provision.kinds.gke.kubernetes.objects import conditions as conditions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from provision.kubernetes.client import Cluster
-    from provision.kubernetes.facts import Pool
-    from provision.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import Pool
+    from provision.kinds.gke.kubernetes.objects import Object
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.request import Request, urlopen
 
-from provision.rehearsal.cloud.server import Cloud
+from rehearsal.cloud.server import Cloud
 from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import PAYLOAD, configuration
 

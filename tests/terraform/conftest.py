@@ -15,7 +15,7 @@ import pytest
 
 from provision import terraform as driver
 from provision.errors import TerraformError
-from provision.rehearsal.provider import mirror
+from rehearsal.provider import mirror
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision import gke_versions, names
+from provision.catalogue import gke_versions, names
 
 if TYPE_CHECKING:
     from tests.terraform.conftest import Terraform

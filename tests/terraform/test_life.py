@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from provision import clock
-from provision.rehearsal import inventory, session
-from provision.rehearsal.cloud.server import Cloud
-from provision.rehearsal.cloud.store import Database
+from provision.time import clock
+from rehearsal import inventory, session
+from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.store import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from provision import names
+from provision.catalogue import names
 
 PREFIX = "train"
 VALIDATIONS = Path(__file__).parents[2] / "terraform/mig/tests/validations.tftest.hcl"

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision import gke_versions
-from provision.clusters import Findings, gke
-from provision.location import Location
+from provision.catalogue import gke_versions
+from provision.deployment.kind import Findings
+from provision.deployment.location import Location
+from provision.kinds.gke import variables as gke
 from provision.settings.model import Settings
 from tests.terraform.seeds import SEEDS
 

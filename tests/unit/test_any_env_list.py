@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision import cli, stopping
+from provision import cli, signals
 from provision.settings import spelling
 from provision.settings.model import Settings
 
@@ -39,7 +39,7 @@ MANDATORY = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
 @contextlib.contextmanager
 def handlers_put_back() -> Iterator[None]:
     """The program ignores signals at its end, and so would every child of this process."""
-    before = {number: signal.getsignal(number) for number in stopping.SIGNALS}
+    before = {number: signal.getsignal(number) for number in signals.SIGNALS}
     try:
         yield
     finally:

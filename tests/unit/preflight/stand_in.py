@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from provision.google_api import GoogleApi, GoogleApiError, Service
+from provision.google.api import GoogleApi, GoogleApiError, Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

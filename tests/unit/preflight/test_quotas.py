@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provision.deployment.record import Record
 from provision.preflight import metrics
 from provision.preflight.machinery import Machines
-from provision.record import Record
-from provision.rehearsal.cloud.compute import quotas as simulated
+from rehearsal.cloud.compute import quotas as simulated
 from tests.unit.preflight.stand_in import PROJECT, REGION, ZONE
 
 if TYPE_CHECKING:

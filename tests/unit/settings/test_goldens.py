@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.settings import load
+from provision.intake import load
 
 if TYPE_CHECKING:
     from tests.conftest import Golden

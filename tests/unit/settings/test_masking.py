@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from provision import masking
+from provision.settings import masking
 
 
 @pytest.mark.parametrize(

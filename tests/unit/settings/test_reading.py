@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.settings import load
+from provision.intake import load
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.unit.settings.conftest import Given, InFile
+    from tests.unit.conftest import Given, InFile
 
 
 def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default(

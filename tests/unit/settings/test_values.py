@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision import names
-from provision.settings import load
+from provision.catalogue import names
+from provision.intake import load
 
 if TYPE_CHECKING:
-    from tests.unit.settings.conftest import Given
+    from tests.unit.conftest import Given
 
 PASSES = {
     "ACTION": ["create", "DESTROY"],

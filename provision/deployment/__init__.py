@@ -1,0 +1,1 @@
+"""One deployment: what it is made of, where its state is, and what is kept beside that."""

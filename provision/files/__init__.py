@@ -1,0 +1,1 @@
+"""The folder that travels to the VMs, as one archive."""

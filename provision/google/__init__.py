@@ -1,0 +1,1 @@
+"""Google's APIs: requests, answers, refusals, credentials."""

@@ -1,0 +1,331 @@
+"""What the program asks Google, in its own words; `rest` sends it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from provision.errors import CheckError
+from provision.google.http import GoogleApiError, Rest, Service
+from provision.time import clock, retries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+__all__ = ["GoogleApi", "GoogleApiError", "Service"]
+
+_FORBIDDEN = 403
+_NOT_FOUND = 404
+_CONFLICTS = (409, 412)
+"""Somebody else changed it meanwhile: as most of the APIs say that, and as Cloud Storage does."""
+_OPERATION_POLL = 2.0
+"""Seconds of cloud time between two looks at an operation."""
+_SHORTEST_POLL = 0.05
+_GLOBAL = frozenset({"networks", "firewalls", "instanceTemplates"})
+"""Collections without regions or zones."""
+
+
+class GoogleApi(Rest):
+    """Google's APIs, except for the state's bucket, which `state` has its own client for."""
+
+    def project_number(self, project: str) -> str:
+        """The project's number.
+
+        Raises:
+            CheckError: It does not exist, or may not be read.
+        """
+        try:
+            return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
+        except GoogleApiError as error:
+            raise CheckError(
+                f"The project {project} does not exist, or these credentials may not see it",
+                why=error.message,
+                fix="check PROJECT_ID and the active account (gcloud auth list); the account needs"
+                " resourcemanager.projects.get (role Browser or more)",
+                setting="PROJECT_ID",
+            ) from error
+
+    def image_of_family(self, project: str, family: str) -> str | None:
+        """The name of the family's newest image, or None when there is none to be had."""
+        path = f"projects/{project}/global/images/family/{family}"
+        try:
+            return str(self.get(Service.COMPUTE, path)["name"])
+        except GoogleApiError as error:
+            if error.code in (403, 404):
+                return None
+            raise
+
+    def managed_instances(self, project: str, zone: str, group: str) -> list[dict[str, Any]]:
+        """What a managed instance group says of each of its VMs."""
+        path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/listManagedInstances"
+        return list(self.pages("POST", path, "managedInstances", {}))
+
+    def labelled_instances(
+        self, project: str, zone: str, label: str, value: str
+    ) -> list[dict[str, Any]]:
+        """The VMs of a zone that carry a label of that value."""
+        path = f"projects/{project}/zones/{zone}/instances"
+        return list(self.pages("GET", path, "items", {"filter": f"labels.{label}={value}"}))
+
+    def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
+        """What a VM says of itself, by key; {} when it says nothing, or is gone.
+
+        Args:
+            path: The VM's: "projects/P/zones/Z/instances/N".
+            namespace: Whose attributes.
+        """
+        try:
+            document = self.call(
+                "GET", Service.COMPUTE, f"{path}/getGuestAttributes", {"queryPath": f"{namespace}/"}
+            )
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return {}
+            raise
+        items = document.get("queryValue", {}).get("items", [])
+        return {item["key"]: item.get("value", "") for item in items}
+
+    def resize_requests(self, group: str) -> list[dict[str, Any]]:
+        """The requests for VMs of a managed instance group; none when there is no such group.
+
+        Args:
+            group: Its path: "projects/P/zones/Z/instanceGroupManagers/N".
+        """
+        try:
+            return list(self.pages("GET", f"{group}/resizeRequests", "items", {}))
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return []
+            raise
+
+    def cancel_resize_request(self, group: str, name: str) -> None:
+        """Cancel a request for VMs and wait until that is done.
+
+        Raises:
+            GoogleApiError: It has ended already, or may not be cancelled.
+        """
+        path = f"{group}/resizeRequests/{name}/cancel"
+        self._finish(self.call("POST", Service.COMPUTE, path, {}), path)
+
+    def has_bucket(self, name: str) -> bool:
+        """Whether a bucket exists.
+
+        Raises:
+            GoogleApiError: These credentials may not know (403).
+        """
+        return self.find(Service.STORAGE, f"b/{name}") is not None
+
+    def zones_with(self, project: str, collection: str, name: str) -> set[str]:
+        """The zones that offer something of that name, such as one of the "machineTypes"."""
+        path = f"projects/{project}/aggregated/{collection}"
+        return {
+            item["zone"].rpartition("/")[2]
+            for scope in self.pages("GET", path, "items", {"filter": f"name={name}"})
+            for item in scope.get(collection, [])
+        }
+
+    def find(self, service: Service, path: str) -> dict[str, Any] | None:
+        """A resource by its path, or None when there is none."""
+        try:
+            return self.get(service, path)
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return None
+            raise
+
+    def marked(self, project: str, collection: str, description: str) -> list[str]:
+        """The paths ("projects/...") of Compute Engine's resources with that description."""
+        path = f"projects/{project}/aggregated/{collection}"
+        if collection in _GLOBAL:
+            path = f"projects/{project}/global/{collection}"
+        query = {"filter": f'description = "{description}"'}
+        items = list(self.pages("GET", path, "items", query))
+        if collection not in _GLOBAL:
+            items = [item for scope in items for item in scope.get(collection, [])]
+        return [
+            item["selfLink"].partition("/v1/")[2]
+            for item in items
+            if item.get("description") == description
+        ]
+
+    def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
+        """Compute Engine's operations that are not done, of "global" or one region or zone."""
+        path = f"projects/{project}/{scope}/operations"
+        return list(self.pages("GET", path, "items", {"filter": "status != DONE"}))
+
+    def service_accounts(self, project: str) -> list[dict[str, Any]]:
+        """The project's service accounts."""
+        path = f"projects/{project}/serviceAccounts"
+        return list(self.pages("GET", path, "accounts", {}, service=Service.IAM))
+
+    def filestores(self, project: str) -> list[dict[str, Any]]:
+        """The project's Filestore instances.
+
+        None where these credentials may not list them, or the API is off: whoever may not do that
+        has not made any, and could not delete any.
+        """
+        path = f"projects/{project}/locations/-/instances"
+        return self._permitted(Service.FILESTORE, path, "instances")
+
+    def dashboards(self, project: str) -> list[dict[str, Any]]:
+        """The project's dashboards; none where they may not be listed, as with `filestores`."""
+        return self._permitted(Service.MONITORING, f"projects/{project}/dashboards", "dashboards")
+
+    def clusters(self, project: str) -> list[dict[str, Any]]:
+        """The project's GKE clusters; none where they may not be listed, as with `filestores`."""
+        path = f"projects/{project}/locations/-/clusters"
+        return self._permitted(Service.CONTAINER, path, "clusters")
+
+    def cluster_operations(self, project: str, location: str) -> list[dict[str, Any]]:
+        """Kubernetes Engine's operations that are not done, as with `clusters`."""
+        path = f"projects/{project}/locations/{location}/operations"
+        found = self._permitted(Service.CONTAINER, path, "operations")
+        return [one for one in found if one["status"] != "DONE"]
+
+    def _permitted(self, service: Service, path: str, key: str) -> list[dict[str, Any]]:
+        try:
+            return list(self.pages("GET", path, key, {}, service=service))
+        except GoogleApiError as error:
+            if error.code == _FORBIDDEN:
+                return []
+            raise
+
+    def delete(self, service: Service, path: str) -> None:
+        """Delete a resource and wait until it is gone; one that is gone already is success.
+
+        Raises:
+            GoogleApiError: It is still in use, or may not be deleted.
+        """
+        try:
+            operation = self.call("DELETE", service, path, {})
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return
+            raise
+        match service:
+            case Service.FILESTORE:
+                self._finish_named(operation, path)
+            case Service.CONTAINER:
+                self._finish_of_cluster(operation, path)
+            case _:
+                self._finish(operation, path)
+
+    def _finish_named(self, operation: dict[str, Any], path: str) -> None:
+        """Wait for the end of an operation of the newer APIs, which is done or not.
+
+        Raises:
+            GoogleApiError: It failed.
+        """
+        while not operation.get("done"):
+            self._pause()
+            operation = self.get(Service.FILESTORE, operation["name"])
+        if failure := operation.get("error"):
+            raise GoogleApiError(400, failure.get("message", ""), path)
+
+    def _finish_of_cluster(self, operation: dict[str, Any], path: str) -> None:
+        """Wait for the end of one of Kubernetes Engine's operations.
+
+        Raises:
+            GoogleApiError: It failed.
+        """
+        place = path.partition("/clusters/")[0]
+        while operation["status"] != "DONE":
+            self._pause()
+            operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
+        if failure := operation.get("error"):
+            raise GoogleApiError(400, failure.get("message", ""), path)
+
+    def _pause(self) -> None:
+        time.sleep(max(_OPERATION_POLL * clock.rate(self._environ), _SHORTEST_POLL))
+
+    def _finish(self, operation: dict[str, Any], path: str) -> None:
+        """Wait for the end of one of Compute Engine's operations.
+
+        Raises:
+            GoogleApiError: It failed.
+        """
+        while operation.get("status", "DONE") != "DONE":
+            self._pause()
+            operation = self.get(Service.COMPUTE, operation["selfLink"].partition("/v1/")[2])
+        for failure in operation.get("error", {}).get("errors", []):
+            code = operation.get("httpErrorStatusCode", 400)
+            raise GoogleApiError(code, failure.get("message", failure.get("code", "")), path)
+
+    def revoke(self, project: str, email: str, kept: Collection[str]) -> None:
+        """Take the roles in the project from a service account, but for those that it keeps.
+
+        Raises:
+            GoogleApiError: It may not be done, or others change the policy all the time.
+        """
+        path, own = f"projects/{project}", f"serviceAccount:{email}"
+
+        def once() -> None:
+            policy = self.call("POST", Service.RESOURCE_MANAGER, f"{path}:getIamPolicy", {})
+            changed = _without(
+                policy, lambda binding, member: member == own and binding["role"] not in kept
+            )
+            if changed != policy:
+                body = {"policy": changed}
+                self.call("POST", Service.RESOURCE_MANAGER, f"{path}:setIamPolicy", {}, body)
+
+        _against_conflicts(once)
+
+    def revoke_in_bucket(
+        self, bucket: str, is_revoked: Callable[[Mapping[str, Any], str], bool]
+    ) -> None:
+        """Take roles in a bucket away; one that is gone, or whose roles may not be read, has none.
+
+        Args:
+            bucket: Its name.
+            is_revoked: Says of a binding and one of its members whether it goes.
+
+        Raises:
+            GoogleApiError: It may not be done, or others change the policy all the time.
+        """
+        path = f"b/{bucket}/iam"
+
+        def once() -> None:
+            try:
+                # Older versions leave conditions out.
+                query = {"optionsRequestedPolicyVersion": "3"}
+                policy = self.call("GET", Service.STORAGE, path, query)
+            except GoogleApiError as error:
+                if error.code in {_FORBIDDEN, _NOT_FOUND}:
+                    return
+                raise
+            changed = _without(policy, is_revoked)
+            if changed != policy:
+                self.call("PUT", Service.STORAGE, path, {}, changed | {"version": 3})
+
+        _against_conflicts(once)
+
+
+def _without(
+    policy: Mapping[str, Any], is_revoked: Callable[[Mapping[str, Any], str], bool]
+) -> dict[str, Any]:
+    """A policy without some members, and without bindings that have none left.
+
+    Its etag stays, and makes Google refuse, rather than lose, what somebody else changed meanwhile.
+    """
+    kept = [
+        {**binding, "members": [one for one in binding["members"] if not is_revoked(binding, one)]}
+        for binding in policy.get("bindings", [])
+    ]
+    left = [binding for binding in kept if binding["members"]]
+    return {**policy, "bindings": left} if "bindings" in policy else dict(policy)
+
+
+def _against_conflicts(once: Callable[[], None]) -> None:
+    """Change a policy, again and again as long as others are quicker.
+
+    Raises:
+        GoogleApiError: They always are.
+    """
+    for _ in range(retries.TRIES):
+        try:
+            return once()
+        except GoogleApiError as error:
+            if error.code not in _CONFLICTS:
+                raise
+            conflict = error
+    raise conflict

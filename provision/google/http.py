@@ -1,0 +1,240 @@
+"""How a request to one of Google's APIs is sent, repeated, and judged."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+from provision import __version__
+from provision.catalogue import permissions
+from provision.errors import CheckError, CredentialsError
+from provision.google.auth import refusals
+from provision.time import retries
+from provision.time.retries import PassingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from google.auth.credentials import Credentials
+
+_REQUEST_TIMEOUT = 60.0
+_UNAUTHORIZED = 401
+_AT_ONCE = 16
+"""Connections that are kept open, for requests that are under way at the same time."""
+
+
+class Service(enum.Enum):
+    """A Google API: the variable that moves it (the google provider's own), and where it is.
+
+    Its version comes last, where the provider leaves that out of the address.
+    """
+
+    COMPUTE = ("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", "https://compute.googleapis.com/compute/v1/")
+    BILLING = (
+        "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT",
+        "https://cloudbilling.googleapis.com/v1/",
+    )
+    CONTAINER = ("GOOGLE_CONTAINER_CUSTOM_ENDPOINT", "https://container.googleapis.com/v1/")
+    FILESTORE = ("GOOGLE_FILESTORE_CUSTOM_ENDPOINT", "https://file.googleapis.com/v1/")
+    IAM = ("GOOGLE_IAM_BETA_CUSTOM_ENDPOINT", "https://iam.googleapis.com/v1/")
+    MONITORING = (
+        "GOOGLE_MONITORING_CUSTOM_ENDPOINT",
+        "https://monitoring.googleapis.com/",
+        "v1/",
+    )
+    STORAGE = ("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "https://storage.googleapis.com/storage/v1/")
+    RESOURCE_MANAGER = (
+        "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT",
+        "https://cloudresourcemanager.googleapis.com/v1/",
+    )
+    SERVICE_USAGE = (
+        "GOOGLE_SERVICE_USAGE_CUSTOM_ENDPOINT",
+        "https://serviceusage.googleapis.com/v1/",
+    )
+    # The beta alone tells quotas. The provider does not use it, so the variable is this program's.
+    QUOTAS = (
+        "GOOGLE_SERVICE_USAGE_BETA_CUSTOM_ENDPOINT",
+        "https://serviceusage.googleapis.com/v1beta1/",
+    )
+
+    def url(self, environ: Mapping[str, str]) -> str:
+        """The base URL, with a slash at its end."""
+        variable, usual, *version = self.value
+        return "".join([environ.get(variable) or usual, *version])
+
+
+class GoogleApiError(CheckError):
+    """Google answered with an error that waiting does not mend.
+
+    Args:
+        code: The HTTP status.
+        message: Google's words.
+    """
+
+    def __init__(self, code: int, message: str, url: str) -> None:
+        super().__init__(
+            f"Google refused a request ({code})",
+            why=f"{message}\n{url}",
+            fix=permissions.remedy(message),
+        )
+        self.code = code
+        self.message = message
+
+
+class Rest:
+    """Sends requests; each is repeated while the trouble is a passing one.
+
+    It may be used by several threads at the same time.
+
+    Args:
+        credentials: Who is asking.
+        environ: For moved endpoints and the clock's rate.
+        tell: Takes a sentence when a request has to be repeated.
+    """
+
+    def __init__(
+        self, credentials: Credentials, environ: Mapping[str, str], tell: Any = None
+    ) -> None:
+        from google.auth.transport.requests import AuthorizedSession  # noqa: PLC0415 - 0.2 s
+        from requests.adapters import HTTPAdapter  # noqa: PLC0415 - with it
+
+        self._session = AuthorizedSession(credentials)
+        for scheme in ("https://", "http://"):
+            self._session.mount(scheme, HTTPAdapter(pool_maxsize=_AT_ONCE))
+        # Google compresses for those alone who say so here, too; a VM's metadata is half of a list.
+        self._session.headers["User-Agent"] = f"aiinfra-cluster/{__version__} (gzip)"
+        self._environ = environ
+        self._tell = tell
+
+    def token(self) -> str:
+        """An access token that is valid now, for who is asked in another way than here.
+
+        Raises:
+            CredentialsError: There is none to be had.
+        """
+        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - with the transport
+        from google.auth.transport.requests import Request  # noqa: PLC0415 - with it
+
+        credentials = self._session.credentials
+        if not credentials.valid:
+            try:
+                credentials.refresh(Request())
+            except GoogleAuthError as error:
+                raise _unauthorized(str(error)) from error
+        return str(credentials.token)
+
+    def pages(
+        self,
+        method: str,
+        path: str,
+        key: str,
+        query: dict[str, str],
+        service: Service = Service.COMPUTE,
+    ) -> Iterator[dict[str, Any]]:
+        """The entries of a list; of an aggregated one, those of every scope that has any."""
+        token = ""
+        while True:
+            page = self.call(method, service, path, query | {"pageToken": token})
+            entries = page.get(key, [])
+            yield from entries.values() if isinstance(entries, dict) else entries
+            token = page.get("nextPageToken", "")
+            if not token:
+                return
+
+    def get(self, service: Service, path: str) -> dict[str, Any]:
+        """A resource by its path.
+
+        Raises:
+            GoogleApiError: There is none, or it may not be read.
+        """
+        return self.call("GET", service, path, {})
+
+    def call(
+        self,
+        method: str,
+        service: Service,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Send a request that may be repeated: a read, a deletion, or a change under an etag.
+
+        Args:
+            method: Of HTTP.
+            service: Whose path it is.
+            path: After the service's URL.
+            query: Entries without a value are left out.
+            body: Sent as JSON.
+
+        Raises:
+            GoogleApiError: Google refused it, or stayed busy.
+            CredentialsError: Google does not take the credentials.
+        """
+        url = service.url(self._environ) + path
+        again = retries.policy(self._environ, self._tell)
+        try:
+            return again(self._once, method, url, query, body)
+        except PassingError as error:
+            raise GoogleApiError(503, f"{error}; tried {retries.TRIES} times", url) from error
+
+    def _once(
+        self, method: str, url: str, query: Mapping[str, str], body: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        import requests  # noqa: PLC0415 - with google-auth's transport
+        from google.auth.exceptions import RefreshError, TransportError  # noqa: PLC0415
+
+        broken = (
+            requests.ConnectionError,
+            requests.Timeout,
+            requests.exceptions.ChunkedEncodingError,
+        )
+        try:
+            answer = self._session.request(
+                method,
+                url,
+                params={name: value for name, value in query.items() if value},
+                json=body,
+                timeout=_REQUEST_TIMEOUT,
+            )
+        except RefreshError as error:
+            raise _unauthorized(str(error)) from error
+        except (*broken, TransportError) as error:
+            raise PassingError(str(error)) from error
+        if not answer.ok:
+            raise _failure(answer, url)
+        return _document(answer)
+
+
+def _document(answer: Any) -> dict[str, Any]:
+    """What Google says; something between it and us may have said something else.
+
+    Raises:
+        PassingError: It is no JSON.
+    """
+    try:
+        document: dict[str, Any] = answer.json()
+    except ValueError as error:
+        raise PassingError(f"{answer.status_code} with an answer that is no JSON") from error
+    return document
+
+
+def _failure(answer: Any, url: str) -> Exception:
+    """What an answer means that is no success."""
+    try:
+        error = answer.json()["error"]
+        message = str(error["message"])
+        reason = str((error.get("errors") or [{}])[0].get("reason", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        message, reason = str(answer.text[:500]), ""
+    code = int(answer.status_code)
+    if retries.is_passing(code, reason, message):
+        return PassingError(f"{code} {message}")
+    if code == _UNAUTHORIZED:
+        return _unauthorized(message)
+    return refusals.explain(message) or GoogleApiError(code, message, url)
+
+
+def _unauthorized(message: str) -> CredentialsError:
+    return refusals.explain(message) or CredentialsError(
+        "Google does not accept the credentials", why=message, fix=refusals.RENEW
+    )

@@ -1,0 +1,169 @@
+"""From an env.list to `Settings`, with everything that is wrong said at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from provision.errors import Problem
+from provision.settings import derived, masking, messages, reading, spelling
+from provision.settings.derived import Derived
+from provision.settings.model import Settings
+from provision.spec.rules import every
+from provision.spec.rules.findings import Case, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from provision.settings.reading import Reading
+
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_DERIVED: Final[Mapping[str, Derived]] = {
+    name: about.default_factory
+    for name, about in Settings.model_fields.items()
+    if isinstance(about.default_factory, Derived)
+}
+# A default that waits for a bad field is no problem of its own.
+_FOLLOWS: Final = "default_factory_not_called"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What became of the values that were given.
+
+    Attributes:
+        settings: The settings; None while a problem stands.
+        problems: All that is wrong.
+        notes: All that is worth knowing.
+        effective: Variable -> effective value as JSON has it, secrets masked; what is wrong by
+            itself is its raw text, what follows from it None. Empty when the env file could not
+            be read.
+    """
+
+    settings: Settings | None
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
+    effective: dict[str, Any] = field(default_factory=dict)
+
+
+def load(
+    environ: Mapping[str, str],
+    env_file: Path | None = None,
+    *,
+    flags: Mapping[str, str] = _NOTHING,
+    only: Collection[str] | None = None,
+) -> Loaded:
+    """Read, check and complete the settings of one run.
+
+    Args:
+        environ: The process environment.
+        env_file: The file that `--env-file` named.
+        flags: Variable -> value from the command line; they override all else.
+        only: The variables that matter. Problems of others are notes, and their fields take
+            their defaults. None: all matter.
+
+    Returns:
+        Settings and problems; never raises for anything that a user wrote.
+    """
+    read = reading.read(environ, env_file, flags)
+    if not read.readable:
+        return Loaded(None, problems=tuple(read.problems))
+    settings, problems = _judge_fields(read)
+    bad = {found.field for found in problems}
+    case = Case(
+        settings=settings or _settle(read, bad),
+        names=MappingProxyType({name: given.name for name, given in read.given.items()}),
+        bad=frozenset(bad | _following(bad, read)),
+    )
+    found = [
+        *(_Found(_field_of(problem.setting), problem) for problem in read.problems),
+        *(_Found(_field_of(note.setting), note, is_note=True) for note in read.notes),
+        *problems,
+        *(_of_finding(finding, case, read) for finding in every.judge(case)),
+    ]
+    return _sort_out(found, case, read, only)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A problem or note, and the field that it is about; "" when it is about none."""
+
+    field: str
+    problem: Problem
+    is_note: bool = False
+
+
+def _sort_out(
+    found: Sequence[_Found], case: Case, read: Reading, only: Collection[str] | None
+) -> Loaded:
+    order = {name: number for number, name in enumerate(Settings.model_fields)}
+    ordered = sorted(found, key=lambda it: order.get(it.field, -1))
+    counts = [not it.is_note and (only is None or it.field.upper() in only) for it in ordered]
+    problems = tuple(it.problem for it, stops in zip(ordered, counts, strict=True) if stops)
+    notes = tuple(it.problem for it, stops in zip(ordered, counts, strict=True) if not stops)
+    dropped = {it.field for it in ordered if not it.is_note}
+    settings = _settle(read, dropped) if dropped else case.settings
+    return Loaded(
+        settings=None if problems else settings,
+        problems=problems,
+        notes=notes,
+        effective=_effective(case, read),
+    )
+
+
+def _judge_fields(read: Reading) -> tuple[Settings | None, list[_Found]]:
+    """The settings, or what is wrong with values by themselves."""
+    try:
+        return Settings({name: given.text for name, given in read.given.items()}), []
+    except ValidationError as error:
+        return None, [
+            _Found(str(details["loc"][0]), messages.of_error(details, read))
+            for details in error.errors(include_url=False)
+            if details["type"] != _FOLLOWS
+        ]
+
+
+def _settle(read: Reading, dropped: Collection[str]) -> Settings:
+    """The settings without the dropped fields; an example stands for what has no default."""
+    texts = {name: given.text for name, given in read.given.items() if name not in dropped}
+    for name, about in Settings.model_fields.items():
+        if about.is_required():
+            texts.setdefault(name, messages.example_of(name))
+    return Settings(texts)
+
+
+def _following(bad: Collection[str], read: Reading) -> set[str]:
+    """The fields that would have followed from the bad ones."""
+    following = {name for field in bad for name in derived.affected_by(field, _DERIVED)}
+    return following - set(read.given)
+
+
+def _field_of(variable: str) -> str:
+    other = spelling.SPELLINGS.get(variable)
+    return spelling.SETTINGS.get(other.setting if other else variable, "")
+
+
+def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
+    shown = f"{messages.shown(finding.field, read)} " if case.asked(finding.field) else ""
+    problem = Problem(
+        setting=case.name(finding.field),
+        what=shown + finding.what,
+        why=finding.why,
+        fix=finding.fix,
+    )
+    return _Found(finding.field, problem, is_note=finding.note)
+
+
+def _effective(case: Case, read: Reading) -> dict[str, Any]:
+    values = case.settings.model_dump(mode="json")
+    values["metadata"] = masking.mask_map(values["metadata"])
+    if values["startup_command"] is not None:
+        values["startup_command"] = masking.mask(values["startup_command"])
+    for name in case.bad:
+        values[name] = messages.masked(name, read.given[name].raw) if name in read.given else None
+    return {name.upper(): value for name, value in values.items()}

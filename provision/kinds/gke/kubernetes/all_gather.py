@@ -1,0 +1,247 @@
+"""The pods of the bandwidth test: NCCL's own all-gather, set up for each kind of GPU network.
+
+One pod per node, an ssh server in each; the first starts one process per GPU on all of them by
+MPI. Images and their paths are those of Google's published tests for the same machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue.machines import GpuNetwork
+from provision.kinds.gke.kubernetes.bandwidth import INTERFACES_WORD
+from provision.kinds.gke.kubernetes.kueue import GPU
+from provision.kinds.gke.kubernetes.nccl import INSTALLERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.kinds.gke.kubernetes.facts import Pool
+    from provision.kinds.gke.kubernetes.objects import Object
+
+SECONDS: Final = 1800
+"""How long the test takes at most."""
+
+REPLICATED_JOB: Final = "w"
+CONTAINER: Final = "nccl"
+
+_REGISTRY: Final = "us-docker.pkg.dev/gce-ai-infra"
+_BIN: Final = "/home/kubernetes/bin"
+_GIB: Final = "/usr/local/gib"
+_LIBRARIES: Final = "/usr/local/nvidia/lib64"
+_SMALLEST_GPU_SIZE: Final = "1G"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fabric:
+    """How the test runs on one kind of GPU network.
+
+    Attributes:
+        image: Of the test.
+        program: The test, in the image.
+        prepare: Lines of shell that set what NCCL needs.
+        largest: The greatest message.
+        mounts: Folder of the node -> the same in the container.
+        daemon: Container that has to run beside the test; None for none.
+    """
+
+    image: str
+    program: str
+    prepare: str
+    largest: str = "8G"
+    mounts: Mapping[str, str]
+    daemon: Object | None = None
+
+
+_GIB_IMAGE: Final = f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib-diagnostic:v1.1.0"
+_PROGRAM: Final = "/third_party/nccl-tests/build/all_gather_perf"
+_TCPX_SETTINGS: Final = f"""\
+export LD_LIBRARY_PATH={_LIBRARIES}
+export NCCL_NET=GPUDirectTCPX_v7 NCCL_SOCKET_IFNAME=eth0 NCCL_GPUDIRECTTCPX_CTRL_DEV=eth0
+export NCCL_GPUDIRECTTCPX_SOCKET_IFNAME=eth1,eth2,eth3,eth4
+export NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX=/run/tcpx
+export NCCL_CROSS_NIC=0 NCCL_ALGO=Ring NCCL_PROTO=Simple NCCL_NSOCKS_PERTHREAD=4
+export NCCL_SOCKET_NTHREADS=1 NCCL_NET_GDR_LEVEL=PIX NCCL_P2P_PXN_LEVEL=0
+"""
+_TCPXO_DAEMON: Final = """\
+chmod 755 /fts/entrypoint_rxdm_container.sh
+exec /fts/entrypoint_rxdm_container.sh --num_hops=2 --num_nics=8 --uid= --alsologtostderr
+"""
+
+_FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
+    {
+        None: Fabric(
+            image=_GIB_IMAGE,
+            program=_PROGRAM,
+            prepare=f"export NCCL_NET=Socket LD_LIBRARY_PATH={_GIB}/lib64:{_LIBRARIES}\n",
+            largest=_SMALLEST_GPU_SIZE,
+            mounts={f"{_BIN}/nvidia": "/usr/local/nvidia"},
+        ),
+        GpuNetwork.RDMA: Fabric(
+            image=_GIB_IMAGE,
+            program=_PROGRAM,
+            prepare=f"export NCCL_NET=gIB\n. {_GIB}/scripts/set_nccl_env.sh\n",
+            mounts={f"{_BIN}/nvidia": "/usr/local/nvidia", f"{_BIN}/gib": _GIB},
+        ),
+        GpuNetwork.TCPXO: Fabric(
+            image=INSTALLERS[GpuNetwork.TCPXO].image,
+            program=_PROGRAM,
+            prepare=f"export LD_LIBRARY_PATH={_LIBRARIES}\n. {_LIBRARIES}/nccl-env-profile.sh\n"
+            "export NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY=/dev/aperture_devices\n",
+            mounts={
+                f"{_BIN}/nvidia/lib64": _LIBRARIES,
+                "/dev/aperture_devices": "/dev/aperture_devices",
+            },
+            daemon={
+                "name": "tcpxo-daemon",
+                "image": f"{_REGISTRY}/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.21",
+                "command": [
+                    "/bin/sh",
+                    "-c",
+                    _TCPXO_DAEMON,
+                ],
+            },
+        ),
+        GpuNetwork.TCPX: Fabric(
+            image=INSTALLERS[GpuNetwork.TCPX].image,
+            program="/third_party/nccl-tests-mpi/build/all_gather_perf",
+            prepare=_TCPX_SETTINGS,
+            mounts={f"{_BIN}/nvidia/lib64": _LIBRARIES, "/run/tcpx": "/run/tcpx"},
+            daemon={
+                "name": "tcpx-daemon",
+                "image": f"{_REGISTRY}/gpudirect-tcpx/tcpgpudmarxd-dev:v2.0.12",
+                "command": [
+                    "/tcpgpudmarxd/build/app/tcpgpudmarxd",
+                    "--gpu_nic_preset=a3vm",
+                    "--gpu_shmem_type=fd",
+                    "--uds_path=/run/tcpx",
+                ],
+            },
+        ),
+    }
+)
+
+_SCRIPT: Final = """\
+set -eu
+nodes={nodes}
+gpus={gpus}
+# The plain interfaces are eth0 and so on, whatever they are used for.
+echo "{interfaces_word} ${{HOSTNAME}} $(find /sys/class/net -name 'eth*' | wc -l)"
+/sbin/ldconfig
+/scripts/container_entry.sh daemon &
+
+connect() {{
+  ssh -p 222 -o LogLevel=ERROR -o StrictHostKeyChecking=no "$@"
+}}
+peer() {{
+  echo "${{JOB_SET}}-{job}-0-$1.${{JOB_SET}}"
+}}
+
+if [ "${{JOB_COMPLETION_INDEX}}" != 0 ]; then
+  # The first node's processes run here by ssh; it says when they are done.
+  until [ -e /tmp/all-gather-is-done ]; do sleep 2; done
+  exit 0
+fi
+
+for number in $(seq 0 $((nodes - 1))); do
+  until connect "$(peer "${{number}}")" true; do sleep 5; done
+  echo "$(peer "${{number}}") port=222 slots=${{gpus}}" >>/tmp/hosts
+  [ "${{number}}" = 0 ] || echo "{interfaces_word} $(peer "${{number}}")" \\
+    "$(connect "$(peer "${{number}}")" "find /sys/class/net -name 'eth*' | wc -l")"
+done
+
+set +u  # for scripts of others
+{prepare}
+set -u
+export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT
+settings=()
+for name in $(compgen -e | grep -E '^(NCCL_|LD_LIBRARY_PATH$|PATH$)'); do
+  settings+=(-x "${{name}}")
+done
+mpirun --allow-run-as-root --hostfile /tmp/hosts "${{settings[@]}}" \\
+  --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \\
+  --mca btl self,tcp --mca btl_tcp_if_include eth0 --bind-to none \\
+  --mca plm_rsh_agent "ssh -q -p 222 -o LogLevel=ERROR -o StrictHostKeyChecking=no" \\
+  {program} -b 1K -e {largest} -f 2 -g 1 -w 5 --iters 100 -c 1
+
+for number in $(seq 1 $((nodes - 1))); do
+  connect "$(peer "${{number}}")" touch /tmp/all-gather-is-done
+done
+"""
+
+
+def container(pool: Pool, nodes: int) -> Object:
+    """The container of the test, for one of some nodes of a pool."""
+    fabric = _FABRICS[pool.gpu_network]
+    script = _SCRIPT.format(
+        nodes=nodes,
+        gpus=pool.gpus,
+        interfaces_word=INTERFACES_WORD,
+        job=REPLICATED_JOB,
+        prepare=fabric.prepare.rstrip(),
+        program=fabric.program,
+        largest=fabric.largest,
+    )
+    label = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"
+    return {
+        "name": CONTAINER,
+        "image": fabric.image,
+        "command": ["bash", "-c", script],
+        "env": [{"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": label}}}],
+        # Interfaces of the node are opened as they are.
+        "securityContext": {"privileged": True},
+        "volumeMounts": [*_mounts(fabric), {"name": "shared-memory", "mountPath": "/dev/shm"}],  # noqa: S108 - where the system has it
+        "resources": {"requests": {GPU: str(pool.gpus)}, "limits": {GPU: str(pool.gpus)}},
+    }
+
+
+def complete(pod: Object, pool: Pool) -> None:
+    """Add to a pod what stands around the container: volumes, helpers, an end."""
+    fabric = _FABRICS[pool.gpu_network]
+    pod["restartPolicy"] = "Never"
+    pod["activeDeadlineSeconds"] = SECONDS
+    volumes = [{"name": _volume(path), "hostPath": {"path": path}} for path in fabric.mounts]
+    memory = {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}
+    pod["volumes"] = [*pod.get("volumes", []), *volumes, memory]
+    if fabric.daemon is not None:
+        # Restarting init containers run beside the others and end with them.
+        pod["initContainers"] = [
+            {
+                **fabric.daemon,
+                "restartPolicy": "Always",
+                "securityContext": {"privileged": True},
+                "env": [{"name": "LD_LIBRARY_PATH", "value": _LIBRARIES}],
+                "volumeMounts": _mounts(fabric),
+            }
+        ]
+    if pool.gpu_network is None:
+        _bring_nccl(pod)
+
+
+def _bring_nccl(pod: Object) -> None:
+    """Unpack NCCL for this pod alone: no installer brings it to nodes without a GPU network."""
+    pod["volumes"].append({"name": "gib", "emptyDir": {}})
+    pod["initContainers"] = [
+        {
+            "name": "bring-nccl",
+            "image": INSTALLERS[GpuNetwork.RDMA].image,
+            "command": [
+                "/bin/sh",
+                "-c",
+                "/scripts/container_entry.sh install --install-nccl && cp -r /var/lib/gib/. /gib",
+            ],
+            "securityContext": {"privileged": True},
+            "volumeMounts": [{"name": "gib", "mountPath": "/gib"}],
+        }
+    ]
+    pod["containers"][0]["volumeMounts"].append({"name": "gib", "mountPath": _GIB})
+
+
+def _mounts(fabric: Fabric) -> list[Object]:
+    return [{"name": _volume(path), "mountPath": inside} for path, inside in fabric.mounts.items()]
+
+
+def _volume(path: str) -> str:
+    return path.removeprefix(f"{_BIN}/").strip("/").replace("/", "-").replace("_", "-")

@@ -1,0 +1,212 @@
+"""What a bandwidth test of NCCL says: its table, and whether that is what the machines can do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import ClusterError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.kinds.gke.kubernetes.facts import Pool
+
+INTERFACES_WORD: Final = "aiinfra-interfaces"
+"""Begins the lines in which the job says how many interfaces each node has."""
+
+TOLERANCE: Final = 0.9
+"""The least part of the expected bandwidth that passes: two good runs differ by a few percent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """The result for one size of message.
+
+    Attributes:
+        size: In bytes.
+        out_of_place: Bus bandwidth in GB/s, results in another buffer.
+        in_place: Bus bandwidth in GB/s, results in the same buffer.
+        wrong: Values that were not as they should be.
+    """
+
+    size: int
+    out_of_place: float
+    in_place: float
+    wrong: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """All that a log says.
+
+    Attributes:
+        rows: In the order of the table, by size.
+        average: The mean bus bandwidth of all sizes, in GB/s; None when the test did not end.
+        out_of_bounds: Wrong values in all; None when the test did not end.
+        interfaces: Node -> its interfaces, as the job counted them.
+        networks: What NCCL used, such as "gIB" or "Socket".
+        table: The lines of the table as NCCL wrote them.
+    """
+
+    rows: tuple[Row, ...]
+    average: float | None
+    out_of_bounds: int | None
+    interfaces: Mapping[str, int]
+    networks: tuple[str, ...]
+    table: str
+
+    @property
+    def peak_out_of_place(self) -> float:
+        """The greatest bus bandwidth out of place, in GB/s."""
+        return max((row.out_of_place for row in self.rows), default=0.0)
+
+    @property
+    def peak_in_place(self) -> float:
+        """The greatest bus bandwidth in place, in GB/s."""
+        return max((row.in_place for row in self.rows), default=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What two nodes reach, in GB/s of bus bandwidth for sizes from 1 KiB to 8 GiB."""
+
+    average: float
+    out_of_place: float
+    in_place: float
+
+
+REFERENCES: Final[Mapping[str, Expected]] = MappingProxyType(
+    {"a3-ultragpu-8g": Expected(average=120.248, out_of_place=328.85, in_place=335.67)}
+)
+"""Machine type -> what was published for it; the others get no verdict."""
+
+_ROW: Final = re.compile(
+    r"^\s*(\d+)\s+\d+\s+\w+\s+\w+\s+-?\d+"
+    r"\s+[\d.]+\s+[\d.]+\s+(\d+(?:\.\d+)?)\s+(\d+|N/A)"
+    r"\s+[\d.]+\s+[\d.]+\s+(\d+(?:\.\d+)?)\s+(\d+|N/A)\s*$"
+)
+_AVERAGE: Final = re.compile(r"^#\s*Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?)", re.MULTILINE)
+_BOUNDS: Final = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)", re.MULTILINE)
+_NETWORK: Final = re.compile(r"Using network (\S+)")
+_COUNT: Final = re.compile(rf"^{INTERFACES_WORD} (\S+) (\d+)\s*$", re.MULTILINE)
+_HEADER: Final = re.compile(r"^#\s+(size|\(B\))\s")
+
+
+def parse(log: str) -> Measurement:
+    """Read the log of the node that ran the test; other programs' lines are passed over."""
+    lines = log.replace("\r", "").splitlines()
+    average, bounds = _AVERAGE.search(log), _BOUNDS.search(log)
+    shown = [line for line in lines if _ROW.match(line) or _HEADER.match(line)]
+    shown += [found.group().rstrip() for found in (bounds, average) if found]
+    return Measurement(
+        rows=tuple(_row(found) for found in map(_ROW.match, lines) if found),
+        average=float(average.group(1)) if average else None,
+        out_of_bounds=int(bounds.group(1)) if bounds else None,
+        interfaces={node: int(count) for node, count in _COUNT.findall(log)},
+        networks=tuple(dict.fromkeys(_NETWORK.findall(log))),
+        table="\n".join(shown),
+    )
+
+
+def judge(measured: Measurement, pool: Pool, nodes: int) -> str:
+    """Say in one sentence that all is well.
+
+    Args:
+        measured: What the test measured.
+        pool: Where it ran.
+        nodes: On how many nodes.
+
+    Raises:
+        ClusterError: It did not end, computed wrong values, or was slower than it should be;
+            with a diagnosis of what can be seen.
+    """
+    problems = _incomplete(measured) or [
+        *_wrong(measured),
+        *_slow(measured, pool, nodes),
+    ]
+    if problems:
+        raise ClusterError.of([*problems, *diagnose(measured, pool)])
+    if REFERENCES.get(pool.machine_type) is None or nodes < 2:  # noqa: PLR2004 - one node has no network
+        return f"There is no reference for {nodes} x {pool.machine_type}: no verdict"
+    return f"The bandwidth is that of a good {pool.machine_type}"
+
+
+def diagnose(measured: Measurement, pool: Pool) -> list[Problem]:
+    """What the log shows of the causes of a bad result."""
+    found = []
+    few = {node: count for node, count in measured.interfaces.items() if count < pool.interfaces}
+    if few:
+        nodes = ", ".join(f"{node} has {count}" for node, count in sorted(few.items()))
+        found.append(
+            Problem(
+                what=f"Not all interfaces reach the pods: {nodes} of {pool.interfaces}",
+                why="the objects Network and GKENetworkParamSet, or the pool's networks, are not"
+                " as they should be",
+                fix="run Create again, then: kubectl get networks,gkenetworkparamsets",
+            )
+        )
+    if pool.gpu_network and "Socket" in measured.networks:
+        found.append(
+            Problem(
+                what="NCCL used plain sockets, not the GPU network",
+                why="the plugin is not on the node, or does not find its interfaces",
+                fix="kubectl --namespace kube-system get daemonsets, and the installer's log",
+            )
+        )
+    return found
+
+
+def _row(found: re.Match[str]) -> Row:
+    size, out_of_place, wrong_out, in_place, wrong_in = found.groups()
+    # Without checks (-c 0) NCCL writes N/A.
+    wrong = sum(int(number) for number in (wrong_out, wrong_in) if number.isdigit())
+    return Row(
+        size=int(size), out_of_place=float(out_of_place), in_place=float(in_place), wrong=wrong
+    )
+
+
+def _incomplete(measured: Measurement) -> list[Problem]:
+    if measured.rows and measured.average is not None:
+        return []
+    return [
+        Problem(
+            what="The bandwidth test did not end: its log has no result",
+            fix="read the log that is printed above",
+        )
+    ]
+
+
+def _wrong(measured: Measurement) -> list[Problem]:
+    wrong = max(measured.out_of_bounds or 0, sum(row.wrong for row in measured.rows))
+    if not wrong:
+        return []
+    return [
+        Problem(
+            what=f"NCCL computed {wrong} wrong values",
+            why="a GPU, its memory or an interface is broken",
+            fix="delete the node, so that another machine takes its place, and test again",
+        )
+    ]
+
+
+def _slow(measured: Measurement, pool: Pool, nodes: int) -> list[Problem]:
+    expected = REFERENCES.get(pool.machine_type)
+    if expected is None or nodes < 2:  # noqa: PLR2004 - one node has no network
+        return []
+    pairs = (
+        ("average bus bandwidth", measured.average or 0.0, expected.average),
+        ("peak bus bandwidth out of place", measured.peak_out_of_place, expected.out_of_place),
+        ("peak bus bandwidth in place", measured.peak_in_place, expected.in_place),
+    )
+    return [
+        Problem(
+            what=f"The {name} is {value:g} GB/s, {value / wanted:.0%} of what {pool.machine_type}"
+            f" reaches ({wanted:g} GB/s)",
+            why=f"less than {TOLERANCE:.0%} is no chance",
+        )
+        for name, value, wanted in pairs
+        if value < TOLERANCE * wanted
+    ]

@@ -1,0 +1,177 @@
+"""Running the bandwidth test: submit, wait for nodes and result, read the log, clean up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import CapacityError, ClusterError, StillWaiting
+from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, status
+from provision.kinds.gke.kubernetes.apply import Patience
+from provision.kinds.gke.kubernetes.kueue import NAMESPACE
+from provision.kinds.gke.kubernetes.objects import holds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from provision.kinds.gke.kubernetes.bandwidth import Measurement
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.objects import Object
+
+NAME: Final = "aiinfra-bandwidth-test"
+_API: Final = "jobset.x-k8s.io/v1alpha2"
+_KIND: Final = "JobSet"
+_SELECTOR: Final = f"jobset.sigs.k8s.io/jobset-name={NAME}"
+_FIRST: Final = f"{_SELECTOR},batch.kubernetes.io/job-completion-index=0"
+_POLL: Final = 10.0
+_NO_SCALE_UP: Final = "FailedScaleUp"
+"""The autoscaler's reason in the event of a pod for which no node could be had."""
+_CLEANING: Final = 120.0  # seconds of cloud time
+
+
+def run(
+    cluster: Cluster,
+    facts: ClusterFacts,
+    *,
+    timeout: float,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> tuple[Measurement, str]:
+    """Measure on the main pool; what was submitted is gone at the end, however it ends.
+
+    Args:
+        cluster: Where.
+        facts: Of the cluster.
+        timeout: Seconds of cloud time to wait for nodes at most (CAPACITY_TIMEOUT).
+        environ: For the clock's rate.
+        tell: Takes a sentence whenever there is news.
+
+    Returns:
+        What was measured, and the whole log.
+
+    Raises:
+        StillWaiting: No nodes came in time.
+        CapacityError: The request for nodes failed for good.
+        ClusterError: The test failed.
+    """
+    pool = jobs.main_pool(facts)
+    nodes = min(facts.test_nodes, pool.max_nodes)
+    wanted = jobs.test(facts, pool, nodes)
+    wanted["metadata"] = {**wanted["metadata"], "name": NAME}
+    del wanted["metadata"]["generateName"]
+    _clean(cluster, environ)
+    try:
+        patience = Patience(_CLEANING, environ)
+        patience.through(lambda: cluster.apply(wanted), "submit the bandwidth test")
+        tell(f"the bandwidth test waits for {nodes} nodes of {pool.name}")
+        _await_start(cluster, Patience(timeout, environ), tell)
+        tell("the bandwidth test runs")
+        log = _await_end(cluster, Patience(all_gather.SECONDS, environ))
+    finally:
+        _clean(cluster, environ)
+    return bandwidth.parse(log), log
+
+
+def _clean(cluster: Cluster, environ: Mapping[str, str]) -> None:
+    """Delete what is there of a test, and wait until its pods are gone too."""
+    patience = Patience(_CLEANING, environ)
+
+    def left() -> list[Object]:
+        cluster.delete(_API, _KIND, NAME, NAMESPACE)
+        return cluster.all("v1", "Pod", NAMESPACE, _SELECTOR)
+
+    while patience.through(left, "delete the bandwidth test") and not patience.is_over:
+        patience.pause()
+
+
+def _await_start(cluster: Cluster, patience: Patience, tell: Callable[[str], None]) -> None:
+    said = ""
+    while not patience.through(lambda: _has_started(cluster), "look at the bandwidth test"):
+        work = patience.through(lambda: _workload(cluster), "look at the queue")
+        if work and work.state == "given up":
+            raise _refused(cluster, work)
+        state = work.state if work else "no nodes yet"
+        why = work.message if work else patience.through(lambda: _warning(cluster), "look at it")
+        news = "; ".join(filter(None, [state, why]))
+        if news != said:
+            tell(f"the bandwidth test: {news}")
+            said = news
+        if patience.is_over:
+            raise StillWaiting(
+                f"No nodes came for the bandwidth test in time: {state}",
+                why=why,
+                fix="run Test again later, or raise CAPACITY_TIMEOUT",
+                setting="CAPACITY_TIMEOUT",
+            )
+        patience.pause(_POLL)
+
+
+def _await_end(cluster: Cluster, patience: Patience) -> str:
+    """The log of the first node, once the test is over.
+
+    Raises:
+        ClusterError: It does not end; with the last lines of the log.
+    """
+    while True:
+        ended = patience.through(lambda: _ended(cluster), "look at the bandwidth test")
+        if ended or patience.is_over:
+            log = patience.through(lambda: _log(cluster), "read the log of the bandwidth test")
+            if ended:
+                return log
+            raise ClusterError(
+                "The bandwidth test did not end in time",
+                why="\n".join(log.splitlines()[-20:]),
+                fix="run Test again; if it hangs again, look at the nodes' installers",
+            )
+        patience.pause(_POLL)
+
+
+def _has_started(cluster: Cluster) -> bool:
+    pods = cluster.all("v1", "Pod", NAMESPACE, _FIRST)
+    phases = {(pod.get("status") or {}).get("phase") for pod in pods}
+    return bool(phases & {"Running", "Succeeded", "Failed"})
+
+
+def _ended(cluster: Cluster) -> bool:
+    found = cluster.find(_API, _KIND, NAME, NAMESPACE) or {}
+    return holds(found, "Completed") or holds(found, "Failed")
+
+
+def _log(cluster: Cluster) -> str:
+    pods = cluster.all("v1", "Pod", NAMESPACE, _FIRST)
+    if not pods:
+        return ""
+    return cluster.log(NAMESPACE, pods[-1]["metadata"]["name"], all_gather.CONTAINER)
+
+
+def _workload(cluster: Cluster) -> status.Workload | None:
+    found = status.read(cluster).workloads
+    return next((work for work in found if work.name == f"{_KIND} {NAME}"), None)
+
+
+def _refused(cluster: Cluster, work: status.Workload) -> CapacityError:
+    """That no more attempts are made, with what the last request says and what can be done."""
+    failed = [
+        request
+        for request in status.read(cluster).requests
+        if NAME in request.name and request.state == "failed"
+    ]
+    said, advice = (failed[-1].message, failed[-1].advice) if failed else ("", "")
+    return CapacityError(
+        "No nodes came for the bandwidth test",
+        why="\n".join(filter(None, [said, work.message])),
+        fix=advice,
+    )
+
+
+def _warning(cluster: Cluster) -> str:
+    """What the autoscaler said last of pods for which it got no node; "" for nothing."""
+    pods = cluster.all("v1", "Pod", NAMESPACE, _SELECTOR)
+    own = {pod["metadata"]["uid"] for pod in pods}
+    said = [
+        event
+        for event in cluster.all("v1", "Event", NAMESPACE)
+        if event.get("reason") == _NO_SCALE_UP and event["involvedObject"].get("uid") in own
+    ]
+    said.sort(key=lambda event: str(event.get("lastTimestamp") or ""))
+    return str(said[-1]["message"]) if said else ""

@@ -1,0 +1,241 @@
+"""The one place that talks to a cluster's Kubernetes API."""
+
+from __future__ import annotations
+
+import http
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.errors import ClusterError, CredentialsError
+from provision.kinds.gke.kubernetes.objects import MANAGER, Object, title
+from provision.time.retries import PassingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+ENDPOINT_VARIABLE: Final = "KUBERNETES_CUSTOM_ENDPOINT"
+"""Moves the API of every cluster: a URL in which `{endpoint}` stands for the DNS endpoint."""
+
+_TIMEOUT: Final = 60.0
+_BUSY: Final = frozenset(
+    {
+        http.HTTPStatus.TOO_MANY_REQUESTS,
+        http.HTTPStatus.BAD_GATEWAY,
+        http.HTTPStatus.SERVICE_UNAVAILABLE,
+        http.HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
+# The API answers 500 to a field that it does not know just as to a webhook that does not run yet.
+# Only words tell them apart; what is not listed here is final.
+_PASSING_WORDS: Final = (
+    "failed calling webhook",
+    "conversion webhook for",
+    "failed to call webhook",
+    "etcdserver:",
+    "the server is currently unable",
+)
+
+
+class KubernetesError(ClusterError):
+    """The Kubernetes API refused something, and goes on refusing it.
+
+    Args:
+        code: The HTTP status.
+        message: The API's words.
+        doing: What was asked for.
+    """
+
+    def __init__(self, code: int, message: str, doing: str) -> None:
+        fix = ""
+        if code == http.HTTPStatus.FORBIDDEN:
+            fix = "these credentials need the role Kubernetes Engine Admin in the project"
+        super().__init__(f"Kubernetes refused to {doing} ({code})", why=message, fix=fix)
+        self.code = code
+        self.message = message
+
+
+def endpoint(dns_endpoint: str, environ: Mapping[str, str]) -> str:
+    """The URL of a cluster's API.
+
+    Args:
+        dns_endpoint: The DNS name of its control plane.
+        environ: For a moved endpoint.
+    """
+    return environ.get(ENDPOINT_VARIABLE, "https://{endpoint}").replace("{endpoint}", dns_endpoint)
+
+
+class Cluster:
+    """A cluster's API, without any waiting: each call is one request, or two for a new kind.
+
+    All methods raise PassingError for what may go by, KubernetesError for what does not, and
+    CredentialsError when the token is not taken.
+
+    Args:
+        url: Of the API, without a slash at its end.
+        token: Gives a bearer token that is valid now.
+        ca_file: Certificates to trust in place of the system's; None for those.
+    """
+
+    def __init__(self, url: str, token: Callable[[], str], ca_file: str | None = None) -> None:
+        # Imported here: half a second that runs without a cluster need not wait for.
+        from kubernetes import client, dynamic  # noqa: PLC0415 - as said
+
+        settings: Any = client.Configuration(
+            host=url,
+            ssl_ca_cert=ca_file,
+            retries=False,
+            # The hook is asked for each request, but only where there is a key already.
+            api_key={"authorization": ""},
+            api_key_prefix={"authorization": "Bearer"},
+        )
+        settings.refresh_api_key_hook = lambda made: made.api_key.update(authorization=token())
+        # Its own discovery reads all groups of the API and keeps them in a file of everybody's.
+        dynamic_client: Any = dynamic.DynamicClient
+        self._client = dynamic_client(client.ApiClient(settings), discoverer=lambda *_: None)
+        self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    def apply(self, thing: Object) -> Object:
+        """Make an object so, or leave it when it is; fields of others stay theirs.
+
+        A field that the API does not know is refused, also in parts that are not typed.
+        """
+        path = self._path_of(thing)
+        strict = [("fieldValidation", "Strict")]
+        return self._json(
+            f"apply {title(thing)}",
+            "PATCH",
+            path,
+            body=thing,
+            content_type="application/apply-patch+yaml",
+            field_manager=MANAGER,
+            force_conflicts=True,
+            query_params=strict,
+        )
+
+    def create(self, thing: Object) -> Object:
+        """Make a new object, whose name the API may complete."""
+        metadata = thing["metadata"]
+        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
+        strict = [("fieldValidation", "Strict")]
+        return self._json(
+            f"create a {thing['kind']}",
+            "POST",
+            path,
+            body=thing,
+            field_manager=MANAGER,
+            query_params=strict,
+        )
+
+    def find(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
+        """An object, or None when there is none."""
+        try:
+            path = self._path(api_version, kind, namespace)
+            return self._json(f"read {kind} {name}", "GET", f"{path}/{name}")
+        except KubernetesError as error:
+            if error.code == http.HTTPStatus.NOT_FOUND:
+                return None
+            raise
+
+    def all(
+        self, api_version: str, kind: str, namespace: str = "", selector: str = ""
+    ) -> list[Object]:
+        """The objects of a kind, of all namespaces for ""; [] where the kind is not known.
+
+        Args:
+            api_version: Such as "batch/v1".
+            kind: Such as "Job".
+            namespace: Where to look.
+            selector: Labels that they must have; "" for no choice.
+        """
+        try:
+            path = self._path(api_version, kind, namespace)
+            query = {"label_selector": selector} if selector else {}
+            answer = self._json(f"list {kind}", "GET", path, **query)
+        except KubernetesError as error:
+            if error.code == http.HTTPStatus.NOT_FOUND:
+                return []
+            raise
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in answer["items"]]
+
+    def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> bool:
+        """Delete an object with all that it owns; whether there was one."""
+        try:
+            path = self._path(api_version, kind, namespace)
+            self._json(
+                f"delete {kind} {name}", "DELETE", f"{path}/{name}", propagation_policy="Background"
+            )
+        except KubernetesError as error:
+            if error.code == http.HTTPStatus.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    def log(self, namespace: str, pod: str, container: str) -> str:
+        """What a pod's container has written so far."""
+        path = f"{self._path('v1', 'Pod', namespace)}/{pod}/log"
+        query = [("container", container)]
+        return self._send(f"read the log of {pod}", "GET", path, query_params=query).decode()
+
+    def _path_of(self, thing: Object) -> str:
+        metadata = thing["metadata"]
+        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
+        return f"{path}/{metadata['name']}"
+
+    def _path(self, api_version: str, kind: str, namespace: str) -> str:
+        """Where the objects of a kind are; what the API says of it is asked for once.
+
+        Raises:
+            KubernetesError: The API does not know the kind, with code 404.
+        """
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        if kind not in self._kinds.get(api_version, {}):
+            found = self._json(f"look for the kind {kind}", "GET", root)
+            self._kinds[api_version] = {
+                entry["kind"]: (entry["name"], entry["namespaced"])
+                for entry in found["resources"]
+                if "/" not in entry["name"]
+            }
+        try:
+            plural, namespaced = self._kinds[api_version][kind]
+        except KeyError:
+            message = f"{api_version} has no kind {kind}"
+            raise KubernetesError(404, message, f"look for the kind {kind}") from None
+        inside = f"/namespaces/{namespace}" if namespaced and namespace else ""
+        return f"{root}{inside}/{plural}"
+
+    def _json(self, doing: str, method: str, path: str, **options: Any) -> Object:
+        document: Object = json.loads(self._send(doing, method, path, **options))
+        return document
+
+    def _send(self, doing: str, method: str, path: str, **options: Any) -> bytes:
+        from kubernetes.client import ApiException  # noqa: PLC0415 - as above
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - with the client
+
+        try:
+            answer = self._client.request(
+                method, path, serialize=False, _request_timeout=_TIMEOUT, **options
+            )
+            return bytes(answer.data)
+        except HTTPError as error:
+            raise PassingError(str(error)) from error
+        except ApiException as error:
+            raise _failure(error, doing) from error
+
+
+def _failure(error: Any, doing: str) -> Exception:
+    """What an answer means that is no success."""
+    code = int(error.status or 0)
+    try:
+        message = str(json.loads(error.body)["message"])
+    except (ValueError, KeyError, TypeError):
+        message = str(error.body or error.reason)
+    if code == http.HTTPStatus.UNAUTHORIZED:
+        return CredentialsError(
+            "The cluster does not accept the credentials",
+            why=message,
+            fix="renew them with: gcloud auth application-default login",
+        )
+    broken = code == http.HTTPStatus.INTERNAL_SERVER_ERROR
+    if code in _BUSY or (broken and any(words in message for words in _PASSING_WORDS)):
+        return PassingError(f"{code} {message}")
+    return KubernetesError(code, message, doing)

@@ -1,0 +1,42 @@
+"""Giving up what a cluster has asked Google for, before the cluster is deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.kinds.gke.kubernetes import kueue, status
+from provision.kinds.gke.kubernetes.objects import holds
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+
+_QUEUE: Final = "ClusterQueue"
+
+
+def give_up(cluster: Cluster, facts: ClusterFacts) -> int:
+    """Cancel the requests for nodes that are open; deleting one is how that is done (rule Q14).
+
+    The queue is stopped first: it would make each request again. The next Create, should there be
+    one, starts it.
+
+    Returns:
+        How many there were; without any the cluster is left as it is.
+
+    Raises:
+        KubernetesError: It does not let these credentials do that.
+        PassingError: It does not answer now.
+    """
+    requests = cluster.all(status.REQUEST_API, status.REQUEST_KIND)
+    waiting = [one for one in requests if not (holds(one, "Provisioned") or holds(one, "Failed"))]
+    if not waiting:
+        return 0
+    for thing in kueue.objects(facts):
+        if thing["kind"] == _QUEUE:
+            cluster.apply({**thing, "spec": {**thing["spec"], "stopPolicy": "HoldAndDrain"}})
+    for one in waiting:
+        where = one["metadata"]
+        cluster.delete(
+            status.REQUEST_API, status.REQUEST_KIND, where["name"], where.get("namespace", "")
+        )
+    return len(waiting)

@@ -1,0 +1,230 @@
+"""What is known of a GKE cluster once Terraform has made it: all that the builders need."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from provision.catalogue import machines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from provision.catalogue.machines import GpuNetwork
+    from provision.settings import Settings
+
+_QUEUED = frozenset({"queued", "flex_start_queued"})
+_FLEX = frozenset({"flex_start", "flex_start_queued"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """One GPU node pool.
+
+    Attributes:
+        name: In GKE, and the value of the nodes' label `cloud.google.com/gke-nodepool`.
+        machine_type: Of each node.
+        accelerator: The GPU, and the value of the label `cloud.google.com/gke-accelerator`.
+        gpus: Of each node.
+        max_nodes: The most nodes that it can have.
+        mode: The capacity model: standard, spot, reservation, flex_start, queued or
+            flex_start_queued.
+        max_run_seconds: How long a node lives at most; None where that has no limit.
+    """
+
+    name: str
+    machine_type: str
+    accelerator: str
+    gpus: int
+    max_nodes: int
+    mode: str
+    max_run_seconds: int | None = None
+
+    @property
+    def queued(self) -> bool:
+        """Whether nodes come by a ProvisioningRequest alone."""
+        return self.mode in _QUEUED
+
+    @property
+    def flex_start(self) -> bool:
+        """Whether nodes come by DWS flex start."""
+        return self.mode in _FLEX
+
+    @property
+    def gpu_network(self) -> GpuNetwork | None:
+        """How the GPUs of several nodes reach each other; None: by the first interface."""
+        machine = machines.lookup(self.machine_type)
+        return machine.gpu_network if machine else None
+
+    @property
+    def interfaces(self) -> int:
+        """Interfaces of each node, the first included."""
+        machine = machines.lookup(self.machine_type)
+        return machine.nics if machine and machine.gpu_network else 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtraNetwork:
+    """One network of the pods' interfaces after the first.
+
+    Attributes:
+        kubernetes_name: Of the objects, such as "gvnic-1", "rdma-0" or "vpc1".
+        network: The VPC network.
+        subnetwork: Its subnetwork.
+        device_mode: "NetDevice" or "RDMA".
+    """
+
+    kubernetes_name: str
+    network: str
+    subnetwork: str
+    device_mode: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A Filestore share that pods can mount.
+
+    Attributes:
+        path: Where it is mounted.
+        server: The address of its server.
+        remote_path: Its name there, with a slash before it.
+        size_gb: In GiB.
+    """
+
+    path: str
+    server: str
+    remote_path: str
+    size_gb: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """A bucket that pods can mount at a path."""
+
+    bucket: str
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterFacts:
+    """One cluster.
+
+    Attributes:
+        project: The project's id.
+        name: The cluster's.
+        location: Its region or zone.
+        endpoint: The DNS name of its control plane.
+        pools: Its GPU pools, in the order of the settings.
+        networks: Of the interfaces after the first, in the interfaces' order.
+        workload_account: The email of the service account that the pods act as.
+        buckets: Buckets to mount.
+        shares: Filestore shares to mount.
+        gpu_quota: GPUs that the queue hands out at the same time.
+        ray_operator: Whether the cluster runs RayClusters.
+        ray_version: Of the examples.
+        test_nodes: Nodes of the bandwidth test.
+    """
+
+    project: str
+    name: str
+    location: str
+    endpoint: str
+    pools: tuple[Pool, ...]
+    networks: tuple[ExtraNetwork, ...] = ()
+    workload_account: str
+    buckets: tuple[Bucket, ...] = ()
+    shares: tuple[Share, ...] = ()
+    gpu_quota: int = 0
+    ray_operator: bool = False
+    ray_version: str = ""
+    test_nodes: int = 2
+
+    def document(self) -> str:
+        """As it is kept beside the state, for runs that know no settings."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `document`'s text."""
+        parts = {"pools": Pool, "networks": ExtraNetwork, "buckets": Bucket, "shares": Share}
+        document = json.loads(text)
+        for name, kind in parts.items():
+            document[name] = tuple(kind(**one) for one in document[name])
+        return cls(**document)
+
+    @property
+    def queued_pools(self) -> tuple[Pool, ...]:
+        """The pools behind the queue; without any there is no queue."""
+        return tuple(pool for pool in self.pools if pool.queued)
+
+
+def read(
+    settings: Settings, variables: Mapping[str, Any], outputs: Mapping[str, Any]
+) -> ClusterFacts:
+    """Join what was asked for with what Terraform made.
+
+    Args:
+        settings: Of the run.
+        variables: Those of the root `terraform/gke`.
+        outputs: Its outputs, by name, without Terraform's wrapping.
+    """
+    cluster = outputs["cluster"]
+    pools = tuple(
+        _pool(variables["node_pools"][key], made) for key, made in outputs["node_pools"].items()
+    )
+    return ClusterFacts(
+        project=settings.project_id,
+        name=cluster["name"],
+        location=cluster["location"],
+        endpoint=cluster["dns_endpoint"],
+        pools=pools,
+        networks=tuple(_network(made) for made in outputs["networks"]),
+        workload_account=outputs["service_accounts"]["workload"],
+        buckets=tuple(Bucket(**mount) for mount in variables.get("gcs_mounts") or ()),
+        shares=_shares(variables.get("filestores") or (), outputs.get("filestores") or ()),
+        gpu_quota=settings.kueue_gpu_quota or _gpus(pools),
+        ray_operator=settings.enable_ray_operator,
+        ray_version=settings.ray_version,
+        test_nodes=settings.test_nodes,
+    )
+
+
+def _pool(wanted: Mapping[str, Any], made: Mapping[str, Any]) -> Pool:
+    return Pool(
+        name=made["name"],
+        machine_type=made["machine_type"],
+        accelerator=wanted["gpu"]["type"],
+        gpus=wanted["gpu"]["count"],
+        max_nodes=made["max"],
+        mode=made["mode"],
+        max_run_seconds=wanted["capacity"].get("max_run_seconds"),
+    )
+
+
+def _network(made: Mapping[str, Any]) -> ExtraNetwork:
+    return ExtraNetwork(
+        kubernetes_name=made["kubernetes_name"],
+        network=made["network"].rpartition("/")[2],
+        subnetwork=made["subnetwork"].rpartition("/")[2],
+        device_mode=made["device_mode"],
+    )
+
+
+def _shares(
+    wanted: Iterable[Mapping[str, Any]], made: Iterable[Mapping[str, Any]]
+) -> tuple[Share, ...]:
+    sizes = {share["path"]: share["size_gb"] for share in wanted}
+    return tuple(
+        Share(
+            path=share["path"],
+            server=share["ip"],
+            remote_path=share["share"],
+            size_gb=sizes[share["path"]],
+        )
+        for share in made
+    )
+
+
+def _gpus(pools: tuple[Pool, ...]) -> int:
+    return sum(pool.gpus * pool.max_nodes for pool in pools if pool.queued)

@@ -1,0 +1,120 @@
+"""Kueue's and JobSet's own manifests: brought by the image, checked, never kept here.
+
+Outside the image, as in most rehearsals, definitions of their kinds stand in for them: the kinds
+exist, but a real cluster gets no controller with them. A simulated one needs none, as it does
+itself what Kueue and JobSet do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import ClusterError, Problem
+from provision.kinds.gke.kubernetes.objects import from_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.kinds.gke.kubernetes.objects import Object
+
+VARIABLE: Final = "AIINFRA_MANIFESTS"
+"""The folder with the manifests; the image sets it."""
+
+_FIRST: Final = ("Namespace", "CustomResourceDefinition")
+_STAND_INS: Final = "stand_ins"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddOn:
+    """A program that is installed by one manifest.
+
+    Attributes:
+        name: What it is called.
+        version: Of the program.
+        sha256: Of the manifest.
+    """
+
+    name: str
+    version: str
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        """The manifest's file name."""
+        return f"{self.name.lower()}-v{self.version}.yaml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What an add-on consists of.
+
+    Attributes:
+        definitions: Namespaces and kinds, which have to be there first.
+        rest: Everything else.
+        note: What the user must know; None for the add-on itself.
+    """
+
+    definitions: list[Object]
+    rest: list[Object]
+    note: Problem | None = None
+
+
+KUEUE: Final = AddOn(
+    name="Kueue",
+    version="0.16.1",
+    sha256="3201a66ff731be440ecfcf3c0fa5979d001b834f68389208fe7ee18017fbcfe8",
+)
+JOBSET: Final = AddOn(
+    name="JobSet",
+    version="0.12.0",
+    sha256="a41aaf12dd0b7b0a3d626b8d6107f32c3dc889d7e7830adc46b8cdb77a8963bb",
+)
+
+
+def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
+    """The manifest of an add-on, or what stands in for it.
+
+    Raises:
+        ClusterError: The file is missing, or is not the one that was pinned.
+    """
+    folder = environ.get(VARIABLE)
+    if not folder:
+        place = resources.files(__package__) / _STAND_INS / f"{add_on.name.lower()}.yaml"
+        return _manifest(place.read_text(encoding="utf-8"), _note(add_on))
+    path = Path(folder) / add_on.file
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ClusterError(
+            f"{add_on.name}'s manifest can't be read", why=str(error), fix=f"check {VARIABLE}"
+        ) from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != add_on.sha256:
+        raise ClusterError(
+            f"{path} is not {add_on.name} {add_on.version}",
+            why=f"its sha256 is {found}, not {add_on.sha256}",
+            fix="use the image as it was built",
+        )
+    return _manifest(content.decode())
+
+
+def _manifest(text: str, note: Problem | None = None) -> Manifest:
+    things = from_yaml(text)
+    return Manifest(
+        definitions=[thing for thing in things if thing["kind"] in _FIRST],
+        rest=[thing for thing in things if thing["kind"] not in _FIRST],
+        note=note,
+    )
+
+
+def _note(add_on: AddOn) -> Problem:
+    return Problem(
+        what=f"Only the kinds of {add_on.name} are installed, not {add_on.name} itself",
+        why=f"{VARIABLE} is not set: its manifests are part of the image",
+        fix="nothing to mend in a rehearsal, whose cluster does its work;"
+        " in a real cluster no job would run: use the image for that",
+    )

@@ -1,0 +1,49 @@
+"""The networks of pods' interfaces after the first, as GKE's multi-networking wants them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from provision.kinds.gke.kubernetes.objects import Object, build
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, ExtraNetwork, Pool
+
+_GROUP: Final = "networking.gke.io"
+_API: Final = f"{_GROUP}/v1"
+_PARAMETERS: Final = "GKENetworkParamSet"
+
+
+def objects(facts: ClusterFacts) -> list[Object]:
+    """A parameter set and a network for each; both have no namespace."""
+    return [thing for network in facts.networks for thing in _pair(network)]
+
+
+def pod_annotations(facts: ClusterFacts, pool: Pool) -> dict[str, str]:
+    """What gives a pod of that pool all interfaces of its node; {} where it has one."""
+    if pool.interfaces == 1 or not facts.networks:
+        return {}
+    names = ["default", *(network.kubernetes_name for network in facts.networks)]
+    interfaces = [
+        {"interfaceName": f"eth{number}", "network": name} for number, name in enumerate(names)
+    ]
+    lines = ",\n".join(f"  {json.dumps(each)}" for each in interfaces[: pool.interfaces])
+    return {
+        f"{_GROUP}/default-interface": "eth0",
+        f"{_GROUP}/interfaces": f"[\n{lines}\n]\n",
+    }
+
+
+def _pair(network: ExtraNetwork) -> list[Object]:
+    name = network.kubernetes_name
+    parameters = {
+        "vpc": network.network,
+        "vpcSubnet": network.subnetwork,
+        "deviceMode": network.device_mode,
+    }
+    reference = {"group": _GROUP, "kind": _PARAMETERS, "name": name}
+    return [
+        build(_API, _PARAMETERS, name, spec=parameters),
+        build(_API, "Network", name, spec={"type": "Device", "parametersRef": reference}),
+    ]

@@ -1,0 +1,43 @@
+"""Everything that Create brings into a cluster, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision.kinds.gke.kubernetes import identity, kueue, manifests, nccl, networks, storage
+from provision.kinds.gke.kubernetes.apply import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.errors import Problem
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+
+
+def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage], list[Problem]]:
+    """The stages, and notes on what can't be as it would be in the image.
+
+    Raises:
+        ClusterError: A manifest is missing or is another one.
+    """
+    job_set = manifests.read(manifests.JOBSET, environ)
+    found = [
+        Stage("networks of the pods", networks.objects(facts)),
+        Stage("NCCL on the nodes", nccl.objects(facts)),
+        Stage(
+            "identity, priorities and storage",
+            [*identity.objects(facts), *kueue.priority_classes(), *storage.objects(facts)],
+        ),
+        Stage("kinds of JobSet", job_set.definitions),
+        Stage("JobSet", job_set.rest),
+    ]
+    notes = [job_set.note]
+    if facts.queued_pools:
+        queue = manifests.read(manifests.KUEUE, environ)
+        found += [
+            Stage("kinds of Kueue", queue.definitions),
+            Stage("Kueue", queue.rest),
+            Stage("the queue", kueue.objects(facts)),
+        ]
+        notes.append(queue.note)
+    return found, [note for note in notes if note]

@@ -1,0 +1,186 @@
+"""What waits and runs in a cluster, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.kinds.gke.kubernetes import kueue
+from provision.kinds.gke.kubernetes.objects import conditions, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.objects import Object
+
+REQUEST_API: Final = "autoscaling.x-k8s.io/v1"
+REQUEST_KIND: Final = "ProvisioningRequest"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request for nodes: one attempt of one job.
+
+    Attributes:
+        name: Of the ProvisioningRequest.
+        state: pending, accepted, waiting, provisioned or failed.
+        reason: The autoscaler's, such as "QuotaExceeded"; "" for none.
+        message: Its words.
+        advice: What to do; "" where there is nothing but to wait.
+    """
+
+    name: str
+    state: str
+    reason: str = ""
+    message: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A job in the queue.
+
+    Attributes:
+        name: Of the job that owns it, with its kind.
+        state: pending, waiting for nodes, running, finished or given up.
+        message: Kueue's last words on it.
+        advice: What to do; "" for nothing.
+    """
+
+    name: str
+    state: str
+    message: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """The nodes of one pool that are there.
+
+    Attributes:
+        pool: Its name.
+        count: How many there are.
+        ready: How many of them are ready.
+        oldest: When the first of them was made, in RFC 3339's form; "" where that is not told.
+    """
+
+    pool: str
+    count: int
+    ready: int
+    oldest: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What a cluster says of itself."""
+
+    nodes: tuple[Nodes, ...]
+    workloads: tuple[Workload, ...]
+    requests: tuple[Request, ...]
+
+
+_WAIT: Final = "Google has no such machines at the moment; the request stays in its queue"
+_START: Final = (
+    "start the pods within 10 minutes after the nodes came, or the autoscaler removes them"
+)
+_GIVEN_UP: Final = (
+    "no more attempts are made: see why the requests failed, then delete the job and submit it"
+    " again"
+)
+# Google's documentation of ProvisioningRequest has these reasons (rule Q13).
+_ADVICE: Final = {
+    "NotProvisioned": _WAIT,
+    "ResourcePoolExhausted": "the zone has no such machines: try another zone, region or size",
+    "QuotaExceeded": "raise the quota in the console (IAM & Admin > Quotas), or ask for fewer GPUs",
+}
+_QUOTA: Final = re.compile(
+    r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
+    r" in region (?P<region>[\w-]+)"
+)
+
+
+def read(cluster: Cluster) -> Status:
+    """Look at a cluster; kinds that it does not have are taken for empty.
+
+    Raises:
+        KubernetesError: It does not let these credentials look.
+        PassingError: It does not answer now.
+    """
+    return Status(
+        nodes=_nodes(cluster.all("v1", "Node", selector=kueue.POOL_LABEL)),
+        workloads=tuple(workload(thing) for thing in cluster.all(kueue.API, "Workload")),
+        requests=tuple(request(thing) for thing in cluster.all(REQUEST_API, REQUEST_KIND)),
+    )
+
+
+def request(thing: Object) -> Request:
+    """What a ProvisioningRequest says of itself (rules Q12 to Q14)."""
+    name = thing["metadata"]["name"]
+    said = conditions(thing)
+    failed, provisioned = said.get("Failed", {}), said.get("Provisioned", {})
+    if failed.get("status") == "True":
+        return _said(name, "failed", failed, "Kueue makes another attempt by itself")
+    if holds(thing, "BookingExpired"):
+        return _said(name, "failed", said["BookingExpired"], _START)
+    if provisioned.get("status") == "True":
+        return _said(name, "provisioned", provisioned, _START)
+    if provisioned:
+        return _said(name, "waiting", provisioned, _WAIT)
+    accepted = said.get("Accepted", {})
+    if accepted.get("status") == "True":
+        return _said(name, "accepted", accepted, "")
+    return Request(name=name, state="pending")
+
+
+def workload(thing: Object) -> Workload:
+    """What a Workload of Kueue says of itself."""
+    owner = next(iter(thing["metadata"].get("ownerReferences", [])), None)
+    name = f"{owner['kind']} {owner['name']}" if owner else thing["metadata"]["name"]
+    said = conditions(thing)
+    for condition, state in (("Finished", "finished"), ("Admitted", "running")):
+        if holds(thing, condition):
+            return Workload(name=name, state=state, message=_message(said[condition]))
+    if thing["spec"].get("active") is False:
+        evicted = _message(said.get("Evicted", {}))
+        return Workload(name=name, state="given up", message=evicted, advice=_GIVEN_UP)
+    checks = (thing.get("status") or {}).get("admissionChecks") or []
+    words = "; ".join(check["message"] for check in checks if check.get("message"))
+    if holds(thing, "QuotaReserved"):
+        return Workload(name=name, state="waiting for nodes", message=words)
+    pending = _message(said.get("QuotaReserved", {}))
+    return Workload(name=name, state="pending", message=pending)
+
+
+def _said(name: str, state: str, condition: Mapping[str, Any], usual: str) -> Request:
+    reason, message = str(condition.get("reason", "")), _message(condition)
+    advice = usual if state == "provisioned" else _ADVICE.get(reason, usual)
+    quota = _QUOTA.search(message)
+    if quota:
+        advice = (
+            f"raise the quota {quota['metric']} of {quota['region']},"
+            f" now {float(quota['limit']):g}, in the console (IAM & Admin > Quotas),"
+            " or ask for fewer GPUs"
+        )
+    return Request(name=name, state=state, reason=reason, message=message, advice=advice)
+
+
+def _nodes(things: list[Object]) -> tuple[Nodes, ...]:
+    pools: dict[str, list[Object]] = {}
+    for thing in things:
+        pools.setdefault(thing["metadata"]["labels"][kueue.POOL_LABEL], []).append(thing)
+    return tuple(
+        Nodes(
+            pool=pool,
+            count=len(nodes),
+            ready=sum(holds(node, "Ready") for node in nodes),
+            # All end with Z, so they sort as they are.
+            oldest=min(str(node["metadata"].get("creationTimestamp", "")) for node in nodes),
+        )
+        for pool, nodes in sorted(pools.items())
+    )
+
+
+def _message(condition: Mapping[str, Any]) -> str:
+    return str(condition.get("message", ""))

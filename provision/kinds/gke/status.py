@@ -1,0 +1,169 @@
+"""How a GKE cluster stands: its pools and nodes, the jobs in its queue, the requests for nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import names
+from provision.errors import ClusterError, Problem
+from provision.google.api import Service
+from provision.kinds.gke import control_plane
+from provision.kinds.gke.kubernetes import status
+from provision.kinds.gke.kubernetes.apply import Patience
+from provision.kinds.vms import waiting
+from provision.time import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provision.cloud import Cloud
+    from provision.context import Run
+    from provision.deployment.record import Record
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+
+_PATIENCE: Final = 30.0
+"""Seconds of cloud time for a control plane that does not answer; it may be under repair."""
+_ANSWERS: Final = ("RUNNING", "RECONCILING", "RUNNING_WITH_ERROR", "DEGRADED")
+"""States of a cluster in which its Kubernetes API answers."""
+_NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
+
+
+def look(run: Run, cloud: Cloud, record: Record) -> dict[str, Any]:
+    """Find out how a cluster stands; what it does not tell is left out, with a note.
+
+    Args:
+        run: The run.
+        cloud: Where it is.
+        record: What it is.
+    """
+    name = names.CLUSTER.of(record.name_prefix)
+    path = f"projects/{record.project_id}/locations/{record.region}/clusters/{name}"
+    document = cloud.api.find(Service.CONTAINER, path)
+    facts = control_plane.kept(cloud.folder)
+    answers = document is not None and document.get("status") in _ANSWERS
+    told = _ask(run, cloud, facts) if answers and facts is not None else _NOTHING
+    return {
+        "cluster": _cluster(document) if document else None,
+        "node_pools": _pools(document or {}, facts, told, run.environ),
+        "workloads": [dataclasses.asdict(one) for one in told.workloads],
+        "requests": [dataclasses.asdict(one) for one in told.requests],
+    }
+
+
+def lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The same for people.
+
+    Args:
+        found: What `look` has found.
+    """
+    cluster = found["cluster"]
+    if cluster is None:
+        yield "The cluster does not exist"
+        return
+    where = f"{cluster['name']} in {cluster['location']}"
+    yield f"Cluster {where}: {cluster['status']}, GKE {cluster['version']}"
+    if cluster["message"]:
+        yield f"  {cluster['message']}"
+    yield f"{len(found['node_pools'])} node pools:"
+    for pool in found["node_pools"]:
+        yield f"  {_pool_line(pool)}"
+        if pool["message"]:
+            yield f"    {pool['message']}"
+    for title, key in (("Jobs in the queue", "workloads"), ("Requests for nodes", "requests")):
+        if found[key]:
+            yield f"{title}:"
+            yield from _waiting_lines(found[key])
+
+
+def _ask(run: Run, cloud: Cloud, facts: ClusterFacts) -> status.Status:
+    """What Kubernetes says; nothing, and a note, where it does not answer or not to us."""
+    cluster = control_plane.reach(facts, cloud.api, run.environ)
+    try:
+        return Patience(_PATIENCE, run.environ).through(
+            lambda: status.read(cluster), "look at the cluster"
+        )
+    except ClusterError as error:
+        (problem,) = error.problems
+        run.note(
+            [
+                Problem(
+                    what="What runs in the cluster is not known: Kubernetes did not tell",
+                    why=f"{problem.what}: {problem.why}",
+                    fix=problem.fix,
+                )
+            ]
+        )
+        return _NOTHING
+
+
+def _cluster(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": document["name"],
+        "location": document["location"],
+        "status": document.get("status"),
+        "message": document.get("statusMessage"),
+        "version": document.get("currentMasterVersion"),
+    }
+
+
+def _pools(
+    document: Mapping[str, Any],
+    facts: ClusterFacts | None,
+    told: status.Status,
+    environ: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    known = {pool.name: pool for pool in facts.pools} if facts else {}
+    nodes = {one.pool: one for one in told.nodes}
+    found = []
+    for pool in document.get("nodePools", []):
+        mine, there = known.get(pool["name"]), nodes.get(pool["name"])
+        scaling = pool.get("autoscaling") or {}
+        found.append(
+            {
+                "name": pool["name"],
+                "machine_type": pool["config"]["machineType"],
+                "mode": mine.mode if mine else "system",
+                "status": pool.get("status"),
+                "message": pool.get("statusMessage"),
+                "min": scaling.get("totalMinNodeCount", 0) if scaling.get("enabled") else None,
+                "max": scaling.get("totalMaxNodeCount") if scaling.get("enabled") else None,
+                "nodes": there.count if there else 0,
+                "ready": there.ready if there else 0,
+                "remaining_seconds": _remaining(mine, there, environ),
+            }
+        )
+    return found
+
+
+def _remaining(
+    pool: Pool | None, nodes: status.Nodes | None, environ: Mapping[str, str]
+) -> int | None:
+    """Seconds of cloud time until Google deletes a pool's oldest node (rule F7)."""
+    if pool is None or nodes is None or not (pool.max_run_seconds and nodes.oldest):
+        return None
+    since = dt.datetime.fromisoformat(nodes.oldest).timestamp()
+    age = clock.cloud_seconds(max(0.0, time.time() - since), environ)
+    return max(0, int(pool.max_run_seconds - age))
+
+
+def _pool_line(pool: Mapping[str, Any]) -> str:
+    size = f"{pool['ready']} of {pool['nodes']} nodes ready"
+    if pool["max"] is not None:
+        size += f", scales from {pool['min']} to {pool['max']}"
+    if pool["remaining_seconds"] is not None:
+        size += f", the oldest ends with its pods in {waiting.in_words(pool['remaining_seconds'])}"
+    return f"{pool['name']} {pool['machine_type']}, {pool['mode']}, {pool['status']}: {size}"
+
+
+def _waiting_lines(things: list[dict[str, Any]]) -> Iterator[str]:
+    said = ""
+    for thing in things:
+        reason = f" ({thing['reason']})" if thing.get("reason") else ""
+        message = f": {thing['message']}" if thing["message"] else ""
+        yield f"  {thing['name']} {thing['state']}{reason}{message}"
+        if thing["advice"] != said:
+            said = thing["advice"]
+            yield from [f"    {said}"] if said else []

@@ -1,0 +1,1 @@
+"""Groups of VMs, with or without Ray."""

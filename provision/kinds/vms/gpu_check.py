@@ -1,0 +1,116 @@
+"""Test for VM groups: what each VM's start-up has found of its GPUs, against what is due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import machines
+from provision.errors import ClusterError, Problem
+from provision.kinds.vms.startup import names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provision.kinds.vms.instances import Vm
+    from provision.kinds.vms.startup import Startup
+
+# Kind of GPU, by the API's name -> what the driver calls it, or the part that tells it from others.
+_MODELS: Final[Mapping[str, str]] = {
+    "nvidia-tesla-k80": "K80",
+    "nvidia-tesla-p4": "P4",
+    "nvidia-tesla-p100": "P100",
+    "nvidia-tesla-t4": "T4",
+    "nvidia-tesla-v100": "V100",
+    "nvidia-l4": "L4",
+    "nvidia-rtx-pro-6000": "RTX PRO 6000",
+    "nvidia-tesla-a100": "A100",
+    "nvidia-a100-80gb": "A100",
+    "nvidia-h100-80gb": "H100",
+    "nvidia-h100-mega-80gb": "H100",
+    "nvidia-h200-141gb": "H200",
+    "nvidia-b200": "B200",
+    "nvidia-gb200": "GB200",
+    "nvidia-gb300": "GB300",
+}
+_MOST: Final = 5
+"""VMs that are told of one by one."""
+
+
+def judge(
+    vms: Sequence[Vm], startups: Mapping[str, Startup], group: str
+) -> dict[str, dict[str, Any]]:
+    """Compare what the VMs have found with what they should have.
+
+    Args:
+        vms: The VMs.
+        startups: What they have told, by name.
+        group: Theirs, as gcloud names it: "NAME --zone Z --project P".
+
+    Returns:
+        By VM: what it has found.
+
+    Raises:
+        ClusterError: A VM has found something else, or has not looked.
+    """
+    problems = []
+    found = {}
+    for vm in vms:
+        check = startups[vm.name].gpu_check
+        found[vm.name] = dict(check or {})
+        wrong = list(_wrong(vm, check)) if check else _unchecked(vm, startups[vm.name])
+        if wrong:
+            problems.append(
+                Problem(
+                    what=f"{vm.name}: {'; '.join(wrong)}",
+                    why=f"its machine type is {vm.machine_type}",
+                    fix="have Google make it anew with: gcloud compute instance-groups managed"
+                    f" recreate-instances {group} --instances={vm.name}",
+                )
+            )
+    if problems:
+        raise ClusterError.of(_shortened(problems))
+    return found
+
+
+def _shortened(problems: Sequence[Problem]) -> list[Problem]:
+    if len(problems) <= _MOST:
+        return list(problems)
+    rest = [problem.what.partition(":")[0] for problem in problems[_MOST:]]
+    return [
+        *problems[:_MOST],
+        Problem(what=f"{len(rest)} more: {names_of(rest)}", fix="Status has all of them"),
+    ]
+
+
+def _unchecked(vm: Vm, startup: Startup) -> list[str]:
+    gpus, _ = _due(vm)
+    if gpus == 0:
+        return []
+    return [f"its GPUs have not been checked: it {startup.words}"]
+
+
+def _due(vm: Vm) -> tuple[int | None, str]:
+    """How many GPUs a VM should have, None where that is not known, and their kind."""
+    if vm.attached:
+        kind, count = next(iter(vm.attached.items()))
+        return count, kind
+    machine = machines.lookup(vm.machine_type)
+    if machine is None:
+        return None, ""
+    return machine.gpus or 0, machine.accelerator or ""
+
+
+def _wrong(vm: Vm, check: Mapping[str, Any]) -> Iterator[str]:
+    count, kind = _due(vm)
+    if count is not None and check.get("gpus") != count:
+        yield f"{check.get('gpus')} GPUs instead of {count}"
+    model = _MODELS.get(kind, "")
+    strange = sorted({name for name in check.get("names") or [] if model not in name})
+    if strange:
+        yield f"{', '.join(strange)} instead of {model}"
+    if count and not check.get("driver"):
+        yield "no driver"
+    if check.get("ecc_errors"):
+        yield f"{check['ecc_errors']} uncorrected memory (ECC) errors"
+    if check.get("interfaces") != vm.interfaces:
+        yield f"{check.get('interfaces')} network interfaces instead of {vm.interfaces}"

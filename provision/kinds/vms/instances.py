@@ -1,0 +1,115 @@
+"""The VMs of a cluster as Google has them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from provision.errors import Problem
+from provision.kinds.vms.startup import names_of
+from provision.kinds.vms.waiting import in_words
+from provision.lifecycle.adopt import MARKER
+from provision.time import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provision.google.api import GoogleApi
+
+_URL_KEY: Final = "proxy-url"
+_SHORT: Final = 86400.0
+"""Seconds of run time that are worth a warning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vm:
+    """One VM.
+
+    Attributes:
+        name: Its name.
+        status: Of the API, such as RUNNING.
+        machine_type: Its machine type.
+        interfaces: How many network interfaces it has.
+        attached: GPUs that are attached to it, by kind; what the machine type brings is not here.
+        remaining: Seconds of cloud time until Google deletes it; None where it may stay.
+        notebook: Its notebook's URL; None while there is none.
+    """
+
+    name: str
+    status: str
+    machine_type: str
+    interfaces: int
+    attached: Mapping[str, int]
+    remaining: float | None
+    notebook: str | None
+
+    @classmethod
+    def of(cls, instance: Mapping[str, Any], environ: Mapping[str, str]) -> Self:
+        """From Google's words.
+
+        Args:
+            instance: The VM.
+            environ: For the clock's rate.
+        """
+        metadata = instance.get("metadata", {}).get("items", [])
+        urls = [item.get("value") for item in metadata if item["key"] == _URL_KEY]
+        return cls(
+            name=instance["name"],
+            status=instance["status"],
+            machine_type=instance["machineType"].rpartition("/")[2],
+            interfaces=len(instance.get("networkInterfaces", [])),
+            attached={
+                it["acceleratorType"].rpartition("/")[2]: int(it["acceleratorCount"])
+                for it in instance.get("guestAccelerators", [])
+            },
+            remaining=_remaining(instance, environ),
+            notebook=_https(urls[0]) if urls and urls[0] else None,
+        )
+
+
+def find(
+    api: GoogleApi, project: str, zone: str, cluster_id: str, environ: Mapping[str, str]
+) -> list[Vm]:
+    """The VMs of a cluster by their names, with one request for every 500.
+
+    Args:
+        api: Google.
+        project: Where they are.
+        zone: Where they are.
+        cluster_id: The marker's value.
+        environ: For the clock's rate.
+    """
+    found = api.labelled_instances(project, zone, MARKER, cluster_id)
+    return sorted((Vm.of(one, environ) for one in found), key=lambda vm: vm.name)
+
+
+def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
+    """A note on VMs that have less than a day left; none when there are none."""
+    ending = {vm.name: vm.remaining for vm in vms if vm.remaining is not None}
+    ending = {name: left for name, left in ending.items() if left < _SHORT}
+    if not ending:
+        return []
+    return [
+        Problem(
+            setting="MAX_RUN_DURATION",
+            what=f"in {in_words(min(ending.values()))} Google deletes {names_of(ending)}",
+            why="their run duration is over then, and it can't be made longer",
+            fix="save what they have made; a Create after that asks for new ones",
+        )
+    ]
+
+
+def _remaining(instance: Mapping[str, Any], environ: Mapping[str, str]) -> float | None:
+    duration = instance.get("scheduling", {}).get("maxRunDuration", {}).get("seconds")
+    start = instance.get("lastStartTimestamp") or instance.get("creationTimestamp")
+    if duration is None or not start:
+        return None
+    passed = time.time() - dt.datetime.fromisoformat(start).timestamp()
+    return max(0.0, int(duration) - clock.cloud_seconds(max(0.0, passed), environ))
+
+
+def _https(url: str) -> str:
+    """The address as a link; notebook proxies give it without a scheme."""
+    return url if "://" in url else f"https://{url}"

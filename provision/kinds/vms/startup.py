@@ -1,0 +1,317 @@
+"""What VMs say of their start-up: each step of it goes into the VM's guest attributes.
+
+There is one request per VM and look, so looks are spread over time: a project has a quota of 1,500
+reads a minute and region, which the group's owner needs too.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from provision.errors import ClusterError, Problem
+from provision.time import clock
+from provision.time.patience import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from provision.google.api import GoogleApi
+
+NAMESPACE: Final = "aiinfra"
+_KEY: Final = "startup"
+_STEP: Final = "step-"
+_GPU_CHECK: Final = "gpu-check"
+_COMMAND: Final = "command"
+"""The step that is the user's own, and may run as long as it likes."""
+
+_AT_ONCE: Final = 8
+"""Requests that are under way at the same time."""
+_PER_SECOND: Final = 10.0
+"""Requests per second of cloud time: 600 a minute."""
+_POLL: Final = 15.0
+_AT_MOST: Final = 1800.0
+"""Seconds of cloud time that all VMs together are waited for."""
+_COMMAND_AT_MOST: Final = 300.0
+"""Seconds of cloud time for STARTUP_COMMAND once nothing else is waited for."""
+_AFTER_FAILURE: Final = 60.0
+"""Seconds of cloud time in which others may fail too, so that all are told at once."""
+_IN_FULL: Final = 5
+"""VMs whose failure is told with its last lines."""
+_NAMED: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of a start-up.
+
+    Attributes:
+        state: "running", "done", "failed" or "skipped".
+        detail: Why it was skipped, or the last lines of its failure.
+    """
+
+    state: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Startup:
+    """The start-up of one VM, as far as the VM has told.
+
+    Attributes:
+        state: "running", "done" or "failed"; "" while it has not told anything.
+        step: The step that it is at, or that failed; "" for none.
+        steps: What is known of each step, by name.
+        gpu_check: What it has found of its GPUs; None while it has not looked.
+    """
+
+    state: str = ""
+    step: str = ""
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    gpu_check: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, str]) -> Self:
+        """From a VM's guest attributes; what can't be read counts as not told."""
+        whole = _read(attributes.get(_KEY))
+        steps = {
+            key.removeprefix(_STEP): _read(value)
+            for key, value in attributes.items()
+            if key.startswith(_STEP)
+        }
+        return cls(
+            state=str(whole.get("state") or ""),
+            step=str(whole.get("step") or ""),
+            steps={
+                name: Step(state=str(it.get("state") or ""), detail=str(it.get("detail") or ""))
+                for name, it in steps.items()
+            },
+            gpu_check=_read(attributes.get(_GPU_CHECK)) or None,
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.state in ("done", "failed")
+
+    @property
+    def has_notebook(self) -> bool:
+        """Whether a notebook was set up, or may be."""
+        step = self.steps.get("notebook")
+        return step is None or step.state not in ("skipped", "failed")
+
+    @property
+    def words(self) -> str:
+        """How it stands, as the end of a sentence on the VM."""
+        if not self.state:
+            return "has not begun its start-up"
+        if self.state == "done":
+            return "has started up"
+        return f"{'failed in' if self.state == 'failed' else 'is at'} the step {self.step}"
+
+    @property
+    def stage(self) -> str:
+        """How it stands, after a number of VMs."""
+        return self.words.removeprefix("is ") if self.state else "not begun"
+
+    @property
+    def detail(self) -> str:
+        """The last lines of the step that it is at."""
+        step = self.steps.get(self.step)
+        return step.detail if step else ""
+
+
+def _read(text: str | None) -> dict[str, Any]:
+    try:
+        document = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+class Reader:
+    """Reads start-ups, several at a time and not too many in a minute.
+
+    Args:
+        api: Google.
+        zone: The VMs': "projects/P/zones/Z".
+        environ: For the clock's rate.
+    """
+
+    def __init__(self, api: GoogleApi, zone: str, environ: Mapping[str, str]) -> None:
+        self._api = api
+        self._zone = zone
+        self._gap = clock.rate(environ) / _PER_SECOND
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def read(self, names: Iterable[str]) -> dict[str, Startup]:
+        """The start-ups of VMs, by name."""
+        wanted = list(names)
+        pool = ThreadPoolExecutor(_AT_ONCE)
+        try:
+            return dict(zip(wanted, pool.map(self._one, wanted), strict=True))
+        finally:
+            # After an interrupt, what has not begun is not begun.
+            pool.shutdown(cancel_futures=True)
+
+    def _one(self, name: str) -> Startup:
+        self._take_turn()
+        attributes = self._api.guest_attributes(f"{self._zone}/instances/{name}", NAMESPACE)
+        return Startup.of(attributes)
+
+    def _take_turn(self) -> None:
+        with self._lock:
+            turn = max(self._next, time.monotonic())
+            self._next = turn + self._gap
+        time.sleep(max(0.0, turn - time.monotonic()))
+
+
+def wait(
+    reader: Reader,
+    names: Collection[str],
+    *,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> dict[str, Startup]:
+    """Wait until the start-up of all VMs is over; VMs that are done are not asked again.
+
+    Args:
+        reader: Asks them.
+        names: The VMs.
+        environ: For the clock's rate.
+        tell: Takes a sentence whenever there is news.
+
+    Returns:
+        Their start-ups. A STARTUP_COMMAND that takes long may still be running.
+
+    Raises:
+        ClusterError: One has failed, or is not done in time; all such VMs are named.
+    """
+    patience = Patience(_AT_MOST, _POLL, environ)
+    found: dict[str, Startup] = dict.fromkeys(names, Startup())
+    said = ""
+    is_shorter: set[str] = set()
+    while True:
+        found |= reader.read(name for name, it in found.items() if not it.is_over)
+        news = _progress(found.values())
+        if news != said:
+            tell(news)
+            said = news
+        waiting = [it for it in found.values() if not it.is_over]
+        if not waiting or patience.is_over:
+            break
+        if any(it.state == "failed" for it in found.values()) and "failed" not in is_shorter:
+            patience.shorten(_AFTER_FAILURE)
+            is_shorter.add("failed")
+        if all(it.step == _COMMAND for it in waiting) and _COMMAND not in is_shorter:
+            patience.shorten(_COMMAND_AT_MOST)
+            is_shorter.add(_COMMAND)
+        patience.pause()
+    _judge(found)
+    return found
+
+
+def notes(found: Mapping[str, Startup]) -> list[Problem]:
+    """What is worth knowing of start-ups that did not fail: steps that did, commands that run."""
+    result = []
+    failed = sorted(
+        {
+            name
+            for it in found.values()
+            for name, step in it.steps.items()
+            if step.state == "failed" and it.state != "failed"
+        }
+    )
+    for step in failed:
+        vms = {
+            n: it
+            for n, it in found.items()
+            if step in it.steps and it.steps[step].state == "failed"
+        }
+        detail = next(iter(vms.values())).steps[step].detail
+        result.append(
+            Problem(
+                what=f"the step {step} failed on {names_of(vms)}; the rest of the start-up went on",
+                why="\n".join(detail.splitlines()[-3:]),
+                fix="see the VM's serial port 1 for all of it",
+            )
+        )
+    running = [name for name, it in found.items() if not it.is_over and it.step == _COMMAND]
+    if running:
+        result.append(
+            Problem(
+                setting="STARTUP_COMMAND",
+                what=f"the command still runs on {names_of(running)}",
+                why="it was waited for, but not until its end: it may take as long as it likes",
+                fix="Status says when it is over, and how it ended",
+            )
+        )
+    return result
+
+
+def names_of(vms: Collection[str]) -> str:
+    """The names of VMs, or of the first of many."""
+    named = sorted(vms)[:_NAMED]
+    more = f" and {len(vms) - len(named)} more" if len(vms) > len(named) else ""
+    return ", ".join(named) + more
+
+
+def _progress(startups: Iterable[Startup]) -> str:
+    """How far all are: "1 of 4 VMs have started up; 3 at the step ray"."""
+    everyone = list(startups)
+    done = sum(it.state == "done" for it in everyone)
+    others: dict[str, int] = {}
+    for it in everyone:
+        if it.state != "done":
+            others[it.stage] = others.get(it.stage, 0) + 1
+    rest = "".join(f"; {count} {stage}" for stage, count in sorted(others.items()))
+    return f"{done} of {len(everyone)} VMs have started up{rest}"
+
+
+def _judge(found: Mapping[str, Startup]) -> None:
+    """Raise for VMs that have failed or are late; a command of the user's may be late."""
+    bad = {
+        name: it
+        for name, it in sorted(found.items())
+        if it.state == "failed" or (not it.is_over and it.step != _COMMAND)
+    }
+    # Those that failed tell more than those that are late.
+    order = sorted(bad.items(), key=lambda entry: entry[1].state != "failed")
+    problems = [_problem(name, it) for name, it in order[:_IN_FULL]]
+    rest = dict(order[_IN_FULL:])
+    if rest:
+        problems.append(_others(rest))
+    if problems:
+        raise ClusterError.of(problems)
+
+
+def _problem(name: str, it: Startup) -> Problem:
+    what = f"{name} {it.words}"
+    if it.state != "failed":
+        what = f"After {_AT_MOST / 60:g} minutes, {what}"
+    silent = (
+        "it has told nothing: its image may lack Google's guest agent, or its network a way out"
+    )
+    return Problem(
+        setting="STARTUP_COMMAND" if it.step == _COMMAND else "",
+        what=what,
+        why=it.detail or ("" if it.state else silent),
+        fix="the VM is kept: see its serial port 1 for all of it, mend the cause, start the VM"
+        f" again with `gcloud compute instances reset {name}`, and run Create again; or Destroy to"
+        " remove everything",
+    )
+
+
+def _others(rest: Mapping[str, Startup]) -> Problem:
+    steps: dict[str, list[str]] = {}
+    for name, it in rest.items():
+        steps.setdefault(it.words, []).append(name)
+    return Problem(
+        what="; ".join(f"{len(vms)} more: {names_of(vms)} {how}" for how, vms in steps.items()),
+        fix="Status names every VM with its step",
+    )

@@ -1,0 +1,1 @@
+"""What happens to a deployment: it is planned, applied, adopted, swept, removed."""

@@ -1,0 +1,140 @@
+"""What runs that ended early have left in the cloud, and how Destroy takes it away.
+
+It is found by the marker of the deployment; what somebody else made is never touched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.errors import TerraformError
+from provision.google.api import GoogleApiError, Service
+from provision.lifecycle import adopt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from provision.google.api import GoogleApi
+
+_IN_USE: Final = 400
+"""Compute Engine's code for "is already being used by"."""
+
+# What Destroy sweeps, in an order in which nothing that goes is still in use. A NAT goes with its
+# router, a group's VMs, disks and requests with the group, node pools and all that GKE has made for
+# them with their cluster. Filestore is part of its network.
+_SWEPT: Final = (
+    (Service.CONTAINER, "clusters"),
+    (Service.COMPUTE, "instanceGroupManagers"),
+    (Service.COMPUTE, "instanceTemplates"),
+    (Service.COMPUTE, "resourcePolicies"),
+    (Service.FILESTORE, "instances"),
+    (Service.MONITORING, "dashboards"),
+    (Service.COMPUTE, "routers"),
+    (Service.COMPUTE, "firewalls"),
+    (Service.COMPUTE, "subnetworks"),
+    (Service.COMPUTE, "networks"),
+    (Service.IAM, "serviceAccounts"),
+)
+
+
+def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
+    project: str,
+    cluster_id: str,
+    known: Collection[str],
+    api: GoogleApi,
+    tell: Callable[[str], None],
+    *,
+    last: bool,
+    buckets: Collection[str] = (),
+) -> int:
+    """Remove what carries the marker and is not in the state; returns how many there were.
+
+    Args:
+        project: Where to look.
+        cluster_id: The marker's value.
+        known: Paths ("projects/..."), addresses and ids of what is in the state: Terraform's to
+            remove.
+        api: Google.
+        tell: Takes a sentence for each that is removed.
+        last: Nothing uses anything any more; before, what is in use is left for the last sweep.
+        buckets: Those in which VMs may have been given roles.
+
+    Raises:
+        TerraformError: Something can't be removed.
+    """
+    count = 0
+    accounts = [one for one in api.service_accounts(project) if adopt.is_ours(one, cluster_id)]
+    for bucket in buckets:
+        _leave(bucket, {one["email"] for one in accounts}, cluster_id, known, api)
+    for path, service in _marked(project, cluster_id, api):
+        if service is Service.IAM:
+            email = path.rpartition("/")[2]
+            kept = _roles_in_state(project, email, known)
+            api.revoke(project, email, kept)
+            # Roles of an account that is gone could no longer be taken from it.
+            if kept or email in known:
+                continue
+        if not _is_known(path, known) and _delete(api, service, path, in_use_is_fine=not last):
+            tell(f"Removed {path}: a run that ended early left it behind")
+            count += 1
+    return count
+
+
+def _is_known(path: str, known: Collection[str]) -> bool:
+    """Whether the state has it; a dashboard by the project's number or, once imported, its id."""
+    _, is_dashboard, name = path.partition("/dashboards/")
+    if not is_dashboard:
+        return path in known
+    return any(one.endswith(f"/dashboards/{name}") for one in known)
+
+
+def _leave(
+    bucket: str, emails: Collection[str], cluster_id: str, known: Collection[str], api: GoogleApi
+) -> None:
+    """Take away the roles in a bucket that are ours, by their member or their condition's marker.
+
+    An account that somebody gave keeps a role without a condition: it could be its owner's.
+    """
+    ours = {f"serviceAccount:{email}" for email in emails}
+
+    def is_left_behind(binding: Mapping[str, Any], member: str) -> bool:
+        condition = binding.get("condition", {})
+        parts = ["b", bucket, binding["role"], member, condition.get("title")]
+        in_state = "/".join(filter(None, parts)) in known
+        return not in_state and (
+            member in ours or condition.get("description") == adopt.marker_text(cluster_id)
+        )
+
+    api.revoke_in_bucket(bucket, is_left_behind)
+
+
+def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str]:
+    """The roles of an account that are Terraform's to take, from the ids of IAM members."""
+    prefix, suffix = f"{project}/", f"/serviceAccount:{email}"
+    return {one.removeprefix(prefix).removesuffix(suffix) for one in known if one.endswith(suffix)}
+
+
+def _marked(project: str, cluster_id: str, api: GoogleApi) -> Iterator[tuple[str, Service]]:
+    """What carries the marker, in an order in which nothing that goes is still in use."""
+    for service, collection in _SWEPT:
+        if service is Service.COMPUTE:
+            paths = api.marked(project, collection, adopt.marker_text(cluster_id))
+        else:
+            found = adopt.listed(service, project, api)
+            paths = [one["name"] for one in found if adopt.is_ours(one, cluster_id)]
+        for path in paths:
+            yield path, service
+
+
+def _delete(api: GoogleApi, service: Service, path: str, *, in_use_is_fine: bool) -> bool:
+    try:
+        api.delete(service, path)
+    except GoogleApiError as error:
+        if in_use_is_fine and error.code == _IN_USE:
+            return False
+        raise TerraformError(
+            f"{path} could not be removed",
+            why=error.message,
+            fix="mend what Google names and run Destroy again",
+        ) from error
+    return True

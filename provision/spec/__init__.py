@@ -1,0 +1,1 @@
+"""What is asked for, with every default resolved: pure values."""

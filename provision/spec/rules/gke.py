@@ -1,0 +1,195 @@
+"""Whether the settings of a GKE cluster go together, with each other and with the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import zones
+from provision.settings import spelling
+from provision.settings.choices import Orchestrator
+from provision.settings.model import Settings
+from provision.spec.rules import capacity, gke_cluster, machines
+from provision.spec.rules import pools as pool_rules
+from provision.spec.rules.findings import Case, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.settings.pools import NodePool
+
+_REPLACED: Final = ("vm_type", "gpu_count", "accelerator_type", "gke_node_pool_count")
+
+
+def _needs_of(case: Case, name: str) -> str:
+    """The orchestrator that the variable, as it was written, needs; "" for any."""
+    spelled = spelling.SPELLINGS.get(case.name(name))
+    if spelled and spelled.gke_only:
+        return Orchestrator.GKE
+    extra = Settings.model_fields[name].json_schema_extra
+    return str(extra["only_with"]) if isinstance(extra, dict) else ""
+
+
+def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
+    orchestrator = case.settings.orchestrator_type
+    for name in filter(case.on, Settings.model_fields):
+        needs = _needs_of(case, name)
+        if needs and needs != orchestrator:
+            yield Finding(
+                field=name,
+                what=f"has no effect with ORCHESTRATOR_TYPE={orchestrator}",
+                why=f"only for ORCHESTRATOR_TYPE={needs}",
+                fix=f"ORCHESTRATOR_TYPE={needs}, or take {case.name(name)} out",
+            )
+
+
+def _own_networks(case: Case) -> Iterator[Finding]:
+    if case.settings.orchestrator_type is Orchestrator.GKE and case.asked("network_config"):
+        yield Finding(
+            field="network_config",
+            what="can't be chosen with ORCHESTRATOR_TYPE=gke",
+            why="a GKE cluster always gets the networks that its machine types need",
+            fix="take NETWORK_CONFIG out",
+        )
+
+
+def _limits(case: Case) -> Iterator[Finding]:
+    least, most = case.settings.gke_min_node_count, case.settings.gke_max_node_count
+    if (least is None) != (most is None):
+        given, missing = "gke_min_node_count", "gke_max_node_count"
+        if least is None:
+            given, missing = missing, given
+        yield Finding(
+            field=given,
+            what=f"is set without {missing.upper()}",
+            why="autoscaling needs both limits; without both, pools have a fixed size",
+            fix=f"set {missing.upper()} too",
+        )
+    elif least is not None and most is not None and least > most:
+        yield Finding(
+            field="gke_min_node_count",
+            what=f"is more than GKE_MAX_NODE_COUNT, {most}",
+            why="the fewest nodes are at most the most",
+            fix=f"GKE_MIN_NODE_COUNT={most}",
+        )
+
+
+def _fixed_size(case: Case) -> Iterator[Finding]:
+    spelled = case.names.get("instance_count")
+    limits = {case.settings.gke_min_node_count, case.settings.gke_max_node_count}
+    asked = case.asked("gke_min_node_count") or case.asked("gke_max_node_count")
+    if spelled == "GKE_NODE_COUNT_PER_NODE_POOL" and asked:
+        if limits == {case.settings.instance_count}:
+            return
+        yield Finding(
+            field="instance_count",
+            what="stands next to autoscaling limits",
+            why="it asks for pools of a fixed size, GKE_MIN_NODE_COUNT and GKE_MAX_NODE_COUNT for"
+            " pools that scale",
+            fix=f"take {spelled} out, or the limits",
+        )
+
+
+def _system_pool(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.system_node_pool_min > settings.system_node_pool_max:
+        yield Finding(
+            field="system_node_pool_min",
+            what=f"is more than SYSTEM_NODE_POOL_MAX, {settings.system_node_pool_max}",
+            why="the fewest nodes are at most the most",
+            fix=f"SYSTEM_NODE_POOL_MIN={settings.system_node_pool_max}",
+        )
+
+
+def _system_zone(case: Case) -> Iterator[Finding]:
+    region = zones.region_of(case.settings.zone)
+    if zones.region_of(case.settings.system_node_pool_zone) != region:
+        yield Finding(
+            field="system_node_pool_zone",
+            what=f"is not in {region}",
+            why="all pools of a cluster are in its region",
+            fix=f"SYSTEM_NODE_POOL_ZONE={case.settings.zone}",
+        )
+
+
+def _replaced(case: Case) -> Iterator[Finding]:
+    if case.asked("gke_node_pools"):
+        for name in filter(case.asked, _REPLACED):
+            yield Finding(
+                field=name,
+                what="stands next to GKE_NODE_POOLS",
+                why="each of those pools says its own machine type and GPUs",
+                fix=f"take {case.name(name)} out, or GKE_NODE_POOLS",
+            )
+
+
+def _pools(case: Case) -> Iterator[Finding]:
+    pools = case.settings.gke_node_pools or ()
+    seen: set[str] = set()
+    for pool in pools:
+        if pool.name in seen:
+            yield Finding(
+                field="gke_node_pools",
+                what=f"has two pools of the name {pool.name}",
+                why="a pool is known by its name",
+                fix=f"another name, such as {pool.name}-2",
+            )
+        seen.add(pool.name)
+        for finding in _of_one_pool(pool, case):
+            yield _in_pool(pool, finding)
+
+
+def _of_one_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
+    yield from machines.gpu_findings(pool.vm_type, pool.gpu_count, pool.accelerator_type)
+    if pool.disk_type is not None:
+        yield from machines.disk_finding(pool.vm_type, pool.disk_type.value)
+    region = zones.region_of(case.settings.zone)
+    if pool.zone is not None and zones.region_of(pool.zone) != region:
+        yield Finding(
+            field="zone",
+            what=f"is not in {region}",
+            why="all pools of a cluster are in its region",
+            fix=f"zone={case.settings.zone}",
+        )
+    if pool.count is not None and (pool.min is not None or pool.max is not None):
+        yield Finding(
+            field="count",
+            what="stands next to min or max",
+            why="count is a fixed size, min and max are limits of scaling",
+            fix=f"max={pool.count}",
+        )
+    if pool.min is not None and pool.max is not None and pool.min > pool.max:
+        yield Finding(
+            field="min",
+            what=f"is more than max, {pool.max}",
+            why="the fewest nodes are at most the most",
+            fix=f"min={pool.max}",
+        )
+    yield from capacity.of_pool(pool, case)
+
+
+def _in_pool(pool: NodePool, finding: Finding) -> Finding:
+    """The finding about a pool's key, as one about the setting."""
+    value = getattr(pool, finding.field, None)
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    subject = finding.field if value is None else f"{finding.field}={value}"
+    return Finding(
+        field="gke_node_pools",
+        what=f"has pool {pool.name}, whose {subject} {finding.what}",
+        why=finding.why,
+        fix=finding.fix.lower(),
+    )
+
+
+RULES: Final = (
+    Rule(("orchestrator_type",), _wrong_orchestrator),
+    Rule(("orchestrator_type",), _own_networks),
+    Rule(("gke_min_node_count", "gke_max_node_count"), _limits),
+    Rule(("instance_count", "gke_min_node_count", "gke_max_node_count"), _fixed_size),
+    Rule(("system_node_pool_min", "system_node_pool_max"), _system_pool),
+    Rule(("system_node_pool_zone", "zone"), _system_zone),
+    Rule(("gke_node_pools",), _replaced),
+    Rule(("gke_node_pools", "zone"), _pools),
+    *pool_rules.RULES,
+    *gke_cluster.RULES,
+)

@@ -1,0 +1,139 @@
+"""Whether a GKE cluster can hold all its pools at once: networks, names, room, version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import gke_versions, names
+from provision.catalogue.machines import GpuNetwork
+from provision.settings.choices import Orchestrator
+from provision.spec import pools
+from provision.spec.rules.findings import Case, Finding, Rule
+from provision.spec.rules.pools import MAKES_POOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.catalogue.gke_versions import Floor
+    from provision.spec.pools import Pool
+
+_ROOM_FOR_NODES: Final = 4096
+"""The cluster's range for pods is a /12, of which each node takes a /24."""
+
+
+def _fixed_by_name(case: Case) -> Iterator[Finding]:
+    """A fixed size that was asked for by name, where a default has made limits of it."""
+    spelled = case.names.get("instance_count")
+    settings = case.settings
+    if spelled == "GKE_NODE_COUNT_PER_NODE_POOL" and any(
+        pool.capacity.starts_empty and pool.size.max == settings.instance_count
+        for pool in pools.of(settings)
+    ):
+        yield Finding(
+            field="instance_count",
+            what="asks for a fixed number of nodes, with flex start or queued provisioning",
+            why="their nodes come when a job asks for them, so their number can't be fixed",
+            fix=f"GKE_MIN_NODE_COUNT=0 and GKE_MAX_NODE_COUNT={settings.instance_count}",
+        )
+
+
+def _networks(case: Case) -> Iterator[Finding]:
+    if case.settings.orchestrator_type is not Orchestrator.GKE:
+        return
+    networked = [pool for pool in pools.of(case.settings) if pool.networks]
+    kinds = {pool.networks: pool for pool in networked}
+    if len(kinds) > 1:
+        one, other = list(kinds.values())[:2]
+        yield Finding(
+            field="gke_node_pools",
+            what=f"has {one.machine_type} and {other.machine_type}, whose GPUs are in different"
+            " networks",
+            why="a cluster has one set of networks for GPUs",
+            fix="a cluster with another NAME_PREFIX for one of them",
+        )
+    zones = sorted({pool.zone for pool in networked if _is_rdma(pool)})
+    if len(zones) > 1:
+        yield Finding(
+            field="gke_node_pools",
+            what=f"has pools with RDMA in {' and '.join(zones)}",
+            why="a network for RDMA is of one zone",
+            fix=f"zone={zones[0]} for all of them, or a cluster for each zone",
+        )
+
+
+def _is_rdma(pool: Pool) -> bool:
+    return pool.machine is not None and pool.machine.gpu_network is GpuNetwork.RDMA
+
+
+def _names(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.orchestrator_type is not Orchestrator.GKE:
+        return
+    tightest = names.TIGHTEST_OF_GKE
+    if len(settings.name_prefix) > tightest.longest_prefix:
+        yield Finding(
+            field="name_prefix",
+            what=f"is too long for a GKE cluster: {len(settings.name_prefix)} characters",
+            why=f"at most {tightest.longest_prefix}, as the {tightest.kind} is called"
+            f" <NAME_PREFIX>{tightest.suffix} and has at most {tightest.limit} characters",
+            fix=f"NAME_PREFIX={settings.name_prefix[: tightest.longest_prefix].rstrip('-')}",
+        )
+    system = names.SYSTEM_POOL.of(settings.name_prefix)
+    if any(pool.name == system for pool in pools.of(settings)):
+        yield Finding(
+            field="gke_node_pools",
+            what="has a pool of the name system",
+            why="that is the pool for system pods",
+            fix="name=gpus",
+        )
+
+
+def _room(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.orchestrator_type is not Orchestrator.GKE:
+        return
+    nodes = settings.system_node_pool_max + sum(pool.size.most for pool in pools.of(settings))
+    if nodes > _ROOM_FOR_NODES:
+        several = settings.gke_node_pools is not None
+        yield Finding(
+            field="gke_node_pools" if several else "gke_node_pool_count",
+            what=f"makes a cluster of up to {nodes} nodes",
+            why=f"its range for pods has room for {_ROOM_FOR_NODES}, the system pool's included",
+            fix="fewer or smaller pools, or several clusters",
+        )
+
+
+def _floors(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    version = settings.gke_version
+    if settings.orchestrator_type is not Orchestrator.GKE or version is None:
+        return
+    for floor in _needed(case):
+        if floor.refuses(version):
+            yield Finding(
+                field="gke_version",
+                what=f"is older than {floor.feature} needs",
+                why=f"{floor.version} or newer",
+                fix="GKE_VERSION=1.33., or leave it out",
+            )
+            return
+
+
+def _needed(case: Case) -> Iterator[Floor]:
+    """The floors of all that is asked for, the highest first."""
+    capacities = [pool.capacity for pool in pools.of(case.settings)]
+    if any(capacity.flex_start for capacity in capacities):
+        yield gke_versions.FLEX_START
+    if case.settings.enable_ray_operator:
+        yield gke_versions.RAY_OPERATOR
+    if any(capacity.queued for capacity in capacities):
+        yield gke_versions.QUEUED
+
+
+RULES: Final = (
+    Rule(MAKES_POOLS, _fixed_by_name),
+    Rule(MAKES_POOLS, _networks),
+    Rule(MAKES_POOLS, _names),
+    Rule((*MAKES_POOLS, "system_node_pool_max"), _room),
+    Rule((*MAKES_POOLS, "gke_version", "enable_ray_operator"), _floors),
+)

@@ -1,0 +1,184 @@
+"""Whether machine types, GPUs and disks go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import gpu_networks, machines
+from provision.settings.choices import Network, Orchestrator
+from provision.spec.rules.findings import Case, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.catalogue.machines import MachineType
+
+
+def gpu_findings(
+    vm_type: str, gpu_count: int | None, accelerator_type: str | None
+) -> Iterator[Finding]:
+    """Disagreements of a machine type with number and type of its GPUs.
+
+    A type that the tool does not know disagrees with nothing: the online check decides.
+    """
+    machine = machines.lookup(vm_type)
+    if machine is None:
+        return
+    if machine.gpus is None:
+        yield from _attached(machine, gpu_count, accelerator_type)
+    else:
+        yield from _built_in(machine, machine.gpus, gpu_count, accelerator_type)
+
+
+def disk_finding(vm_type: str, disk_type: str) -> Iterator[Finding]:
+    """The disagreement of a machine family with the type of its boot disk."""
+    family = machines.family(vm_type)
+    if family is not None and disk_type not in family.boot_disks:
+        yield Finding(
+            field="disk_type",
+            what=f"is no boot disk for {vm_type}",
+            why=f"{family.name} machines boot from {', '.join(family.boot_disks)}",
+            fix=f"DISK_TYPE={family.boot_disks[0]}",
+        )
+
+
+def _built_in(
+    machine: MachineType, gpus: int, gpu_count: int | None, accelerator_type: str | None
+) -> Iterator[Finding]:
+    has = f"{machine.name} has exactly {gpus} x {machine.accelerator}"
+    if accelerator_type not in {None, machine.accelerator}:
+        others = machines.carrying(accelerator_type or "")
+        elsewhere = f", or VM_TYPE={others[0]}" if others else ""
+        yield Finding(
+            field="accelerator_type",
+            what=f"is not the GPU of {machine.name}",
+            why=has,
+            fix=f"ACCELERATOR_TYPE={machine.accelerator}{elsewhere}",
+        )
+    if gpu_count not in {None, gpus}:
+        kin = [
+            other.name
+            for other in machines.MACHINE_TYPES.values()
+            if other.family is machine.family and other.gpus == gpu_count
+        ]
+        elsewhere = f", or VM_TYPE={kin[0]}" if kin else ""
+        yield Finding(
+            field="gpu_count",
+            what=f"is not the number of GPUs of {machine.name}",
+            why=has,
+            fix=f"GPU_COUNT={gpus}{elsewhere}",
+        )
+
+
+def _attached(
+    machine: MachineType, gpu_count: int | None, accelerator_type: str | None
+) -> Iterator[Finding]:
+    takes = ", ".join(machines.ATTACHMENTS)
+    if accelerator_type is None:
+        yield Finding(
+            field="accelerator_type",
+            what=f"is needed with {machine.name}",
+            why=f"N1 machines have no GPU of their own; they take {takes}",
+            fix="ACCELERATOR_TYPE=nvidia-tesla-t4",
+        )
+    if gpu_count is None:
+        yield Finding(
+            field="gpu_count",
+            what=f"is needed with {machine.name}",
+            why="N1 machines have no GPU of their own",
+            fix="GPU_COUNT=1",
+        )
+    gpu = machines.ATTACHMENTS.get(accelerator_type or "")
+    if accelerator_type is not None and gpu is None:
+        meant = machines.did_you_mean_accelerator(accelerator_type)
+        yield Finding(
+            field="accelerator_type",
+            what=f"can't be attached to {machine.name}",
+            why=f"N1 machines take {takes}",
+            fix=f"ACCELERATOR_TYPE={meant if meant in machines.ATTACHMENTS else 'nvidia-tesla-t4'}",
+        )
+    if gpu is not None and gpu_count is not None:
+        yield from _attached_count(machine, gpu, gpu_count)
+
+
+def _attached_count(
+    machine: MachineType, gpu: machines.Attachment, gpu_count: int
+) -> Iterator[Finding]:
+    counts = [count for count, most in gpu.max_vcpus.items() if machine.vcpus <= most]
+    if gpu_count in counts:
+        return
+    words = ", ".join(map(str, counts))
+    yield Finding(
+        field="gpu_count",
+        what=f"is no number of {gpu.name} that {machine.name} takes",
+        why=f"with its {machine.vcpus} vCPUs it takes {words}",
+        fix=f"GPU_COUNT={counts[0]}",
+    )
+
+
+def _gpus(case: Case) -> Iterator[Finding]:
+    # Pools that differ have their own types; the group's settings are then refused as a whole.
+    if not case.asked("gke_node_pools"):
+        settings = case.settings
+        yield from gpu_findings(settings.vm_type, settings.gpu_count, settings.accelerator_type)
+
+
+def _disk(case: Case) -> Iterator[Finding]:
+    if case.asked("disk_type") and not case.asked("gke_node_pools"):
+        yield from disk_finding(case.settings.vm_type, case.settings.disk_type.value)
+
+
+def _unknown_machine(case: Case) -> Iterator[Finding]:
+    if machines.lookup(case.settings.vm_type) is None:
+        yield Finding(
+            field="vm_type",
+            what="is of a family that this tool does not know",
+            why="whether it exists and has GPUs is left to the online check",
+            note=True,
+        )
+
+
+def _interfaces(case: Case) -> Iterator[Finding]:
+    machine = machines.lookup(case.settings.vm_type)
+    # A GKE cluster always gets the networks that its machine types need.
+    if machine is None or case.settings.orchestrator_type is Orchestrator.GKE:
+        return
+    if case.settings.network_config is not Network.MULTI_NIC:
+        yield from _gpus_without_network(machine)
+    elif machine.gpu_network is None and machine.max_nics < gpu_networks.USUAL_INTERFACES:
+        yield Finding(
+            field="network_config",
+            what=f"gives each VM {gpu_networks.USUAL_INTERFACES} network interfaces, more than"
+            f" {machine.name} takes",
+            why=f"with its {machine.vcpus} vCPUs it takes {machine.max_nics}: 2 for up to 2 vCPUs,"
+            " else one for each vCPU, up to 8",
+            fix=f"NETWORK_CONFIG=new_network, or VM_TYPE={_with_interfaces(machine)}",
+        )
+
+
+def _with_interfaces(machine: MachineType) -> str:
+    """The smallest machine type of the family that takes the usual number of interfaces."""
+    kin = (other for other in machines.MACHINE_TYPES.values() if other.family is machine.family)
+    fit = (other for other in kin if other.max_nics >= gpu_networks.USUAL_INTERFACES)
+    return min(fit, key=lambda other: other.vcpus).name
+
+
+def _gpus_without_network(machine: MachineType) -> Iterator[Finding]:
+    if machine.gpu_network is not None:
+        label = machine.gpu_network.label.upper()
+        yield Finding(
+            field="network_config",
+            what=f"leaves each {machine.name} with one network interface instead of {machine.nics}",
+            why=f"the GPUs of several VMs then talk over the first interface alone, without"
+            f" GPUDirect-{label}",
+            fix="NETWORK_CONFIG=multi_nic_network",
+            note=True,
+        )
+
+
+RULES: Final = (
+    Rule(("vm_type", "gpu_count", "accelerator_type"), _gpus),
+    Rule(("vm_type", "disk_type"), _disk),
+    Rule(("vm_type",), _unknown_machine),
+    Rule(("vm_type", "network_config", "orchestrator_type"), _interfaces),
+)

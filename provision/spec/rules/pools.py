@@ -1,0 +1,219 @@
+"""Whether what each GPU node pool comes to is what GKE and flex start allow.
+
+These rules judge the pools as they will be made, cluster-wide values filled in; a finding is told
+about the key of a written pool, or about the setting that stands for it in equal ones.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue.machines import Consumption
+from provision.settings.choices import Orchestrator
+from provision.spec import pools
+from provision.spec.pools import Capacity
+from provision.spec.rules import machines
+from provision.spec.rules.findings import Case, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from provision.settings.pools import NodePool
+    from provision.spec.pools import Pool
+
+# A pool's key -> the setting that says it for equal pools.
+_SETTINGS: Final = {
+    "accelerator_type": "accelerator_type",
+    "count": "instance_count",
+    "disk_type": "disk_type",
+    "flex_start": "enable_flex_start",
+    "gpu_count": "gpu_count",
+    "max": "gke_max_node_count",
+    "min": "gke_min_node_count",
+    "queued": "enable_queued_provisioning",
+    "reservation": "reservation_name",
+    "spot": "enable_spot",
+    "vm_type": "vm_type",
+}
+
+_WAYS: Final = {
+    Capacity.STANDARD: Consumption.ON_DEMAND,
+    Capacity.SPOT: Consumption.SPOT,
+    Capacity.RESERVATION: Consumption.RESERVATION,
+    Capacity.FLEX_START: Consumption.FLEX_START,
+    Capacity.QUEUED: Consumption.FLEX_START,
+    Capacity.FLEX_START_QUEUED: Consumption.FLEX_START,
+}
+_ASKED_BY: Final = {
+    Consumption.ON_DEMAND: "vm_type",
+    Consumption.SPOT: "spot",
+    Consumption.RESERVATION: "reservation",
+    Consumption.FLEX_START: "flex_start",
+}
+_TPU: Final = re.compile(r"ct\d|tpu")
+
+
+def _starts_empty(pool: Pool) -> Iterator[Finding]:
+    if not pool.capacity.starts_empty:
+        return
+    why = "nodes of flex start and of queued provisioning come when a job asks for them"
+    if pool.size.count is not None:
+        yield Finding(
+            field="count",
+            what="can't be a fixed number with flex start or queued provisioning",
+            why=why,
+            fix=f"MAX={pool.size.count}",
+        )
+    if pool.size.min:
+        yield Finding(
+            field="min",
+            what="must be 0 with flex start or queued provisioning",
+            why=f"{why}, so their pool starts empty",
+            fix="MIN=0",
+        )
+
+
+def _most(pool: Pool) -> Iterator[Finding]:
+    if pool.size.most > pools.MOST_NODES:
+        key = "max" if pool.size.count is None else "count"
+        yield Finding(
+            field=key,
+            what="is more than a pool can have",
+            why=f"GKE has at most {pools.MOST_NODES} nodes in a pool",
+            fix=f"{key.upper()}={pools.MOST_NODES}",
+        )
+
+
+def _machine(pool: Pool) -> Iterator[Finding]:
+    if _TPU.match(pool.machine_type):
+        yield Finding(
+            field="vm_type",
+            what="is a machine with TPUs",
+            why="pools are of GPU machines; Google refuses TPUs where flex start and queueing meet",
+            fix="VM_TYPE=a3-ultragpu-8g",
+        )
+    elif pool.machine is None and not (pool.gpu_type and pool.gpu_count):
+        yield Finding(
+            field="accelerator_type" if pool.gpu_type is None else "gpu_count",
+            what=f"is needed with {pool.machine_type}",
+            why="this tool does not know the machine type, and a node pool says type and number of"
+            " its GPUs",
+            fix="ACCELERATOR_TYPE=nvidia-b200, GPU_COUNT=8",
+        )
+    elif pool.machine is not None and pool.machine.family.arm:
+        yield Finding(
+            field="vm_type",
+            what="can't be in a node pool of this tool",
+            why="GKE reaches its GPUs' network by DRANET, which the tool does not set up",
+            fix="VM_TYPE=a4-highgpu-8g",
+        )
+
+
+def _offered(pool: Pool) -> Iterator[Finding]:
+    way = _WAYS[pool.capacity]
+    if pool.machine is None or pool.machine.family.arm or way in pool.machine.consumption:
+        return
+    ways = " or ".join(str(it) for it in Consumption if it in pool.machine.consumption)
+    yield Finding(
+        field=_ASKED_BY[way],
+        what=f"can't get {pool.machine_type} nodes: they do not come {way}",
+        why=f"{pool.machine_type} comes by {ways} alone",
+        fix="SPOT=yes" if Consumption.SPOT in pool.machine.consumption else "RESERVATION=...",
+        # An open reservation serves nodes that name none.
+        note=way is Consumption.ON_DEMAND and Consumption.RESERVATION in pool.machine.consumption,
+    )
+
+
+_OF_A_POOL: Final[tuple[Callable[[Pool], Iterator[Finding]], ...]] = (
+    _starts_empty,
+    _most,
+    _machine,
+    _offered,
+)
+
+
+def _equal_pools(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.orchestrator_type is Orchestrator.GKE and settings.gke_node_pools is None:
+        pool = pools.of(settings)[0]
+        for check in _OF_A_POOL:
+            yield from map(_of_the_cluster, check(pool))
+
+
+def _written_pools(case: Case) -> Iterator[Finding]:
+    found: list[Finding] = []
+    made = pools.of(case.settings)
+    for written, pool in zip(case.settings.gke_node_pools or (), made, strict=False):
+        findings = [finding for check in _OF_A_POOL for finding in check(pool)]
+        findings += _left_open(written, pool)
+        found += [_told(written, finding, case) for finding in findings]
+    # What is wrong with a cluster-wide value is so in many pools.
+    yield from dict.fromkeys(found)
+
+
+def _left_open(written: NodePool, pool: Pool) -> Iterator[Finding]:
+    """Disagreements of a pool's own keys with what it has because it leaves others open."""
+    if written.disk_type is None:
+        yield from machines.disk_finding(pool.machine_type, pool.disk_type)
+    if written.max is None and (written.min or 0) > pool.size.most:
+        yield Finding(
+            field="min",
+            what=f"is more than the {pool.size.most} nodes that the pool has at most",
+            why="the fewest nodes are at most the most",
+            fix=f"MAX={written.min}",
+        )
+
+
+def _told(written: NodePool, finding: Finding, case: Case) -> Finding:
+    """The finding, as one about the key of the pool or about the setting that it has instead."""
+    own = getattr(written, finding.field) is not None
+    if not own and case.asked(_SETTINGS[finding.field]):
+        return _of_the_cluster(finding)
+    return Finding(
+        field="gke_node_pools",
+        what=f"has pool {written.name}, whose {finding.field} {finding.what}",
+        why=finding.why,
+        fix=re.sub(r"\b[A-Z_]+=", lambda key: key[0].lower(), finding.fix),
+        note=finding.note,
+    )
+
+
+def _of_the_cluster(finding: Finding) -> Finding:
+    return Finding(
+        field=_SETTINGS[finding.field],
+        what=finding.what,
+        why=finding.why,
+        fix=re.sub(
+            r"\b([A-Z_]+)=",
+            lambda key: f"{_SETTINGS.get(key[1].lower(), key[1]).upper()}=",
+            finding.fix,
+        ),
+        note=finding.note,
+    )
+
+
+MAKES_POOLS: Final = (
+    "orchestrator_type",
+    "gke_node_pools",
+    "gke_node_pool_count",
+    "instance_count",
+    "gke_min_node_count",
+    "gke_max_node_count",
+    "vm_type",
+    "gpu_count",
+    "accelerator_type",
+    "disk_type",
+    "enable_flex_start",
+    "enable_queued_provisioning",
+    "enable_spot",
+    "reservation_name",
+    "zone",
+    "name_prefix",
+)
+"""The settings that decide what the pools are."""
+
+RULES: Final = (
+    Rule(MAKES_POOLS, _equal_pools),
+    Rule(MAKES_POOLS, _written_pools),
+)

@@ -1,0 +1,92 @@
+"""Whether the paths at which a machine mounts storage go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.spec.rules.findings import Case, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provision.settings.storage import Mount, Share
+
+_SETTINGS: Final = ("gcs_mount_list", "nfs_fileshare_list")
+
+# A mount hides what stood at its path before. These hold the system and the tool's own files:
+# nothing goes at them, above them or below them.
+_HELD: Final = (
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/aiinfra", "/proc", "/run", "/sbin",
+    "/sys", "/usr/bin", "/usr/lib", "/usr/sbin",
+)  # fmt: skip
+# Nothing goes at these or above them; below them is a good place.
+_NEEDED: Final = ("/home/jupyter", "/root", "/tmp", "/usr/local/bin", "/var/lib")  # noqa: S108 - a path of the VMs, not of this machine
+
+
+def _is_within(path: str, other: str) -> bool:
+    """Whether the path is the other one or lies below it."""
+    return path == other or path.startswith(f"{other}/")
+
+
+def _mounts(case: Case) -> Iterator[tuple[str, str]]:
+    """Every mount that was asked for: its setting and its path."""
+    for name in _SETTINGS:
+        asked: Sequence[Mount | Share] = case.value(name) or ()
+        for mounted in asked:
+            yield name, mounted.path
+
+
+def _mount_paths(case: Case) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for name, path in _mounts(case):
+        for other, its_name in seen.items():
+            if path == other:
+                what = f"mounts {path} twice{_elsewhere(case, name, its_name)}"
+                why, free = "a path holds one mount", f"{path}-2"
+            elif _is_within(path, other) or _is_within(other, path):
+                inner, outer = sorted((path, other), key=len, reverse=True)
+                what = f"has {inner} inside {outer}{_elsewhere(case, name, its_name)}"
+                why, free = "a mount inside another one hides what that holds there", f"{outer}-2"
+            else:
+                continue
+            yield Finding(field=name, what=what, why=why, fix=f"another path, such as {free}")
+            break
+        seen.setdefault(path, name)
+
+
+def _elsewhere(case: Case, name: str, other: str) -> str:
+    return "" if name == other else f", in {case.name(other)}"
+
+
+def _system_paths(case: Case) -> Iterator[Finding]:
+    for name, path in _mounts(case):
+        hidden = next((it for it in (*_HELD, *_NEEDED) if _is_within(it, path)), None)
+        if hidden is None:
+            hidden = next((it for it in _HELD if _is_within(path, it)), None)
+        if hidden is not None:
+            yield Finding(
+                field=name,
+                what=f"mounts {path}",
+                why=f"the VMs need {hidden}, which a mount there hides or disturbs",
+                fix="another path, such as /mnt/data",
+            )
+
+
+def _files_on_a_mount(case: Case) -> Iterator[Finding]:
+    destination = case.settings.vm_localfile_dest_path
+    for _, path in _mounts(case):
+        if _is_within(destination, path):
+            yield Finding(
+                field="vm_localfile_dest_path",
+                what=f"lies in {path}, which is mounted",
+                why="every VM then writes the copied files into the same shared storage",
+                fix="a path outside of the mounts, if each VM is to have its own copy",
+                note=True,
+            )
+
+
+RULES: Final = (
+    Rule((), _mount_paths),
+    Rule((), _system_paths),
+    Rule(("vm_localfile_dest_path",), _files_on_a_mount),
+)

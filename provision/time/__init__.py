@@ -1,0 +1,1 @@
+"""Time as Google Cloud has it: its clock, deadlines, retries."""

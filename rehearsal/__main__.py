@@ -1,0 +1,108 @@
+"""The simulated cloud for anybody's use: `python -m rehearsal serve|show|forget`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provision.errors import SettingsError
+from rehearsal import inventory, session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m rehearsal", description=__doc__)
+    parser.add_argument(
+        "--folder", type=Path, help="what keeps the cloud; default: the rehearsal's"
+    )
+    actions = parser.add_subparsers(dest="action", required=True)
+    serve = actions.add_parser(
+        "serve", help="serve until Ctrl-C; prints what a shell needs to use the cloud"
+    )
+    serve.add_argument("--port", type=int, default=0, help="default: any that is free")
+    serve.add_argument("--scenario", default="", help="what to practise, as flaky,slow")
+    actions.add_parser("show", help="print what exists, one line a resource")
+    actions.add_parser("forget", help="delete the cloud and all that is in it")
+    return parser.parse_args()
+
+
+def _serve(folder: Path, port: int, scenario: str) -> None:
+    from rehearsal.cloud.server import Cloud  # noqa: PLC0415 - not needed to show
+
+    session.check_scenario(scenario)
+    ended = threading.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, lambda *_: ended.set())
+    own = {session.FOLDER_VARIABLE: str(folder)}
+    with Cloud(
+        database=folder / session.DATABASE,
+        environ=session.with_clock(os.environ),
+        scenario=scenario,
+        port=port,
+    ) as cloud:
+        wanted = session.environment(cloud.base_url, folder, {**os.environ, **own})
+        sys.stdout.writelines(_shell_lines(wanted))
+        sys.stdout.flush()
+        ended.wait()
+
+
+def _shell_lines(wanted: dict[str, str]) -> Iterator[str]:
+    for name in sorted(os.environ.keys() - wanted.keys()):
+        yield f"unset {name}\n"
+    for name, value in sorted(wanted.items()):
+        if os.environ.get(name) != value:
+            yield f"export {name}={shlex.quote(value)}\n"
+
+
+def _show(folder: Path) -> None:
+    from rehearsal.cloud.store import Database  # noqa: PLC0415 - not needed to forget
+
+    found: list[str] = []
+    if (folder / session.DATABASE).exists():
+        with Database(folder / session.DATABASE).transaction() as store:
+            found = list(inventory.resources(store, time.time()))
+    if not found:
+        found = ["The simulated cloud is empty."]
+    elif all(map(inventory.stays, found)):
+        found.insert(0, "The simulated cloud is empty, but for the bucket that keeps states:")
+    sys.stdout.writelines(f"{line}\n" for line in found)
+
+
+def _forget(folder: Path) -> None:
+    for path in (*folder.glob(f"{session.DATABASE}*"), folder / session.LOG):
+        path.unlink(missing_ok=True)
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    arguments = _arguments()
+    folder = session.folder(
+        {**os.environ, session.FOLDER_VARIABLE: str(arguments.folder)}
+        if arguments.folder
+        else os.environ
+    )
+    try:
+        match arguments.action:
+            case "serve":
+                _serve(folder, arguments.port, arguments.scenario)
+            case "show":
+                _show(folder)
+            case "forget":
+                _forget(folder)
+    except SettingsError as error:
+        problem = error.problems[0]
+        sys.stderr.write(f"{problem.what}: {problem.why}\n")
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

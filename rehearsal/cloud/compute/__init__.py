@@ -1,0 +1,121 @@
+"""Compute Engine v1.
+
+The discovery document says which method a request calls and how its body must look; each module
+says what its methods do. A method that Google has and this cloud does not is answered 501.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision.catalogue import zones
+from rehearsal.cloud import discovery, projects, services
+from rehearsal.cloud.compute import (
+    addresses,
+    agenda,
+    firewalls,
+    fleet,
+    groups,
+    guest_attributes,
+    images,
+    instances,
+    links,
+    members,
+    networks,
+    offers,
+    operations,
+    project,
+    resize_requests,
+    resource_policies,
+    routers,
+    run_limits,
+    subnetworks,
+    templates,
+)
+from rehearsal.cloud.compute.resources import Call, Resource
+from rehearsal.cloud.wire import GoogleError, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+_METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    **addresses.METHODS,
+    **offers.METHODS,
+    **project.METHODS,
+    **firewalls.METHODS,
+    **groups.METHODS,
+    **guest_attributes.METHODS,
+    **images.METHODS,
+    **instances.METHODS,
+    **members.METHODS,
+    **networks.METHODS,
+    **resize_requests.METHODS,
+    **resource_policies.METHODS,
+    **routers.METHODS,
+    **subnetworks.METHODS,
+    **templates.METHODS,
+}
+
+_HAPPENINGS = {run_limits.END: fleet.end_run, **resize_requests.HAPPENINGS}
+
+_REQUESTS = "compute/requests"
+
+
+def service(request: Request, store: Store) -> Reply:
+    """Answer a request below /compute/v1/.
+
+    Raises:
+        GoogleError: The API refuses.
+    """
+    agenda.catch_up(request, store, _HAPPENINGS)
+    api = discovery.api("compute.v1")
+    match = api.match(request.method, request.path)
+    body = request.json()
+    if match.method.request is not None and not body and match.method.id.endswith(".insert"):
+        raise GoogleError(400, "Required field 'resource' not specified", reason="required")
+    body = api.check(match, request.query, body)
+    handler = _METHODS.get(match.method.id)
+    if handler is None:
+        raise GoogleError(501, f"compute.{match.method.id} is not part of the simulated cloud.")
+    _check_place(match.parameters)
+    owner = projects.require(match.parameters["project"], store)
+    services.require(request, store, owner, "compute.googleapis.com", "Compute Engine API")
+    call = Call(
+        request=request,
+        store=store,
+        method=match.method.id,
+        project=owner.id,
+        parameters={**request.query, **match.parameters},
+        body=body,
+    )
+    if not images.is_public(owner.id):
+        networks.ensure_default(call)
+    return Reply(body=_once(call, handler))
+
+
+def _once(call: Call, handler: Callable[[Call], Resource]) -> Resource:
+    """Do what a call asks for, unless an earlier one with its `requestId` has begun it.
+
+    A client that got no answer may so ask again without doing things twice.
+    """
+    given = call.parameters.get("requestId")
+    if given is None:
+        return handler(call)
+    key = f"{call.project}/{call.method}/{given}"
+    earlier = call.store.get(_REQUESTS, key)
+    if earlier is not None:
+        return operations.get(call.request, call.store, earlier["operation"])
+    result = handler(call)
+    call.store.put(_REQUESTS, key, {"operation": links.name_of(result["selfLink"])})
+    return result
+
+
+def _check_place(parameters: Mapping[str, str]) -> None:
+    region, zone = parameters.get("region"), parameters.get("zone")
+    if region is not None and region not in zones.ZONES:
+        raise GoogleError(400, f"Invalid value for field 'region': '{region}'. Unknown region.")
+    if zone is not None and zone not in zones.ZONES.get(zones.region_of(zone), ()):
+        raise GoogleError(400, f"Invalid value for field 'zone': '{zone}'. Unknown zone.")

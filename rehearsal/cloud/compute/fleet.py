@@ -1,0 +1,308 @@
+"""The VMs of managed instance groups: how they come, live and go.
+
+A VM knows from its start what it will be when: `_timeline` is a list of [moment, status], `_gone`
+the moment at which it is no more. `_action` is what its group is doing with it until the last
+status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
+which its run duration is over.
+
+A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
+goes on trying.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from typing import TYPE_CHECKING
+
+from rehearsal.cloud.compute import (
+    links,
+    refusals,
+    resources,
+    run_limits,
+    shared_metadata,
+    startup,
+    vms,
+)
+from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
+from rehearsal.cloud.instants import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+ACTIONS = (
+    "abandoning",
+    "creating",
+    "creatingWithoutRetries",
+    "deleting",
+    "none",
+    "recreating",
+    "refreshing",
+    "restarting",
+    "resuming",
+    "starting",
+    "stopping",
+    "suspending",
+    "verifying",
+)
+"""What a group may be doing with a VM."""
+
+# Seconds of cloud time in each status on the way up, and on the way down.
+_RISE = (("PROVISIONING", 10.0), ("STAGING", 15.0))
+_RUNNING = "RUNNING"
+_STOPPING, _STOPPING_SECONDS = "STOPPING", 30.0
+
+_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_SUFFIX = 4
+
+
+def members(call: Call, group: str) -> list[tuple[str, Resource]]:
+    """Names and kept VMs of a group, those being deleted included."""
+    prefix = INSTANCE.prefix(call.project, links.last(links.scope(group)))
+    return [it for it in resources.each(call, INSTANCE, prefix) if it[1]["_group"] == group]
+
+
+def status(instance: Resource, now: float) -> str:
+    """A VM's status at a moment."""
+    first, *later = instance["_timeline"]
+    # Should the clock be set back, a VM is at its beginning.
+    reached = [first[1], *(state for moment, state in later if moment <= now)]
+    return str(reached[-1])
+
+
+def action(instance: Resource, now: float) -> str:
+    """What the group is doing with a VM at a moment; one of `ACTIONS`."""
+    if "_gone" in instance:
+        return "deleting"
+    return "none" if instance["_timeline"][-1][0] <= now else str(instance["_action"])
+
+
+def viewer(call: Call) -> Callable[[Resource], Resource]:
+    """Makes of VMs what is answered of them at the call's moment."""
+    metadata = shared_metadata.Reader(call)
+
+    def view(instance: Resource) -> Resource:
+        shown = {
+            **resources.show(instance),
+            "metadata": metadata.of(instance),
+            "status": status(instance, call.now),
+        }
+        if shown["status"] == _RUNNING:
+            shown["lastStartTimestamp"] = rfc3339(instance["_timeline"][-1][0])
+            if "_ends" in instance:
+                end = {"terminationTimestamp": rfc3339(instance["_ends"])}
+                shown["resourceStatus"] = {"scheduling": end}
+        return shown
+
+    return view
+
+
+def grow(
+    call: Call, name: str, group: Resource, count: int, *, run_seconds: int | None = None
+) -> None:
+    """Make so many more VMs for a group; what keeps one from being made is one of its errors.
+
+    Args:
+        call: Its zone is the group's.
+        name: The group's name.
+        group: The group.
+        count: How many more.
+        run_seconds: How long they may run, in place of what the template says.
+    """
+    if count <= 0:
+        return
+    prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
+    names = [prefix + suffix for suffix in _suffixes(call, group, count)]
+    refusal = refusals.of(call, _template(call, group))
+    if refusal is None:
+        _make(call, name, group, names, run_seconds)
+        return
+    waiting = [*group.get("_waiting", []), *names]
+    _report(call, name, {**group, "_waiting": waiting}, refusal, names)
+
+
+def retry(call: Call, name: str, group: Resource) -> Resource:
+    """Make the VMs that wait, if Google refuses them no longer; the group as it is then."""
+    waiting = group.get("_waiting", [])
+    if not waiting or refusals.of(call, _template(call, group)) is not None:
+        return group
+    group = {key: value for key, value in group.items() if key != "_waiting"}
+    resources.keep(call, GROUP_MANAGER, name, group)
+    _make(call, name, group, waiting)
+    return resources.require(call, GROUP_MANAGER, name)
+
+
+def resize(call: Call, name: str, group: Resource, size: int) -> None:
+    """Make or delete VMs until the group has so many; those go first that have not come yet."""
+    waiting = group.get("_waiting", [])
+    present = [member for member, it in members(call, name) if "_gone" not in it]
+    if size >= len(present) + len(waiting):
+        grow(call, name, group, size - len(present) - len(waiting))
+        return
+    kept = waiting[: max(0, size - len(present))]
+    resources.keep(call, GROUP_MANAGER, name, {**group, "_waiting": kept})
+    shrink(call, name, max(0, len(present) - size))
+
+
+def _template(call: Call, group: Resource) -> Resource:
+    return resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
+
+
+def _make(
+    call: Call, name: str, group: Resource, names: Sequence[str], run_seconds: int | None = None
+) -> None:
+    template = _template(call, group)
+    shared_metadata.keep(call, template)
+    pools = vms.Pools(call)
+    life = _life(call, call.now, "creating")
+    running = life["_timeline"][-1][0]
+    runs = run_limits.Runs(name, names, running, run_seconds)
+    limit = run_limits.of(call, template, runs)
+    for member in names:
+        attached = vms.interfaces_of(call, template, pools)
+        if attached is None:
+            _report(call, name, group, _no_address(member), [member])
+            return
+        fields = {
+            **vms.fields(call, member, name, template),
+            **limit,
+            **startup.plan(call, member, name, template, running),
+            "networkInterfaces": attached,
+        }
+        resources.create(call, INSTANCE, member, {**fields, **life})
+
+
+def shrink(call: Call, name: str, count: int) -> float:
+    """Delete so many VMs of a group, those first that do not run yet.
+
+    Returns:
+        When the last of them is gone (Unix epoch); now, if there are none.
+    """
+    present = [it for it in members(call, name) if "_gone" not in it[1]]
+    present.sort(key=lambda it: (it[1]["_timeline"][-1][0], it[0]), reverse=True)
+    return retire(call, [member for member, _ in present[:count]])
+
+
+def retire(call: Call, names: Sequence[str]) -> float:
+    """Delete VMs and the disks that go with them.
+
+    Returns:
+        When the last of them is gone (Unix epoch); now, if there are none.
+    """
+    gone = call.request.after(_STOPPING_SECONDS)
+    for name in names:
+        instance = resources.require(call, INSTANCE, name)
+        if "_gone" not in instance:
+            ending = {"_timeline": [[call.now, _STOPPING]], "_gone": gone}
+            resources.keep(call, INSTANCE, name, {**instance, **ending})
+            vms.discard_disks(call, instance, gone)
+    return gone if names else call.now
+
+
+def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
+    """Replace VMs by new ones of the same names, from the group's present template."""
+    template = _template(call, group)
+    shared_metadata.keep(call, template)
+    for name in names:
+        old = resources.require(call, INSTANCE, name)
+        again = call.request.after(_STOPPING_SECONDS)
+        life = _life(call, again, "recreating")
+        life["_timeline"].insert(0, [call.now, _STOPPING])
+        group_name, running = old["_group"], life["_timeline"][-1][0]
+        fields = {
+            **vms.fields(call, name, group_name, template),
+            **run_limits.of(call, template, run_limits.Runs(group_name, [name], running)),
+            **startup.plan(call, name, group_name, template, running),
+        }
+        resources.keep(call, INSTANCE, name, {**old, **fields, **life})
+
+
+def delete(call: Call, name: str) -> Resource:
+    """Delete a VM at somebody's request; a group that repairs makes it anew.
+
+    Returns:
+        The operation.
+    """
+    instance = resources.require_ready(call, INSTANCE, name)
+    group = resources.find(call, GROUP_MANAGER, instance["_group"])
+    gone = call.request.after(_STOPPING_SECONDS)
+    if group is None or group["instanceLifecyclePolicy"]["defaultActionOnFailure"] != "REPAIR":
+        retire(call, [name])
+    else:
+        recreate(call, group, [name])
+    return call.operate(name, instance["id"], gone)
+
+
+def end_run(call: Call, about: Resource) -> None:
+    """Delete or stop the VMs whose run is over now, as their template wants it."""
+    over = []
+    for name in about["vms"]:
+        instance = resources.find(call, INSTANCE, name)
+        # A VM that was made anew in the meantime has an end of its own.
+        if instance is None or "_gone" in instance or instance.get("_ends") != about["ends"]:
+            continue
+        if instance["scheduling"].get("instanceTerminationAction") == "STOP":
+            stopped = call.request.after(_STOPPING_SECONDS)
+            timeline = [[call.now, _STOPPING], [stopped, "TERMINATED"]]
+            resources.keep(call, INSTANCE, name, {**instance, "_timeline": timeline})
+        else:
+            over.append(name)
+    retire(call, over)
+    group = resources.find(call, GROUP_MANAGER, about["group"])
+    if group is not None:
+        group["targetSize"] = max(0, group["targetSize"] - len(over))
+        resources.keep(call, GROUP_MANAGER, about["group"], group)
+
+
+def _life(call: Call, start: float, doing: str) -> Resource:
+    timeline = []
+    moment = start
+    for state, seconds in _RISE:
+        timeline.append([moment, state])
+        moment += seconds * call.request.rate
+    return {"_timeline": [*timeline, [moment, _RUNNING]], "_action": doing}
+
+
+def _suffixes(call: Call, group: Resource, count: int) -> Iterator[str]:
+    """What the names of new VMs end with: as if at random, but the same in every rehearsal."""
+    prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
+    taken = {name for name, _ in resources.each(call, INSTANCE, prefix)}
+    taken.update(group.get("_waiting", []))
+
+    def drawn() -> Iterator[str]:
+        while True:
+            number = call.store.count(f"compute/vms/{group['selfLink']}")
+            digest = hashlib.sha256(f"{group['selfLink']} {number}".encode()).digest()
+            suffix = "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:_SUFFIX])
+            if prefix + suffix not in taken:
+                taken.add(prefix + suffix)
+                yield suffix
+
+    return itertools.islice(drawn(), count)
+
+
+def _no_address(member: str) -> Resource:
+    return {
+        "code": "IP_SPACE_EXHAUSTED",
+        "message": f"IP space of the subnetwork of '{links.last(member)}' is exhausted.",
+    }
+
+
+def _report(
+    call: Call, name: str, group: Resource, refusal: Resource, names: Sequence[str]
+) -> None:
+    """Note in the group why VMs could not be made, and keep it."""
+    errors = [
+        {
+            "error": {key: refusal[key] for key in ("code", "message")},
+            "instanceActionDetails": {
+                "action": "CREATING",
+                "instance": links.ROOT + member,
+                "version": {"instanceTemplate": group["instanceTemplate"]},
+            },
+            "timestamp": rfc3339(call.now),
+        }
+        for member in names
+    ]
+    group = {**group, "_errors": [*group.get("_errors", []), *errors]}
+    resources.keep(call, GROUP_MANAGER, name, group)

@@ -1,0 +1,259 @@
+"""Managed instance groups of one zone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from provision.catalogue import zones
+from rehearsal.cloud import scenarios
+from rehearsal.cloud.compute import (
+    catalogue,
+    fleet,
+    interfaces,
+    links,
+    lists,
+    properties,
+    resize_requests,
+    resource_policies,
+    resources,
+    templates,
+)
+from rehearsal.cloud.compute.resources import GROUP_MANAGER, SUBNETWORK, Call, Resource
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_BASE_NAME = re.compile(r"[a-z](([-a-z0-9]{0,57})|([-a-z0-9]{0,51}-#{1,10}(\[[0-9]{1,10}\])?))")
+_LARGEST = 1000
+_DEFAULTS: Resource = {
+    "updatePolicy": {
+        "type": "OPPORTUNISTIC",
+        "minimalAction": "REPLACE",
+        "replacementMethod": "SUBSTITUTE",
+        "maxSurge": {"fixed": 1},
+        "maxUnavailable": {"fixed": 1},
+    },
+    "standbyPolicy": {"mode": "MANUAL", "initialDelaySec": 0},
+    "targetSuspendedSize": 0,
+    "targetStoppedSize": 0,
+    "instanceLifecyclePolicy": {
+        "forceUpdateOnRepair": "NO",
+        "defaultActionOnFailure": "REPAIR",
+        "onFailedHealthCheck": "DEFAULT_ACTION",
+        "onRepair": {"allowChangingZone": "NO"},
+    },
+    "listManagedInstancesResults": "PAGELESS",
+}
+
+
+def _completed(call: Call, given: Resource) -> Resource:
+    """Check a group's fields and complete them as Google does."""
+    # The provider sends {"workloadPolicy": null} and {"preservedState": {}} for what is not set,
+    # and would see a difference for ever if they came back.
+    result = {
+        key: value
+        for key, value in given.items()
+        if key not in {"resourcePolicies", "statefulPolicy"} or any(value.values())
+    }
+    if not _BASE_NAME.fullmatch(result["baseInstanceName"]):
+        pattern = f"Must be a match of regex '{_BASE_NAME.pattern}'"
+        raise links.invalid("baseInstanceName", result["baseInstanceName"], pattern)
+    result = resources.defaults(result, _DEFAULTS)
+    result["updatePolicy"] = dict(result["updatePolicy"])
+    for limit in ("maxSurge", "maxUnavailable"):
+        result["updatePolicy"][limit] = _calculated(
+            result["updatePolicy"][limit], result["targetSize"]
+        )
+    if "resourcePolicies" in result:
+        workload = result["resourcePolicies"]["workloadPolicy"]
+        result["resourcePolicies"] = {
+            "workloadPolicy": resource_policies.resolve_workload(call, workload)
+        }
+    result["versions"] = _versions(call, result)
+    result["instanceTemplate"] = result["versions"][0]["instanceTemplate"]
+    return result
+
+
+def _calculated(given: Resource, size: int) -> Resource:
+    count = given["fixed"] if "fixed" in given else -(-size * given.get("percent", 0) // 100)
+    return {**given, "calculated": count}
+
+
+def _versions(call: Call, group: Resource) -> list[Resource]:
+    given = group.get("versions") or []
+    if not given and group.get("instanceTemplate"):
+        given = [{"instanceTemplate": group["instanceTemplate"]}]
+    if not given:
+        raise GoogleError(
+            400, "Required field 'resource.instanceTemplate' not specified", reason="required"
+        )
+    result = []
+    for index, version in enumerate(given):
+        field = f"versions[{index}].instanceTemplate"
+        template = templates.resolve(call, version.get("instanceTemplate", ""), field)
+        _check_placeable(call, template)
+        result.append({**version, "instanceTemplate": template["selfLink"]})
+    return result
+
+
+def _check_placeable(call: Call, template: Resource) -> None:
+    """Refuse a template of which no VM can be made in the group's zone."""
+    zone = call.parameters["zone"]
+    wanted = template["properties"]
+    where = f"projects/{call.project}/zones/{zone}"
+    if catalogue.machine_in(zone, wanted["machineType"]) is None:
+        raise resources.not_found(f"{where}/machineTypes/{wanted['machineType']}")
+    for name, _ in properties.accelerators(wanted):
+        if not catalogue.accelerator_in(zone, name):
+            raise resources.not_found(f"{where}/acceleratorTypes/{name}")
+    resource_policies.check_usable(call, wanted.get("resourcePolicies") or [])
+    interfaces.check_zone(call, zone, wanted["networkInterfaces"])
+    for index, interface in enumerate(wanted["networkInterfaces"]):
+        link = interface.get("subnetwork")
+        if link is None:
+            continue
+        field = f"networkInterfaces[{index}].subnetwork"
+        if resources.find(call, SUBNETWORK, links.name_of(link)) is None:
+            raise links.invalid(field, link, "The referenced subnetwork resource cannot be found.")
+        region = links.last(links.scope(links.name_of(link)))
+        if region != zones.region_of(zone):
+            raise links.invalid(
+                field, link, f"The subnetwork is in region {region}, the instance in zone {zone}."
+            )
+
+
+def _check_size(size: int) -> None:
+    if not 0 <= size <= _LARGEST:
+        raise links.invalid("targetSize", size, f"Must be between 0 and {_LARGEST}.")
+
+
+def _insert(call: Call) -> Resource:
+    body = resources.without_nulls(call.body)
+    permission = "compute.instanceGroupManagers.create"
+    if scenarios.is_withheld(permission, call.request.scenarios):
+        name = call.prefix(GROUP_MANAGER) + body["name"]
+        raise GoogleError(403, f"Required '{permission}' permission for '{name}'")
+    _check_size(body["targetSize"])
+    # A group's name is cut, if need be, for the names of its VMs.
+    body["baseInstanceName"] = body.get("baseInstanceName") or body["name"][:58]
+    group = _completed(call, body)
+    name = call.prefix(GROUP_MANAGER) + body["name"]
+    group["instanceGroup"] = links.ROOT + name.replace(
+        "/instanceGroupManagers/", "/instanceGroups/"
+    )
+    group["fingerprint"] = resources.fingerprint(group)
+    group = resources.create(call, GROUP_MANAGER, name, {**group, "_ready": call.end()})
+    fleet.grow(call, name, group, group["targetSize"])
+    return call.operate(name, group["id"])
+
+
+def view(call: Call, name: str, group: Resource) -> Resource:
+    """A group as it is answered, with what its VMs are up to."""
+    counts = dict.fromkeys(fleet.ACTIONS, 0)
+    members = fleet.members(call, name)
+    for _, member in members:
+        counts[fleet.action(member, call.now)] += 1
+    missing = group["targetSize"] - sum("_gone" not in member for _, member in members)
+    repairs = group["instanceLifecyclePolicy"]["defaultActionOnFailure"] == "REPAIR"
+    counts["creating"] += max(0, missing) if repairs else len(group.get("_waiting", []))
+    reached = all(
+        member["_template"] == group["instanceTemplate"] or "_gone" in member
+        for _, member in members
+    )
+    versions = [
+        {"targetSize": {"calculated": group["targetSize"]}, **version}
+        for version in group["versions"]
+    ]
+    return {
+        **resources.show(group),
+        "versions": versions,
+        "currentActions": counts,
+        "status": {
+            "isStable": not any(count for key, count in counts.items() if key != "none"),
+            "stateful": {"hasStatefulConfig": False, "perInstanceConfigs": {"allEffective": True}},
+            "versionTarget": {"isReached": reached},
+            "allInstancesConfig": {"effective": True},
+        },
+    }
+
+
+def _get(call: Call) -> Resource:
+    name = call.name(GROUP_MANAGER)
+    group = resources.require(call, GROUP_MANAGER, name)
+    return view(call, name, fleet.retry(call, name, group))
+
+
+def _list(call: Call) -> Resource:
+    prefix = call.prefix(GROUP_MANAGER)
+    found = resources.each(call, GROUP_MANAGER, prefix)
+    entries = ((name, view(call, name, group)) for name, group in found)
+    return lists.listed(call, GROUP_MANAGER.singular, prefix.removesuffix("/"), entries)
+
+
+def _aggregated(call: Call) -> Resource:
+    found = resources.each(call, GROUP_MANAGER, f"projects/{call.project}/")
+    entries = ((name, view(call, name, group)) for name, group in found)
+    return lists.aggregated(call, GROUP_MANAGER.collection, GROUP_MANAGER.singular, entries)
+
+
+def _patch(call: Call) -> Resource:
+    name = call.name(GROUP_MANAGER)
+    group = resources.require_ready(call, GROUP_MANAGER, name)
+    changes = dict(call.body)
+    if changes.pop("fingerprint", group["fingerprint"]) != group["fingerprint"]:
+        raise GoogleError(412, "Invalid fingerprint.")
+    size = changes.pop("targetSize", None)
+    if "instanceTemplate" in changes:
+        changes.setdefault("versions", None)
+    changed = _completed(call, resources.merge(group, changes))
+    changed["fingerprint"] = resources.fingerprint([changed, call.now])
+    resources.keep(call, GROUP_MANAGER, name, changed)
+    if changed["updatePolicy"]["type"] == "PROACTIVE":
+        outdated = [
+            member
+            for member, instance in fleet.members(call, name)
+            if instance["_template"] != changed["instanceTemplate"] and "_gone" not in instance
+        ]
+        fleet.recreate(call, changed, outdated)
+    return call.operate(name, changed["id"]) if size is None else _resized(call, name, size)
+
+
+def _resize(call: Call) -> Resource:
+    name = call.name(GROUP_MANAGER)
+    resources.require_ready(call, GROUP_MANAGER, name)
+    return _resized(call, name, int(call.parameters["size"]))
+
+
+def _resized(call: Call, name: str, size: int) -> Resource:
+    _check_size(size)
+    resize_requests.check_resizable(call, name)
+    group = fleet.retry(call, name, resources.require(call, GROUP_MANAGER, name))
+    group["targetSize"] = size
+    resources.keep(call, GROUP_MANAGER, name, group)
+    fleet.resize(call, name, group, size)
+    return call.operate(name, group["id"])
+
+
+def _delete(call: Call) -> Resource:
+    name = call.name(GROUP_MANAGER)
+    group = resources.require_ready(call, GROUP_MANAGER, name)
+    end = max(call.end(), fleet.shrink(call, name, len(fleet.members(call, name))))
+    end = resize_requests.awaited(call, name, end)
+    resize_requests.forget(call, name, end)
+    resources.keep(call, GROUP_MANAGER, name, {**group, "targetSize": 0, "_waiting": []})
+    operation = resources.remove(call, GROUP_MANAGER, name, end)
+    resize_requests.note_deletion(call, name, links.name_of(operation["selfLink"]))
+    return operation
+
+
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    "instanceGroupManagers.insert": _insert,
+    "instanceGroupManagers.get": _get,
+    "instanceGroupManagers.list": _list,
+    "instanceGroupManagers.aggregatedList": _aggregated,
+    "instanceGroupManagers.patch": _patch,
+    "instanceGroupManagers.resize": _resize,
+    "instanceGroupManagers.delete": _delete,
+}

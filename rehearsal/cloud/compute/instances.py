@@ -1,0 +1,116 @@
+"""VMs and their disks, as far as they can be looked at and deleted one by one.
+
+They come from managed instance groups; a VM of its own is not part of the simulated cloud.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rehearsal.cloud.compute import fleet, links, lists, resources
+from rehearsal.cloud.compute.resources import DISK, GROUP_MANAGER, INSTANCE, Call, Resource
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def _get(call: Call) -> Resource:
+    return fleet.viewer(call)(resources.require(call, INSTANCE, call.name(INSTANCE)))
+
+
+def _list(call: Call) -> Resource:
+    prefix = call.prefix(INSTANCE)
+    found = resources.each(call, INSTANCE, prefix)
+    view = fleet.viewer(call)
+    entries = ((name, view(it)) for name, it in found)
+    return lists.listed(call, INSTANCE.singular, prefix.removesuffix("/"), entries)
+
+
+def _aggregated(call: Call) -> Resource:
+    found = resources.each(call, INSTANCE, f"projects/{call.project}/")
+    view = fleet.viewer(call)
+    entries = ((name, view(it)) for name, it in found)
+    return lists.aggregated(call, INSTANCE.collection, INSTANCE.singular, entries)
+
+
+def _delete(call: Call) -> Resource:
+    return fleet.delete(call, call.name(INSTANCE))
+
+
+def _delete_disk(call: Call) -> Resource:
+    name = call.name(DISK)
+    disk = resources.require_ready(call, DISK, name)
+    if disk.get("users"):
+        raise resources.in_use(DISK, name, links.name_of(disk["users"][0]))
+    return resources.remove(call, DISK, name)
+
+
+def _group(call: Call, name: str) -> Resource:
+    """The unmanaged side of a managed group: its list of VMs."""
+    manager = resources.require(
+        call, GROUP_MANAGER, name.replace("/instanceGroups/", "/instanceGroupManagers/")
+    )
+    return {
+        "kind": "compute#instanceGroup",
+        "id": manager["id"],
+        "creationTimestamp": manager["creationTimestamp"],
+        "name": manager["name"],
+        "zone": manager["zone"],
+        "selfLink": manager["instanceGroup"],
+        "size": len(fleet.members(call, links.name_of(manager["selfLink"]))),
+        "fingerprint": manager["fingerprint"],
+        **({"namedPorts": manager["namedPorts"]} if manager.get("namedPorts") else {}),
+    }
+
+
+def _group_name(call: Call) -> str:
+    zone, group = call.parameters["zone"], call.parameters["instanceGroup"]
+    return f"projects/{call.project}/zones/{zone}/instanceGroups/{group}"
+
+
+def _get_group(call: Call) -> Resource:
+    return _group(call, _group_name(call))
+
+
+def _set_named_ports(call: Call) -> Resource:
+    name = _group_name(call)
+    manager = name.replace("/instanceGroups/", "/instanceGroupManagers/")
+    group = resources.require_ready(call, GROUP_MANAGER, manager)
+    if call.body.get("fingerprint", group["fingerprint"]) != group["fingerprint"]:
+        raise GoogleError(412, "Invalid fingerprint.")
+    ports = call.body.get("namedPorts", [])
+    changed = {key: value for key, value in group.items() if key != "namedPorts"}
+    changed |= {"namedPorts": ports} if ports else {}
+    changed["fingerprint"] = resources.fingerprint([changed, call.now])
+    resources.keep(call, GROUP_MANAGER, manager, changed)
+    return call.operate(name, group["id"])
+
+
+def _list_group_instances(call: Call) -> Resource:
+    group = _get_group(call)
+    name = links.name_of(group["selfLink"])
+    manager = name.replace("/instanceGroups/", "/instanceGroupManagers/")
+    entries = (
+        (member, {"instance": links.ROOT + member, "status": fleet.status(it, call.now)})
+        for member, it in fleet.members(call, manager)
+    )
+    return {
+        **lists.listed(call, "instanceGroup", name, entries),
+        "kind": "compute#instanceGroupsListInstances",
+    }
+
+
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    "instances.get": _get,
+    "instances.list": _list,
+    "instances.aggregatedList": _aggregated,
+    "instances.delete": _delete,
+    "instanceGroups.get": _get_group,
+    "instanceGroups.listInstances": _list_group_instances,
+    "instanceGroups.setNamedPorts": _set_named_ports,
+    "disks.get": resources.get(DISK),
+    "disks.list": lists.of_place(DISK),
+    "disks.aggregatedList": lists.of_project(DISK),
+    "disks.delete": _delete_disk,
+}

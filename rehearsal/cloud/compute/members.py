@@ -1,0 +1,107 @@
+"""The VMs of a managed instance group, as the group's own methods see and change them."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+from rehearsal.cloud import paging
+from rehearsal.cloud.compute import fleet, links, refusals, resources
+from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PAGE = 500
+
+
+def _named_members(call: Call) -> tuple[str, list[str]]:
+    """The group's name, and the names of the VMs that the body lists.
+
+    Raises:
+        GoogleError: 400, when one of them is not the group's.
+    """
+    name = call.name(GROUP_MANAGER)
+    own = {member for member, it in fleet.members(call, name) if "_gone" not in it}
+    wanted = []
+    for index, reference in enumerate(call.body.get("instances") or []):
+        field = f"instances[{index}]"
+        wanted.append(call.resolve(reference, INSTANCE, field))
+        if wanted[-1] not in own:
+            raise GoogleError(
+                400,
+                f"Invalid value for field '{field}': '{reference}'. Instance is not a member of "
+                f"'{name}'.",
+            )
+    return name, wanted
+
+
+def _delete_instances(call: Call) -> Resource:
+    name, wanted = _named_members(call)
+    group = resources.require_ready(call, GROUP_MANAGER, name)
+    fleet.retire(call, wanted)
+    group["targetSize"] -= len(wanted)
+    return resources.change(call, GROUP_MANAGER, name, group)
+
+
+def _recreate_instances(call: Call) -> Resource:
+    name, wanted = _named_members(call)
+    group = resources.require_ready(call, GROUP_MANAGER, name)
+    fleet.recreate(call, group, wanted)
+    return call.operate(name, group["id"])
+
+
+def _list_managed(call: Call) -> Resource:
+    name = call.name(GROUP_MANAGER)
+    group = fleet.retry(call, name, resources.require(call, GROUP_MANAGER, name))
+    entries = [
+        (
+            member,
+            {
+                **_managed(group, member, instance["_template"]),
+                "id": instance["id"],
+                "instanceStatus": fleet.status(instance, call.now),
+                "currentAction": fleet.action(instance, call.now).upper(),
+            },
+        )
+        for member, instance in fleet.members(call, name)
+    ]
+    entries = sorted([*entries, *_waiting(call, group)], key=operator.itemgetter(0))
+    items, token = paging.page(entries, call.parameters, size="maxResults", limit=_PAGE)
+    return {**({"managedInstances": items} if items else {}), **token}
+
+
+def _managed(group: Resource, member: str, template: str) -> Resource:
+    names = {it["instanceTemplate"]: it["name"] for it in group["versions"] if "name" in it}
+    named = {"name": names[template]} if template in names else {}
+    return {
+        "instance": links.ROOT + member,
+        "name": links.last(member),
+        "version": {"instanceTemplate": template, **named},
+    }
+
+
+def _waiting(call: Call, group: Resource) -> list[tuple[str, Resource]]:
+    """The VMs that Google refuses: they have no id and no status, as they do not exist."""
+    names = group.get("_waiting", [])
+    if not names:
+        return []
+    template = group["instanceTemplate"]
+    refusal = refusals.of(call, resources.require(call, TEMPLATE, links.name_of(template)))
+    attempt = {"currentAction": "CREATING", "lastAttempt": {"errors": {"errors": [refusal]}}}
+    return [(name, {**_managed(group, name, template), **attempt}) for name in names]
+
+
+def _list_errors(call: Call) -> Resource:
+    group = resources.require(call, GROUP_MANAGER, call.name(GROUP_MANAGER))
+    errors = group.get("_errors", [])
+    return {"items": errors} if errors else {}
+
+
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    "instanceGroupManagers.deleteInstances": _delete_instances,
+    "instanceGroupManagers.recreateInstances": _recreate_instances,
+    "instanceGroupManagers.listManagedInstances": _list_managed,
+    "instanceGroupManagers.listErrors": _list_errors,
+}

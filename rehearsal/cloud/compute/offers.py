@@ -1,0 +1,213 @@
+"""Regions, zones, and what they offer, as the API tells it."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from provision.catalogue import machines
+from provision.catalogue import zones as places
+from rehearsal.cloud.compute import catalogue, links, lists, quotas, resources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from rehearsal.cloud.compute.resources import Call, Resource
+
+_CREATED = "1969-12-31T16:00:00.000-08:00"
+"""When what has always been there was made, according to Google."""
+
+
+def _common(kind: str, name: str) -> Resource:
+    return {
+        "kind": f"compute#{kind}",
+        "id": str(zlib.crc32(name.encode())),
+        "creationTimestamp": _CREATED,
+        "name": links.last(name),
+        "selfLink": links.ROOT + name,
+    }
+
+
+def _zone(project: str, zone: str) -> Resource:
+    return {
+        **_common("zone", f"projects/{project}/zones/{zone}"),
+        "description": zone,
+        "status": "UP",
+        "region": f"{links.ROOT}projects/{project}/regions/{places.region_of(zone)}",
+        "supportsPzs": False,
+    }
+
+
+def _region(call: Call, region: str) -> Resource:
+    project = call.project
+    return {
+        **_common("region", f"projects/{project}/regions/{region}"),
+        "description": region,
+        "status": "UP",
+        "zones": [f"{links.ROOT}projects/{project}/zones/{zone}" for zone in places.ZONES[region]],
+        "quotas": quotas.of_region(call, region),
+        "supportsPzs": False,
+    }
+
+
+def _machine_type(project: str, zone: str, machine: catalogue.Machine) -> Resource:
+    known = machine.known
+    arm = known is not None and known.family.arm
+    shown: dict[str, Any] = {
+        **_common("machineType", f"projects/{project}/zones/{zone}/machineTypes/{machine.name}"),
+        "description": f"{machine.vcpus} vCPUs, {machine.memory_mb / 1024:g} GB RAM",
+        "guestCpus": machine.vcpus,
+        "memoryMb": machine.memory_mb,
+        "imageSpaceGb": 0,
+        "maximumPersistentDisks": 128,
+        "maximumPersistentDisksSizeGb": "263168",
+        "zone": zone,
+        "isSharedCpu": machine.shared,
+        "architecture": "ARM64" if arm else "X86_64",
+    }
+    if known is not None and known.accelerator is not None:
+        accelerator = {
+            "guestAcceleratorType": known.accelerator,
+            "guestAcceleratorCount": known.gpus,
+        }
+        shown["accelerators"] = [accelerator]
+    return shown
+
+
+def _accelerator_type(project: str, zone: str, name: str) -> Resource:
+    counts = [it.gpus or 0 for it in machines.MACHINE_TYPES.values() if it.accelerator == name]
+    attached = machines.ATTACHMENTS.get(name)
+    most = max(counts) if attached is None else max(attached.max_vcpus)
+    full = f"projects/{project}/zones/{zone}/acceleratorTypes/{name}"
+    return {
+        **_common("acceleratorType", full),
+        "description": name.replace("-", " ").upper(),
+        "maximumCardsPerInstance": most,
+        "zone": links.ROOT + links.scope(full),
+    }
+
+
+def _disk_type(project: str, zone: str, name: str) -> Resource:
+    least, most = catalogue.DISK_TYPES[name]
+    full = f"projects/{project}/zones/{zone}/diskTypes/{name}"
+    return {
+        **_common("diskType", full),
+        "description": name,
+        "validDiskSize": f"{least}GB-{most}GB",
+        "defaultDiskSizeGb": str(max(least, 100)) if name != "local-ssd" else "375",
+        "zone": links.ROOT + links.scope(full),
+    }
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """One kind of thing that zones offer.
+
+    Attributes:
+        collection: As in the paths.
+        singular: As in `kind` and as the path's parameter.
+        names: The names that a zone has.
+        document: The document of one of them: project, zone, name.
+    """
+
+    collection: str
+    singular: str
+    names: Callable[[str], Iterable[str]]
+    document: Callable[[str, str, str], Resource]
+
+    def methods(self) -> Mapping[str, Callable[[Call], Resource]]:
+        """The API's methods."""
+        return {
+            f"{self.collection}.get": self._get,
+            f"{self.collection}.list": self._list,
+            f"{self.collection}.aggregatedList": self._aggregated,
+        }
+
+    def _each(self, project: str, zone: str) -> Iterator[tuple[str, Resource]]:
+        return ((name, self.document(project, zone, name)) for name in sorted(self.names(zone)))
+
+    def _get(self, call: Call) -> Resource:
+        zone, name = call.parameters["zone"], call.parameters[self.singular]
+        if name not in self.names(zone):
+            full = f"projects/{call.project}/zones/{zone}/{self.collection}/{name}"
+            raise resources.not_found(full)
+        return self.document(call.project, zone, name)
+
+    def _list(self, call: Call) -> Resource:
+        zone = call.parameters["zone"]
+        name = f"projects/{call.project}/zones/{zone}/{self.collection}"
+        return lists.listed(call, self.singular, name, self._each(call.project, zone))
+
+    def _aggregated(self, call: Call) -> Resource:
+        everything = (
+            (f"{zone}/{name}", document)
+            for zone in sorted(zone for zones in places.ZONES.values() for zone in zones)
+            for name, document in self._each(call.project, zone)
+        )
+        return lists.aggregated(call, self.collection, self.singular, everything)
+
+
+_OFFERS = (
+    _Offer(
+        "machineTypes",
+        "machineType",
+        lambda zone: [
+            name for name in catalogue.machines_by_name() if catalogue.machine_in(zone, name)
+        ],
+        lambda project, zone, name: _machine_type(
+            project, zone, catalogue.machines_by_name()[name]
+        ),
+    ),
+    _Offer(
+        "acceleratorTypes",
+        "acceleratorType",
+        lambda zone: machines.ACCELERATORS if catalogue.has_gpus(zone) else (),
+        _accelerator_type,
+    ),
+    _Offer("diskTypes", "diskType", lambda _: catalogue.DISK_TYPES, _disk_type),
+)
+
+
+def _get_zone(call: Call) -> Resource:
+    return _zone(call.project, call.parameters["zone"])
+
+
+def _list_zones(call: Call) -> Resource:
+    zones = sorted(zone for zones in places.ZONES.values() for zone in zones)
+    entries = ((zone, _zone(call.project, zone)) for zone in zones)
+    return lists.listed(call, "zone", f"projects/{call.project}/zones", entries)
+
+
+def _get_region(call: Call) -> Resource:
+    return _region(call, call.parameters["region"])
+
+
+def _list_regions(call: Call) -> Resource:
+    entries = ((region, _region(call, region)) for region in sorted(places.REGIONS))
+    return lists.listed(call, "region", f"projects/{call.project}/regions", entries)
+
+
+def _get_profile(call: Call) -> Resource:
+    profile = call.parameters["networkProfile"]
+    name = f"projects/{call.project}/global/networkProfiles/{profile}"
+    if not catalogue.has_profile(profile):
+        raise resources.not_found(name)
+    zone = profile.removesuffix(catalogue.PROFILE)
+    return {
+        **_common("networkProfile", name),
+        "description": f"RDMA over converged Ethernet in {zone}",
+        "location": {"name": zone, "scope": "ZONE"},
+        "profileType": {"networkType": "RDMA", "rdmaSubtype": "ROCE", "vpcSubtype": "REGIONAL"},
+        "features": {"interfaceTypes": ["MRDMA"]},
+    }
+
+
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    "zones.get": _get_zone,
+    "zones.list": _list_zones,
+    "regions.get": _get_region,
+    "regions.list": _list_regions,
+    "networkProfiles.get": _get_profile,
+    **{name: method for offer in _OFFERS for name, method in offer.methods().items()},
+}

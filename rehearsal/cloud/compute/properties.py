@@ -1,0 +1,271 @@
+"""The properties of VMs in an instance template: what Google refuses, and what it fills in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from provision.catalogue import machines
+from rehearsal.cloud.compute import catalogue, images, interfaces, links, resources
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.cloud.compute.resources import Call, Resource
+
+_LABEL_KEY = re.compile(r"[^\W\d_][\w-]{0,62}")
+_LABEL_VALUE = re.compile(r"[\w-]{0,63}")
+_METADATA_KEY = re.compile(r"[a-zA-Z0-9-_]{1,128}")
+_METADATA_VALUE = 256 * 1024
+_METADATA_TOTAL = 512 * 1024
+_SCHEDULING: Resource = {
+    "onHostMaintenance": "MIGRATE",
+    "automaticRestart": True,
+    "preemptible": False,
+    "provisioningModel": "STANDARD",
+}
+_LOCAL_SSD = "local-ssd"
+_ARM_FAMILIES = ("a4x", "c4a", "n4a", "t2a")
+
+
+def invalid(field: str, value: object, reason: str) -> GoogleError:
+    """The refusal of one of the properties."""
+    return links.invalid(f"properties.{field}", value, reason)
+
+
+def completed(call: Call, given: Resource) -> Resource:
+    """Check the properties and complete them as Google does.
+
+    Raises:
+        GoogleError: 400 or 404.
+    """
+    result = dict(given)
+    result["scheduling"] = _scheduling(result)
+    result["disks"] = _disks(call, result)
+    result["networkInterfaces"] = interfaces.completed(call, result)
+    _check_accelerators(result)
+    _check_labels("labels", result.get("labels") or {})
+    metadata = result.get("metadata") or {}
+    _check_metadata(metadata.get("items") or [])
+    result["metadata"] = {
+        **metadata,
+        "kind": "compute#metadata",
+        "fingerprint": resources.fingerprint(metadata.get("items")),
+    }
+    tags = result.get("tags") or {}
+    result["tags"] = {**tags, "fingerprint": resources.fingerprint(tags.get("items"))}
+    return result
+
+
+def accelerators(properties: Resource) -> list[tuple[str, int]]:
+    """The GPUs that a VM of these properties has: names and counts."""
+    asked = properties.get("guestAccelerators") or []
+    if asked:
+        return [(links.last(it["acceleratorType"]), it["acceleratorCount"]) for it in asked]
+    known = machines.lookup(properties["machineType"])
+    if known is None or known.accelerator is None:
+        return []
+    return [(known.accelerator, known.gpus or 0)]
+
+
+def _scheduling(properties: Resource) -> Resource:
+    given = properties.get("scheduling") or {}
+    # The provider sends what is not set as "" or [].
+    result = resources.defaults({k: v for k, v in given.items() if v not in ("", [])}, _SCHEDULING)
+    if result["preemptible"] and result["automaticRestart"]:
+        raise invalid(
+            "scheduling.preemptible",
+            "true",
+            "Scheduling must have preemptible be false when AutomaticRestart is true.",
+        )
+    if result["preemptible"] and result["onHostMaintenance"] != "TERMINATE":
+        raise invalid(
+            "scheduling.preemptible",
+            "true",
+            "Scheduling must have preemptible be false when OnHostMaintenance isn't TERMINATE.",
+        )
+    if result["provisioningModel"] == "FLEX_START":
+        _check_flex_start(properties, result)
+    return result
+
+
+# What the scheduling of a VM by flex start must have; its run duration is checked by itself.
+_FLEX_START: Resource = {
+    "automaticRestart": False,
+    "instanceTerminationAction": "DELETE",
+    "onHostMaintenance": "TERMINATE",
+}
+_SHORTEST_RUN, _LONGEST_RUN = 600, 604_800
+
+
+def _check_flex_start(properties: Resource, scheduling: Resource) -> None:
+    """Refuse what does not go with flex start: rules M1, M2, M3 and M11 of its public description.
+
+    Raises:
+        GoogleError: 400.
+    """
+    for field, value in _FLEX_START.items():
+        if scheduling.get(field) != value:
+            needed = f"Provisioning model FLEX_START requires {field} to be {value}."
+            raise invalid(f"scheduling.{field}", scheduling.get(field, ""), needed)
+    seconds = int((scheduling.get("maxRunDuration") or {}).get("seconds", 0))
+    if not _SHORTEST_RUN <= seconds <= _LONGEST_RUN:
+        between = f"Must be between {_SHORTEST_RUN} and {_LONGEST_RUN} with FLEX_START."
+        raise invalid("scheduling.maxRunDuration.seconds", seconds, between)
+    affinity = (properties.get("reservationAffinity") or {}).get("consumeReservationType", "")
+    if affinity != "NO_RESERVATION":
+        needed = "Provisioning model FLEX_START requires NO_RESERVATION."
+        raise invalid("reservationAffinity.consumeReservationType", affinity, needed)
+    machine = properties["machineType"]
+    # A GPU may be attached to a machine that has none of its own.
+    if not machines.may_flex_start(machine) and not properties.get("guestAccelerators"):
+        unsupported = "The machine type does not support provisioning model FLEX_START."
+        raise invalid("machineType", machine, unsupported)
+
+
+def _disks(call: Call, properties: Resource) -> list[Resource]:
+    disks = properties.get("disks") or []
+    boots = [disk for disk in disks if disk.get("boot")]
+    if not boots:
+        raise invalid("disks", "", "Boot disk must be the first disk attached to the instance.")
+    if len(boots) > 1:
+        raise invalid("disks", "", "At most one boot disk is allowed.")
+    return [_disk(call, properties, index, disk) for index, disk in enumerate(disks)]
+
+
+def _disk(call: Call, properties: Resource, index: int, disk: Resource) -> Resource:
+    parameters = dict(disk.get("initializeParams") or {})
+    where = f"disks[{index}].initializeParams"
+    kind = parameters.get("diskType")
+    if kind is not None:
+        _check_disk_type(f"{where}.diskType", properties["machineType"], disk, kind)
+    if parameters.get("sourceImage"):
+        parameters["sourceImage"] = _image(call, properties, where, disk, parameters)
+    elif disk.get("boot") and not disk.get("source"):
+        raise invalid(f"{where}.sourceImage", "", "A boot disk must have a source.")
+    _check_labels(f"{where}.labels", parameters.get("labels") or {})
+    if parameters.get("diskSizeGb"):
+        parameters["diskSizeGb"] = str(parameters["diskSizeGb"])
+    result = {**disk, "kind": "compute#attachedDisk", "index": index}
+    if parameters:
+        result["initializeParams"] = parameters
+    usual = {"mode": "READ_WRITE", "type": "PERSISTENT", "boot": False, "autoDelete": False}
+    return resources.defaults(result, usual)
+
+
+def _check_disk_type(field: str, machine: str, disk: Resource, kind: str) -> None:
+    if "/" in kind:
+        raise invalid(field, kind, f"DiskType '{kind}' must be a valid resource name (not an url).")
+    if kind not in catalogue.DISK_TYPES:
+        raise invalid(field, kind, f"The disk type '{kind}' does not exist.")
+    if (kind == _LOCAL_SSD) != (disk.get("type") == "SCRATCH"):
+        raise invalid(field, kind, "Local SSDs, and they alone, are disks of type SCRATCH.")
+    family = machines.family(machine)
+    if disk.get("boot") and family is not None and kind not in family.boot_disks:
+        raise GoogleError(
+            400,
+            f"{kind} disk type cannot be used by {machine} machine type.",
+            reason="badRequest",
+        )
+
+
+def _image(
+    call: Call, properties: Resource, where: str, disk: Resource, parameters: Resource
+) -> str:
+    """The link of a disk's image."""
+    given = parameters["sourceImage"]
+    name = links.resolve(
+        given, project=call.project, collection="images", field=f"properties.{where}.sourceImage"
+    )
+    image = images.find(name)
+    if image is None:
+        raise resources.not_found(name)
+    size = parameters.get("diskSizeGb") or disk.get("diskSizeGb")
+    if size is not None and int(size) < image.size_gb:
+        raise invalid(
+            f"{where}.diskSizeGb",
+            size,
+            f"Requested disk size cannot be smaller than the image size ({image.size_gb} GB)",
+        )
+    machine = properties["machineType"]
+    if machine.startswith(_ARM_FAMILIES) != image.arm:
+        asked = "ARM64" if image.arm else "X86_64"
+        raise GoogleError(
+            400,
+            f"Requested boot disk architecture ({asked}) is not compatible with machine type "
+            f"architecture ({'X86_64' if image.arm else 'ARM64'}).",
+            reason="badRequest",
+        )
+    return links.ROOT + name
+
+
+def _check_accelerators(properties: Resource) -> None:
+    machine = properties["machineType"]
+    if "/" in machine:
+        raise invalid("machineType", machine, "Must be the name of a machine type, not a URL.")
+    if not accelerators(properties):
+        return
+    if properties["scheduling"]["onHostMaintenance"] != "TERMINATE":
+        raise GoogleError(
+            400,
+            "Instances with guest accelerators do not support live migration.",
+            reason="badRequest",
+        )
+    for name, count in accelerators(properties):
+        if not _fits(machine, name, count):
+            raise GoogleError(
+                400,
+                f"[{machine}, {name}] features are not compatible for creating instance.",
+                reason="badRequest",
+            )
+
+
+def _fits(machine: str, accelerator: str, count: int) -> bool:
+    """Whether a machine has, or can get, so many GPUs of a kind; unknown machines may."""
+    known = machines.lookup(machine)
+    if known is None:
+        return catalogue.is_unknown(machine)
+    if known.accelerator is not None:
+        return (accelerator, count) == (known.accelerator, known.gpus)
+    attachment = machines.ATTACHMENTS.get(accelerator)
+    return attachment is not None and known.vcpus <= attachment.max_vcpus.get(count, 0)
+
+
+def _check_labels(field: str, labels: Mapping[str, str]) -> None:
+    allowed = (
+        "can only contain lowercase letters, numeric characters, underscores and dashes. "
+        "The {} can be at most 63 characters long. International characters are allowed."
+    )
+    for key, value in labels.items():
+        if not _LABEL_KEY.fullmatch(key) or key != key.lower():
+            raise invalid(
+                field,
+                "",
+                f"Label key '{key}' violates format constraints. The key must start with a "
+                f"lowercase character, {allowed.format('key')}",
+            )
+        if not _LABEL_VALUE.fullmatch(value) or value != value.lower():
+            raise invalid(
+                field,
+                "",
+                f"Label value '{value}' violates format constraints. "
+                f"The value {allowed.format('value')}",
+            )
+
+
+def _check_metadata(items: list[Resource]) -> None:
+    keys = [item["key"] for item in items]
+    for index, item in enumerate(items):
+        field = f"metadata.items[{index}]"
+        if not _METADATA_KEY.fullmatch(item["key"]):
+            pattern = f"Must be a match of regex '{_METADATA_KEY.pattern}'"
+            raise invalid(f"{field}.key", item["key"], pattern)
+        if keys.index(item["key"]) != index:
+            raise invalid("metadata", "", f"Metadata has duplicate keys: {item['key']}")
+        if len(item.get("value", "").encode()) > _METADATA_VALUE:
+            raise invalid(f"{field}.value", "", f"Value exceeds {_METADATA_VALUE} bytes.")
+    if sum(len(item["key"]) + len(item.get("value", "").encode()) for item in items) > (
+        _METADATA_TOTAL
+    ):
+        raise invalid("metadata", "", f"Metadata exceeds {_METADATA_TOTAL} bytes in all.")

@@ -1,0 +1,78 @@
+"""Why a VM of a group does not come: the zone has none left, or the project may have none.
+
+Google answers neither to the request that makes the group: the group is made, goes on trying, and
+tells the error of its last attempt.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision.catalogue import zones
+from rehearsal.cloud.compute import catalogue, properties, quotas
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.compute.resources import Call, Resource
+
+_STOCKOUTS = "scenarios/stockout"
+_HELP = "https://cloud.google.com/compute/docs/resource-error"
+
+
+def of(call: Call, template: Resource) -> Resource | None:
+    """The error that keeps a VM of this template from being made in the call's zone, or None."""
+    return _quota(call, template) or _stockout(call, template)
+
+
+def _quota(call: Call, template: Resource) -> Resource | None:
+    """What `quota` does; usage does not count, as the only other limit is never reached."""
+    most = quotas.limit(call)
+    wanted = template["properties"]
+    region = zones.region_of(call.parameters["zone"])
+    for gpu, count in properties.accelerators(wanted):
+        if count > most:
+            model = wanted["scheduling"]["provisioningModel"]
+            return quotas.of_gpu(gpu, region, model=model).exceeded(most)
+    return None
+
+
+def _stockout(call: Call, template: Resource) -> Resource | None:
+    """What `stockout` does: the zone that is asked first has nothing, for good."""
+    if "stockout" not in call.request.scenarios:
+        return None
+    zone = call.parameters["zone"]
+    empty = call.store.get(_STOCKOUTS, call.project)
+    if empty is None:
+        empty = {"zone": zone}
+        call.store.put(_STOCKOUTS, call.project, empty)
+    return exhausted(call.project, zone, template) if zone == empty["zone"] else None
+
+
+def exhausted(project: str, zone: str, template: Resource) -> Resource:
+    """The error that a zone has no machines of a template left."""
+    machine = template["properties"]["machineType"]
+    others = [
+        other
+        for other in zones.ZONES[zones.region_of(zone)]
+        if other != zone and catalogue.machine_in(other, machine)
+    ]
+    gpus = properties.accelerators(template["properties"])
+    return {
+        "code": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+        "message": f"The zone 'projects/{project}/zones/{zone}' does not have enough resources"
+        " available to fulfill the request.  '(resource type:compute)'.",
+        "errorDetails": [
+            {"help": {"links": [{"description": "Troubleshooting documentation", "url": _HELP}]}},
+            {
+                "errorInfo": {
+                    "domain": "compute.googleapis.com",
+                    "reason": "resource_availability",
+                    "metadatas": {
+                        "attachment": ",".join(f"{gpu}:{count}" for gpu, count in gpus),
+                        "vmType": machine,
+                        "zone": zone,
+                        "zonesAvailable": ",".join(others[:1]),
+                    },
+                }
+            },
+        ],
+    }

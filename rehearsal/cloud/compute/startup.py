@@ -1,0 +1,229 @@
+"""What the VMs of a cluster tell of their start-up, played in the time of the cloud.
+
+The real VMs run the tool's start-up script, which reads the metadata `aiinfra-config` and writes
+guest attributes step by step. Here nothing runs: what a VM will have told by any moment is known
+when it is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.cloud.compute import links, properties
+from rehearsal.cloud.instants import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rehearsal.cloud.compute.resources import Call, Resource
+
+NAMESPACE = "aiinfra"
+_CONFIG = "aiinfra-config"
+_VICTIMS = "scenarios/startup-fails"
+
+_BOOT_SECONDS = 20.0
+_PROXY_SECONDS = 60.0
+"""How long after its start-up a notebook gets its URL."""
+
+_DRIVER = "580.95.05"
+_GPU_NAMES: Mapping[str, str] = {
+    "nvidia-a100-80gb": "NVIDIA A100-SXM4-80GB",
+    "nvidia-b200": "NVIDIA B200",
+    "nvidia-gb200": "NVIDIA GB200",
+    "nvidia-h100-80gb": "NVIDIA H100 80GB HBM3",
+    "nvidia-h100-mega-80gb": "NVIDIA H100 80GB HBM3",
+    "nvidia-h200-141gb": "NVIDIA H200",
+    "nvidia-l4": "NVIDIA L4",
+    "nvidia-rtx-pro-6000": "NVIDIA RTX PRO 6000 Blackwell Server Edition",
+    "nvidia-tesla-a100": "NVIDIA A100-SXM4-40GB",
+    "nvidia-tesla-p100": "Tesla P100-PCIE-16GB",
+    "nvidia-tesla-p4": "Tesla P4",
+    "nvidia-tesla-t4": "Tesla T4",
+    "nvidia-tesla-v100": "Tesla V100-SXM2-16GB",
+}
+"""GPU -> what nvidia-smi calls it."""
+
+_NOTEBOOKS = "projects/deeplearning-platform-release/"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the start-up.
+
+    Attributes:
+        name: Such as "mounts".
+        seconds: How long it takes, in cloud time.
+        why_not: Why a VM of this configuration leaves it out; "" when it doesn't.
+        failure: Its last lines, should it fail; "" for one that never does.
+    """
+
+    name: str
+    seconds: float
+    why_not: Callable[[Resource], str]
+    failure: str = ""
+
+
+def _unless(key: str, reason: str) -> Callable[[Resource], str]:
+    return lambda config: "" if config.get(key) else reason
+
+
+def _no_notebook(config: Resource) -> str:
+    if not config.get("notebook"):
+        return "no notebook is wanted"
+    return "" if config["_has_notebook"] else "the image has no notebook"
+
+
+# In the order in which they run. Whether a failure stops the rest is of no matter here: what fails
+# in a rehearsal is always a step that does.
+_STEPS = (
+    Step("mounts", 15.0, _unless("mounts", "nothing is to be mounted")),
+    Step("files", 10.0, _unless("files", "no files were copied")),
+    Step(
+        "gpu",
+        30.0,
+        _unless("gpus", "no GPUs are expected"),
+        "NVRM: Xid (PCI:0000:04:00): 79, GPU has fallen off the bus.\n"
+        "nvidia-smi shows fewer GPUs than the machine has",
+    ),
+    Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
+    Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
+    Step("notebook", 10.0, _no_notebook),
+    Step(
+        "command",
+        25.0,
+        _unless("has_command", "no command was given"),
+        "Traceback (most recent call last):\n"
+        '  File "/usr/aiinfra/copy/train.py", line 3, in <module>\n'
+        "ModuleNotFoundError: No module named 'transformers'\n"
+        "the command ended with exit code 1",
+    ),
+)
+_ORDER_OF_FAILURE = ("command", "gpu")
+
+
+def plan(call: Call, member: str, group: str, template: Resource, running: float) -> Resource:
+    """What a new VM will tell, to be kept with it; {} for one that is not of the tool's.
+
+    Args:
+        call: Its pace is that of the start-up.
+        member: The VM's name.
+        group: Its group's.
+        template: What it is made from.
+        running: When it runs (Unix epoch).
+    """
+    wanted = template["properties"]
+    text = item(wanted["metadata"], _CONFIG)
+    if text is None:
+        return {}
+    config = {**json.loads(text), "_has_notebook": _has_notebook(wanted)}
+    skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
+    failing = _failing_step(call, member, group, skipped)
+    pace = call.request.rate
+    begins = running + _BOOT_SECONDS * pace
+    told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
+    if "gpu" not in skipped:
+        told["gpu-check"] = _gpu_check(config, wanted, faulty=failing == "gpu")
+    if "notebook" not in skipped and item(wanted["metadata"], "proxy-mode"):
+        told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
+    return {"_startup": told}
+
+
+def item(metadata: Resource, key: str) -> str | None:
+    """A value of metadata, or None."""
+    found = (it for it in metadata.get("items") or [] if it["key"] == key)
+    return next((it.get("value", "") for it in found), None)
+
+
+def attributes(instance: Resource, now: float) -> dict[str, str]:
+    """The guest attributes of the tool's namespace that a VM has written by a moment."""
+    told = instance.get("_startup")
+    if not told or now < told["begins"]:
+        return {}
+    result: dict[str, Resource] = {}
+    state, step, at = "done", None, told["begins"]
+    for name, document, ended in _course(told, now):
+        result[f"step-{name}"] = document
+        at = ended
+        if document["state"] in {"running", "failed"}:
+            state, step = document["state"], name
+        if name == "gpu" and document["state"] in {"done", "failed"}:
+            result["gpu-check"] = told["gpu-check"]
+    boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
+    overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
+    return {key: json.dumps(value) for key, value in {**result, "startup": overall}.items()}
+
+
+def proxy_url(instance: Resource, now: float) -> str | None:
+    """The address of a VM's notebook, once it has one."""
+    proxy = (instance.get("_startup") or {}).get("proxy")
+    if proxy is None or now < proxy:
+        return None
+    digest = hashlib.sha256(instance["selfLink"].encode()).hexdigest()[:16]
+    region = links.last(instance["zone"]).rpartition("-")[0]
+    return f"{digest}-dot-{region}.notebooks.googleusercontent.com"
+
+
+def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]:
+    """The steps begun by a moment: name, what is told of it, and when that was told."""
+    moment = told["begins"]
+    for step in _STEPS:
+        if step.name in told["skipped"]:
+            at = {"at": rfc3339(moment), "detail": told["skipped"][step.name]}
+            yield step.name, {"state": "skipped", **at}, moment
+            continue
+        began, moment = moment, moment + step.seconds * told["pace"]
+        if now < moment:
+            yield step.name, {"state": "running", "at": rfc3339(began)}, began
+            return
+        if step.name == told.get("failing"):
+            at = {"at": rfc3339(moment), "detail": step.failure}
+            yield step.name, {"state": "failed", **at}, moment
+            return
+        yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
+
+
+def _length(skipped: Resource) -> float:
+    return sum(step.seconds for step in _STEPS if step.name not in skipped)
+
+
+def _failing_step(call: Call, member: str, group: str, skipped: Resource) -> str | None:
+    """The step in which `startup-fails` lets this VM fail: one VM of a group, always the same."""
+    if "startup-fails" not in call.request.scenarios:
+        return None
+    victim = call.store.get(_VICTIMS, group)
+    if victim is None:
+        victim = {"vm": member}
+        call.store.put(_VICTIMS, group, victim)
+    if victim["vm"] != member:
+        return None
+    return next((name for name in _ORDER_OF_FAILURE if name not in skipped), None)
+
+
+def _gpu_check(config: Resource, wanted: Resource, *, faulty: bool) -> Resource:
+    """What the VM's look at its GPUs shows; a faulty one has lost the last of them."""
+    names = [
+        _GPU_NAMES.get(kind, kind)
+        for kind, count in properties.accelerators(wanted)
+        for _ in range(count)
+    ]
+    names = names[: len(names) - faulty]
+    return {
+        "gpus": len(names),
+        "names": names,
+        "driver": _DRIVER,
+        "ecc_errors": 0,
+        "interfaces": len(wanted["networkInterfaces"]),
+        "expected": {"gpus": config["gpus"]["count"], "interfaces": config["interfaces"]},
+    }
+
+
+def _has_notebook(wanted: dict[str, Any]) -> bool:
+    """Whether the VM boots from an image that brings JupyterLab."""
+    return any(
+        _NOTEBOOKS in (disk.get("initializeParams") or {}).get("sourceImage", "")
+        for disk in wanted["disks"]
+        if disk.get("boot")
+    )

@@ -1,0 +1,50 @@
+"""Kubernetes Engine v1: clusters, node pools, their operations, the versions on offer.
+
+Clusters and pools are resources of a location; what the nodes are made of is Compute Engine's:
+each pool has a template and a managed instance group in each of its zones, as with Google.
+"""
+
+from __future__ import annotations
+
+from rehearsal.cloud.container import (
+    cluster_updates,
+    clusters,
+    node_pools,
+    operations,
+    pool_updates,
+    versions,
+)
+from rehearsal.cloud.routes import Routes
+
+_PLACE = "projects/{project}/locations/{location}"
+_CLUSTER = f"{_PLACE}/clusters/{{cluster}}"
+_POOL = f"{_CLUSTER}/nodePools/{{pool}}"
+
+service = Routes(
+    {
+        f"GET {_PLACE}/serverConfig": versions.server_config,
+        f"GET {_PLACE}/operations": operations.every,
+        f"GET {_PLACE}/operations/{{operation}}": operations.get,
+        f"GET {_PLACE}/clusters": clusters.every,
+        f"POST {_PLACE}/clusters": clusters.create,
+        f"POST {_CLUSTER}:setResourceLabels": cluster_updates.set_labels,
+        f"POST {_CLUSTER}:setMaintenancePolicy": cluster_updates.set_maintenance,
+        f"POST {_CLUSTER}:setLegacyAbac": cluster_updates.set_field("legacyAbac"),
+        f"POST {_CLUSTER}:setNetworkPolicy": cluster_updates.set_field("networkPolicy"),
+        f"POST {_CLUSTER}:setLogging": cluster_updates.set_field("loggingService"),
+        f"POST {_CLUSTER}:setMonitoring": cluster_updates.set_field("monitoringService"),
+        f"POST {_CLUSTER}:setLocations": cluster_updates.set_field("locations"),
+        f"GET {_POOL}": node_pools.get,
+        f"PUT {_POOL}": pool_updates.update,
+        f"DELETE {_POOL}": node_pools.delete,
+        f"POST {_POOL}:setSize": pool_updates.set_size,
+        f"POST {_POOL}:setManagement": pool_updates.set_management,
+        f"POST {_POOL}:setAutoscaling": pool_updates.set_autoscaling,
+        f"GET {_CLUSTER}/nodePools": node_pools.every,
+        f"POST {_CLUSTER}/nodePools": node_pools.create,
+        f"GET {_CLUSTER}": clusters.get,
+        f"PUT {_CLUSTER}": cluster_updates.update,
+        f"DELETE {_CLUSTER}": clusters.delete,
+    },
+    api="container.v1",
+)

@@ -1,0 +1,121 @@
+"""Where a cluster is in its project's networks, and how its control plane is reached."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from provision.catalogue import zones
+from rehearsal.cloud import projects
+from rehearsal.cloud.container import cluster_defaults, records
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.container.records import Record
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+_PUBLIC, _PRIVATE = "203.0.113.10", "10.0.0.2"
+_PODS, _SERVICES = "10.64.0.0/14", "34.118.224.0/20"
+
+
+def attached(request: Request, store: Store, where: str, cluster: Record) -> Record:
+    """The cluster with its networks, ranges and endpoints.
+
+    Raises:
+        GoogleError: 400, when a network, subnetwork or range is not there.
+    """
+    region = cluster["location"]
+    region = region if region in zones.ZONES else zones.region_of(region)
+    network = _existing(request, store, "networks", cluster.get("network", ""), where, "global")
+    subnetwork = _existing(
+        request, store, "subnetworks", cluster.get("subnetwork", ""), where, f"regions/{region}"
+    )
+    pods, services = _ranges(store, subnetwork, cluster.get("ipAllocationPolicy") or {})
+    allocation = records.completed(
+        cluster.get("ipAllocationPolicy") or {}, cluster_defaults.IP_ALLOCATION
+    )
+    allocation |= {
+        "useIpAliases": not allocation.get("useRoutes", False),
+        "clusterIpv4CidrBlock": pods,
+        "servicesIpv4CidrBlock": services,
+        "clusterIpv4Cidr": pods,
+        "servicesIpv4Cidr": services,
+    }
+    own = {"defaultSnatStatus": {}, "network": network, "subnetwork": subnetwork}
+    return {
+        **cluster,
+        "network": network.rpartition("/")[2],
+        "subnetwork": subnetwork.rpartition("/")[2],
+        "networkConfig": {**own, **(cluster.get("networkConfig") or {})},
+        "ipAllocationPolicy": allocation,
+        "clusterIpv4Cidr": pods,
+        "servicesIpv4Cidr": services,
+        **endpoints(where, cluster),
+    }
+
+
+def _existing(  # noqa: PLR0913, PLR0917 - what a reference may leave out, and where it is sought
+    request: Request, store: Store, kind: str, given: str, where: str, scope: str
+) -> str:
+    """The name that a reference to a network or subnetwork means."""
+    project = "/".join(where.split("/")[:2])
+    name = given[given.find("projects/") :] if "/" in given else ""
+    name = name or f"{project}/{scope}/{kind}/{given or 'default'}"
+    found = store.get(f"compute/{kind}", name)
+    gone = found is None or found.get("_gone", request.now + 1) <= request.now
+    # A new project's network is there from its first use of Compute Engine.
+    if gone and (found is not None or not name.endswith("/default")):
+        word = kind.removesuffix("s").capitalize()
+        raise GoogleError(400, f'{word} "{name.rpartition("/")[2]}" does not exist.', status=None)
+    return name
+
+
+def _ranges(store: Store, subnetwork: str, policy: Record) -> tuple[str, str]:
+    """The ranges of pods and services."""
+    known = store.get("compute/subnetworks", subnetwork) or {}
+    offered = {it["rangeName"]: it["ipCidrRange"] for it in known.get("secondaryIpRanges") or []}
+    result = []
+    for word, field, usual in (
+        ("Pod", "clusterSecondaryRangeName", policy.get("clusterIpv4CidrBlock") or _PODS),
+        (
+            "Services",
+            "servicesSecondaryRangeName",
+            policy.get("servicesIpv4CidrBlock") or _SERVICES,
+        ),
+    ):
+        name = policy.get(field)
+        if name and name not in offered:
+            raise GoogleError(
+                400,
+                f'{word} secondary range "{name}" does not exist in subnetwork'
+                f' "{subnetwork.rpartition("/")[2]}".',
+                status=None,
+            )
+        result.append(offered[name] if name else usual)
+    return result[0], result[1]
+
+
+def endpoints(where: str, cluster: Record) -> Record:
+    """How the control plane is reached; what a maker leaves out counts as off, but for IP."""
+    given: Record = dict(cluster.get("controlPlaneEndpointsConfig") or {})
+    dns = {**(given.get("dnsEndpointConfig") or {}), "endpoint": _dns_name(where, cluster)}
+    by_ip: dict[str, Any] = dict(given.get("ipEndpointsConfig") or {"enabled": True})
+    result: Record = {}
+    if by_ip.get("enabled"):
+        networks = by_ip.get("authorizedNetworksConfig") or {}
+        by_ip |= {
+            "authorizedNetworksConfig": {**cluster_defaults.AUTHORIZED_NETWORKS, **networks},
+            "privateEndpoint": _PRIVATE,
+            "publicEndpoint": _PUBLIC,
+        }
+        result["endpoint"] = _PUBLIC
+    given |= {"dnsEndpointConfig": dns, "ipEndpointsConfig": by_ip}
+    return {**result, "controlPlaneEndpointsConfig": given}
+
+
+def _dns_name(where: str, cluster: Record) -> str:
+    """A name as Google makes them, the same for the same cluster."""
+    _, project, _, location = where.split("/")
+    short = hashlib.sha256(f"{where}/{cluster['name']}".encode()).hexdigest()[:28]
+    return f"gke-{short}-{projects.number(project)}.{location}.gke.goog"

@@ -1,0 +1,275 @@
+"""What the nodes of a pool are made of: a template and a managed instance group in each zone.
+
+They are made by requests to the simulated Compute Engine, as Google's own service makes them, so
+what that refuses (a machine that the zone has not, a network that is not there) is refused here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import machines
+from rehearsal.cloud import compute
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.container.records import Record
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+_COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
+_GROUPS: Final = "compute/instanceGroupManagers"
+_TEMPLATES: Final = "compute/instanceTemplates"
+_NETWORKS: Final = "compute/networks"
+_LONGEST_RUN: Final = "604800"
+_RESOURCE_EXHAUSTED: Final = 8
+_ARM: Final = ("a4x", "c4a", "n4a", "t2a")
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made for a pool.
+
+    Attributes:
+        urls: The groups' links.
+        templates: The templates' names.
+        error: What keeps nodes from coming, as a `google.rpc.Status`; None when nothing does.
+    """
+
+    urls: list[str]
+    templates: list[str]
+    error: Record | None
+
+
+def make(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
+    """Make the groups of a pool, of its initial size each.
+
+    Raises:
+        GoogleError: 400, when Compute Engine refuses what the pool is to be made of.
+    """
+    project = "/".join(pool["selfLink"].partition("projects/")[2].split("/")[:1])
+    template = _short(cluster["name"], pool, "")
+    properties = _properties(store, f"projects/{project}", cluster, pool)
+    body = {"name": template, "properties": properties}
+    _compute(request, store, "POST", f"projects/{project}/global/instanceTemplates", body)
+    path = f"projects/{project}/global/instanceTemplates/{template}"
+    asked, count = _in_stock(request, properties), pool["initialNodeCount"]
+    made = [
+        _group(asked, store, cluster["name"], pool, zone, path, count) for zone in pool["locations"]
+    ]
+    error = next((it for _, it in made if it is not None), None)
+    return Made([url for url, _ in made], [path], error)
+
+
+def move(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
+    """Bring a pool's groups to its zones: new ones are as large as those that were there.
+
+    Raises:
+        GoogleError: 400, when Compute Engine refuses it.
+    """
+    urls, template = pool["instanceGroupUrls"], pool["_templates"][0]
+    properties = (store.get(_TEMPLATES, template) or {}).get("properties", {})
+    count = max(size(store, url) for url in urls)
+    before = {_zone(url): url for url in urls}
+    kept = [url for zone, url in before.items() if zone in pool["locations"]]
+    asked = _in_stock(request, properties)
+    made = [
+        _group(asked, store, cluster["name"], pool, zone, template, count)
+        for zone in pool["locations"]
+        if zone not in before
+    ]
+    for url in set(urls) - set(kept):
+        _compute(request, store, "DELETE", url.removeprefix(_COMPUTE), None)
+    error = next((it for _, it in made if it is not None), None)
+    return Made([*kept, *(url for url, _ in made)], pool["_templates"], error)
+
+
+def _zone(url: str) -> str:
+    return url.partition("/zones/")[2].partition("/")[0]
+
+
+def _group(  # noqa: PLR0913, PLR0917 - what a group is made of
+    request: Request,
+    store: Store,
+    cluster: str,
+    pool: Record,
+    zone: str,
+    template: str,
+    count: int,
+) -> tuple[str, Record | None]:
+    """Make a group in a zone; its link, and what keeps its nodes from coming."""
+    name = f"{_short(cluster, pool, zone)}-grp"
+    group = {
+        "name": name,
+        "baseInstanceName": name.removesuffix("-grp"),
+        "targetSize": count,
+        "versions": [{"instanceTemplate": template}],
+    }
+    project = template.split("/")[1]
+    at = f"projects/{project}/zones/{zone}/instanceGroupManagers"
+    _compute(request, store, "POST", at, group)
+    return f"{_COMPUTE}{at}/{name}", _refusal(store, f"{at}/{name}")
+
+
+def size(store: Store, url: str) -> int:
+    """How many nodes a group is to have."""
+    group = store.get(_GROUPS, url.removeprefix(_COMPUTE))
+    return 0 if group is None else int(group["targetSize"])
+
+
+def resize(request: Request, store: Store, url: str, count: int) -> Record | None:
+    """Give a group another size.
+
+    Returns:
+        What keeps the nodes from coming, as a `google.rpc.Status`; None when nothing does.
+    """
+    name = url.removeprefix(_COMPUTE)
+    template = (store.get(_GROUPS, name) or {}).get("instanceTemplate", "").removeprefix(_COMPUTE)
+    properties = (store.get(_TEMPLATES, template) or {}).get("properties", {})
+    asked = _in_stock(request, properties)
+    _compute(asked, store, "POST", f"{name}/resize", None, size=str(count))
+    return _refusal(store, name)
+
+
+def remove(request: Request, store: Store, pool: Record) -> None:
+    """Delete the groups and templates of a pool."""
+    for url in pool["instanceGroupUrls"]:
+        _compute(request, store, "DELETE", url.removeprefix(_COMPUTE), None)
+        group = store.get(_GROUPS, url.removeprefix(_COMPUTE))
+        if group is not None:
+            # The template goes in the same breath; nobody else can have taken hold of it.
+            store.put(_GROUPS, url.removeprefix(_COMPUTE), {**group, "versions": []})
+    for template in pool["_templates"]:
+        _compute(request, store, "DELETE", template, None)
+
+
+def _short(cluster: str, pool: Record, zone: str) -> str:
+    """A name as Google makes them, from beginnings of the cluster's and the pool's."""
+    digest = hashlib.sha256(f"{pool['selfLink']} {zone}".encode()).hexdigest()[:8]
+    return f"gke-{cluster[:18]}-{pool['name'][:18]}-{digest}"
+
+
+def _compute(
+    request: Request, store: Store, method: str, path: str, body: Record | None, **query: str
+) -> None:
+    """One request to Compute Engine.
+
+    Raises:
+        GoogleError: 400, in its words.
+    """
+    asked = replace(
+        request,
+        method=method,
+        path=path,
+        query=query,
+        parameters=(),
+        body=b"" if body is None else json.dumps(body).encode(),
+    )
+    try:
+        compute.service(asked, store)
+    except GoogleError as error:
+        raise GoogleError(400, f"Google Compute Engine: {error.message}", status=None) from error
+
+
+def _in_stock(request: Request, properties: Record) -> Request:
+    """The request, without a shortage for VMs that have no GPUs: those, no zone runs out of."""
+    machine = machines.lookup(properties.get("machineType", ""))
+    if properties.get("guestAccelerators") or (machine is not None and machine.accelerator):
+        return request
+    return replace(request, scenarios=request.scenarios - {"stockout"})
+
+
+def _refusal(store: Store, name: str) -> Record | None:
+    """Why nodes of a group do not come, in the words of Kubernetes Engine."""
+    group = store.get(_GROUPS, name) or {}
+    if not group.get("_waiting"):
+        return None
+    found = group["_errors"][-1]
+    said, node = found["error"], found["instanceActionDetails"]["instance"].rpartition("/")[2]
+    if said["code"] == "QUOTA_EXCEEDED":
+        running = int(group["targetSize"]) - len(group["_waiting"])
+        words = (
+            "Insufficient quota to satisfy the request: Not all instances running in IGM after"
+            f" 36.1s. Expected {group['targetSize']}, running {running}, transitioning"
+            f" {len(group['_waiting'])}. Current errors: [GCE_QUOTA_EXCEEDED]: Instance '{node}'"
+            f" creation failed: {said['message']}"
+        )
+    else:
+        words = (
+            "Try a different location, or try again later: Google Compute Engine does not have"
+            f" enough resources available to fulfill request: {name.split('/')[3]}. Current errors:"
+            f" [GCE_STOCKOUT]: Instance '{node}' creation failed: {said['message']}"
+        )
+    return {"code": _RESOURCE_EXHAUSTED, "message": words}
+
+
+def _properties(store: Store, project: str, cluster: Record, pool: Record) -> Record:
+    """The properties of the VMs of a pool."""
+    config = pool["config"]
+    arm = "arm64-" if config["machineType"].startswith(_ARM) else ""
+    disk = {
+        "sourceImage": f"projects/cos-cloud/global/images/family/cos-{arm}stable",
+        "diskSizeGb": str(config["diskSizeGb"]),
+        "diskType": config["diskType"],
+    }
+    properties: dict[str, Any] = {
+        "machineType": config["machineType"],
+        "disks": [{"boot": True, "autoDelete": True, "initializeParams": disk}],
+        "networkInterfaces": _interfaces(store, project, cluster, pool),
+        "scheduling": _scheduling(config),
+        "labels": {**config["resourceLabels"], "goog-k8s-cluster-name": cluster["name"]},
+    }
+    gpus = [it for it in config.get("accelerators") or [] if not it.get("gpuPartitionSize")]
+    if gpus and config["machineType"].startswith("n1-"):
+        properties["guestAccelerators"] = [
+            {
+                "acceleratorType": it["acceleratorType"],
+                "acceleratorCount": int(it["acceleratorCount"]),
+            }
+            for it in gpus
+        ]
+    affinity = config.get("reservationAffinity")
+    if affinity:
+        properties["reservationAffinity"] = affinity
+    return properties
+
+
+def _scheduling(config: Record) -> Record:
+    if config.get("flexStart") or config.get("maxRunDuration"):
+        run = str(config.get("maxRunDuration") or f"{_LONGEST_RUN}s")
+        return {
+            "provisioningModel": "FLEX_START" if config.get("flexStart") else "STANDARD",
+            "onHostMaintenance": "TERMINATE",
+            "automaticRestart": False,
+            "instanceTerminationAction": "DELETE",
+            "maxRunDuration": {"seconds": run.removesuffix("s")},
+        }
+    if config.get("spot") or config.get("preemptible"):
+        return {
+            "provisioningModel": "SPOT",
+            "preemptible": True,
+            "onHostMaintenance": "TERMINATE",
+            "automaticRestart": False,
+        }
+    return {"onHostMaintenance": "TERMINATE"} if config.get("accelerators") else {}
+
+
+def _interfaces(store: Store, project: str, cluster: Record, pool: Record) -> list[Record]:
+    where = cluster["networkConfig"]
+    region = where["subnetwork"].split("/")[3]
+    result = [{"network": where["network"], "subnetwork": where["subnetwork"]}]
+    for more in pool["networkConfig"].get("additionalNodeNetworkConfigs") or []:
+        network = f"{project}/global/networks/{more['network'].rpartition('/')[2]}"
+        subnetwork = more["subnetwork"].rpartition("/")[2]
+        interface = {
+            "network": network,
+            "subnetwork": f"{project}/regions/{region}/subnetworks/{subnetwork}",
+            "nicType": "GVNIC",
+        }
+        if (store.get(_NETWORKS, network) or {}).get("networkProfile"):
+            interface["nicType"] = "MRDMA"
+        result.append(interface)
+    return result

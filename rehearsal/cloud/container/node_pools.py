@@ -1,0 +1,194 @@
+"""Node pools: their making, reading and deletion."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.cloud.container import groups, operations, records, rules
+from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
+from rehearsal.cloud.wire import GoogleError, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+_NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
+_PRIVATE: Final = "defaultEnablePrivateNodes"
+
+_CONFIG: Final[Record] = {
+    "machineType": "e2-medium",
+    "diskSizeGb": 100,
+    "diskType": "pd-balanced",
+    "imageType": "COS_CONTAINERD",
+    "oauthScopes": [
+        "https://www.googleapis.com/auth/devstorage.read_only",
+        "https://www.googleapis.com/auth/logging.write",
+        "https://www.googleapis.com/auth/monitoring",
+    ],
+    "serviceAccount": "default",
+    "metadata": {"disable-legacy-endpoints": "true"},
+    "shieldedInstanceConfig": {"enableIntegrityMonitoring": True},
+    "windowsNodeConfig": {},
+    "effectiveCgroupMode": "EFFECTIVE_CGROUP_MODE_V2",
+}
+_UPGRADES: Final[Record] = {"maxSurge": 1, "strategy": "SURGE"}
+_MARK: Final = "goog-gke-node-pool-provisioning-model"
+
+
+def create(request: Request, store: Store, project: str, location: str, cluster: str) -> Reply:
+    """Make a pool.
+
+    Raises:
+        GoogleError: 400, 404 or 409.
+    """
+    cluster_name = f"{records.place(store, project, location)}/clusters/{cluster}"
+    pool = dict(request.json().get("nodePool") or {})
+    records.require_idle(request, store, CLUSTERS, cluster_name)
+    name = f"{cluster_name}/nodePools/{pool.get('name', '')}"
+    if records.find(request, store, POOLS, name) is not None:
+        raise GoogleError(409, f"Already exists: {name}.", status=None)
+    busy = operations.name(request, store)
+    ready = operations.end(request, "CREATE_NODE_POOL")
+    error = make(request, store, cluster_name, pool, ready, busy=busy)
+    return operations.start(request, store, "CREATE_NODE_POOL", name, named=busy, error=error)
+
+
+def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
+    request: Request,
+    store: Store,
+    cluster_name: str,
+    given: Record,
+    ready: float,
+    *,
+    busy: str = "",
+) -> Record | None:
+    """Make a pool of a cluster, with its nodes.
+
+    Returns:
+        What goes wrong with its nodes, as a `google.rpc.Status`; None when nothing does.
+
+    Raises:
+        GoogleError: 400.
+    """
+    cluster = records.require(request, store, CLUSTERS, cluster_name)
+    pool = _completed(cluster, given)
+    rules.check_pool(cluster, pool)
+    name = f"{cluster_name}/nodePools/{pool['name']}"
+    pool |= {"selfLink": ROOT + name, "_ready": ready, "_busy": busy or cluster["_busy"]}
+    made = groups.make(request, store, cluster, pool)
+    pool["instanceGroupUrls"] = made.urls
+    pool["_templates"] = made.templates
+    if made.error is not None:
+        pool["_error"] = {**made.error, "status": "RUNNING_WITH_ERROR"}
+    records.keep(store, POOLS, name, pool)
+    return made.error
+
+
+def _completed(cluster: Record, given: Record) -> Record:
+    """A pool as Google completes it.
+
+    Raises:
+        GoogleError: 400, its name is none.
+    """
+    if not _NAME.fullmatch(str(given.get("name", ""))):
+        raise GoogleError(
+            400, f'Invalid value for field "node_pool.name": "{given.get("name", "")}".'
+        )
+    network = cluster["networkConfig"]
+    ranges = cluster["ipAllocationPolicy"]
+    own = {
+        "podRange": ranges.get("clusterSecondaryRangeName", ""),
+        "podIpv4CidrBlock": ranges["clusterIpv4Cidr"],
+        **({"enablePrivateNodes": True} if network.get(_PRIVATE) else {}),
+    }
+    pool = records.completed(given, {"initialNodeCount": 0, "podIpv4CidrSize": 24})
+    repairs = not rules.is_flex(pool) and not rules.is_queued(pool)
+    return {
+        **pool,
+        "config": _config(pool.get("config") or {}),
+        "locations": pool.get("locations") or cluster["locations"],
+        "networkConfig": records.completed(pool.get("networkConfig") or {}, own),
+        "upgradeSettings": pool.get("upgradeSettings") or dict(_UPGRADES),
+        # Upgrades and repairs are on unless somebody says otherwise; repairs not with flex start.
+        "management": pool.get("management", {"autoUpgrade": True, "autoRepair": repairs}),
+        "maxPodsConstraint": pool.get("maxPodsConstraint") or {"maxPodsPerNode": "110"},
+        "version": pool.get("version") or cluster["currentMasterVersion"],
+    }
+
+
+def _config(given: Record) -> Record:
+    config = records.completed(given, _CONFIG)
+    if "metadata" in given:
+        config["metadata"] = {**_CONFIG["metadata"], **given["metadata"]}
+    model = "spot" if config.get("spot") else "on-demand"
+    model = "flex-start" if config.get("flexStart") else model
+    config["resourceLabels"] = {**(config.get("resourceLabels") or {}), _MARK: model}
+    disk = {"diskType": config["diskType"], "sizeGb": str(config["diskSizeGb"])}
+    config["bootDisk"] = records.completed(config.get("bootDisk") or {}, disk)
+    return config
+
+
+def view(request: Request, store: Store, pool: Record) -> Record:
+    """A pool as it is answered."""
+    del store
+    state = records.status(pool, request.now)
+    shown = {**records.show(pool), "status": state}
+    if state == "RUNNING_WITH_ERROR":
+        shown["statusMessage"] = pool["_error"]["message"]
+    return shown
+
+
+def nodes(store: Store, pools: Iterable[Record]) -> int:
+    """How many nodes pools are to have now."""
+    return sum(groups.size(store, url) for pool in pools for url in pool["instanceGroupUrls"])
+
+
+def named(store: Store, *path: str) -> str:
+    """The name of the pool of a path: project, location, cluster, pool."""
+    project, location, cluster, pool = path
+    return f"{records.place(store, project, location)}/clusters/{cluster}/nodePools/{pool}"
+
+
+def get(  # noqa: PLR0913, PLR0917 - the parts of the path
+    request: Request, store: Store, project: str, location: str, cluster: str, pool: str
+) -> Reply:
+    """One pool."""
+    found = records.require(request, store, POOLS, named(store, project, location, cluster, pool))
+    return Reply(body=view(request, store, found))
+
+
+def every(request: Request, store: Store, project: str, location: str, cluster: str) -> Reply:
+    """The pools of a cluster."""
+    cluster_name = f"{records.place(store, project, location)}/clusters/{cluster}"
+    records.require(request, store, CLUSTERS, cluster_name)
+    found: list[Any] = [
+        view(request, store, pool)
+        for _, pool in records.each(request, store, POOLS, f"{cluster_name}/nodePools/")
+    ]
+    return Reply(body={"nodePools": found} if found else {})
+
+
+def delete(  # noqa: PLR0913, PLR0917 - the parts of the path
+    request: Request, store: Store, project: str, location: str, cluster: str, pool: str
+) -> Reply:
+    """Delete a pool with its nodes."""
+    name = named(store, project, location, cluster, pool)
+    records.require_idle(request, store, CLUSTERS, name.partition("/nodePools/")[0])
+    record = records.require_idle(request, store, POOLS, name)
+    busy = operations.name(request, store)
+    gone = operations.end(request, "DELETE_NODE_POOL")
+    remove(request, store, name, record, gone, busy)
+    return operations.start(request, store, "DELETE_NODE_POOL", name, named=busy)
+
+
+def remove(  # noqa: PLR0913, PLR0917 - a pool, and how it goes
+    request: Request, store: Store, name: str, record: Record, gone: float, busy: str
+) -> None:
+    """Let a pool and its nodes go at a moment (Unix epoch)."""
+    if "_gone" in record:
+        return
+    groups.remove(request, store, record)
+    records.keep(store, POOLS, name, {**record, "_gone": gone, "_busy": busy})

@@ -1,0 +1,180 @@
+"""What Kubernetes Engine refuses of clusters and pools, beyond the form of a request.
+
+The rules of flex start and queued provisioning are those of Google's pages on ProvisioningRequest
+and flex start; the ids F1, Q3, ... are those by which this project calls them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import gke_versions, machines
+from rehearsal.cloud.container import versions
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_LONGEST_RUN: Final = 604_800
+_MOST_NODES: Final = 1000
+_COMPACT_FLEX: Final = ("a3-ultragpu-", "a4-", "h4d-")
+_TPU: Final = ("ct4p-", "ct5lp-", "ct5p-", "ct6e-", "tpu7x-")
+
+Pool = dict[str, Any]
+
+
+def check_cluster(cluster: Mapping[str, Any]) -> None:
+    """Refuse what no cluster may be.
+
+    Raises:
+        GoogleError: 400.
+    """
+    channel = (cluster.get("releaseChannel") or {}).get("channel", "UNSPECIFIED")
+    addons = cluster.get("addonsConfig") or {}
+    version = versions.resolve(cluster.get("initialClusterVersion", ""), channel)
+    if (addons.get("rayOperatorConfig") or {}).get("enabled"):
+        _floor(gke_versions.RAY_OPERATOR, version)
+    network = cluster.get("networkConfig") or {}
+    if network.get("enableMultiNetworking") and network.get("datapathProvider") != (
+        "ADVANCED_DATAPATH"
+    ):
+        raise _refusal("Multi-networking requires GKE Dataplane V2 (ADVANCED_DATAPATH).")
+
+
+def check_pool(cluster: Mapping[str, Any], pool: Pool) -> None:
+    """Refuse a pool that the cluster can't have.
+
+    Raises:
+        GoogleError: 400.
+    """
+    for problem in _problems(cluster, pool):
+        raise _refusal(problem)
+    version = str(cluster["currentMasterVersion"])
+    if is_flex(pool):
+        _floor(gke_versions.FLEX_START, version)
+    elif is_queued(pool):
+        _floor(gke_versions.QUEUED, version)
+
+
+def _refusal(words: str) -> GoogleError:
+    return GoogleError(400, words, status=None)
+
+
+def _floor(floor: gke_versions.Floor, version: str) -> None:
+    if floor.refuses(version):
+        raise _refusal(
+            f"{floor.feature[0].upper()}{floor.feature[1:]} requires GKE version {floor.version} or"
+            f" later; the cluster has {version}."
+        )
+
+
+def is_flex(pool: Pool) -> bool:
+    """Whether the nodes of a pool come by flex start."""
+    return bool((pool.get("config") or {}).get("flexStart"))
+
+
+def is_queued(pool: Pool) -> bool:
+    """Whether the nodes of a pool come by requests from a queue."""
+    return bool((pool.get("queuedProvisioning") or {}).get("enabled"))
+
+
+def _problems(cluster: Mapping[str, Any], pool: Pool) -> Iterator[str]:
+    yield from _sizes(pool)
+    yield from _placement(pool)
+    yield from _machine(pool)
+    yield from _networks(cluster, pool)
+    channel = (cluster.get("releaseChannel") or {}).get("channel", "UNSPECIFIED")
+    management = pool.get("management")
+    if management is not None and channel != "UNSPECIFIED" and not management.get("autoUpgrade"):
+        yield f"Auto_upgrade must be true when release_channel {channel} is set."
+    if is_flex(pool):
+        yield from _managed("Flex_start", pool)  # F1, F3, F4, F5
+    if is_queued(pool):
+        yield from _managed("Queued_provisioning", pool)  # Q1, Q2, Q3, Q5, Q6
+        yield from _queueing(pool)
+
+
+def _managed(word: str, pool: Pool) -> Iterator[str]:
+    """What flex start and queued provisioning both need."""
+    config = pool.get("config") or {}
+    affinity = (config.get("reservationAffinity") or {}).get("consumeReservationType")
+    if affinity != "NO_RESERVATION":
+        yield f"{word} requires reservation affinity to be set to none."
+    if config.get("spot") or config.get("preemptible"):
+        yield f"{word} is not supported with Spot or preemptible VMs."
+    if (pool.get("management") or {}).get("autoRepair"):
+        yield f"{word} requires auto-repair to be disabled."
+    autoscaling = pool.get("autoscaling") or {}
+    if not autoscaling.get("enabled"):
+        yield f"{word} requires autoscaling to be enabled."
+    if autoscaling.get("minNodeCount") or autoscaling.get("totalMinNodeCount"):
+        yield f"{word} requires the minimum number of nodes to be 0."
+    if autoscaling.get("locationPolicy", "ANY") != "ANY":
+        yield f"{word} requires location policy ANY."
+
+
+def _queueing(pool: Pool) -> Iterator[str]:
+    if pool.get("initialNodeCount"):
+        yield "Queued_provisioning requires the initial number of nodes to be 0."
+    if (pool.get("placementPolicy") or {}).get("type") == "COMPACT":
+        yield "Queued_provisioning does not support compact placement."
+    machine = (pool.get("config") or {}).get("machineType", "")
+    if is_flex(pool) and machine.startswith(_TPU):
+        yield "Flex start node pools don't support TPUs with queued provisioning."
+
+
+def _sizes(pool: Pool) -> Iterator[str]:
+    autoscaling = pool.get("autoscaling") or {}
+    each = (autoscaling.get("minNodeCount") or 0, autoscaling.get("maxNodeCount") or 0)
+    total = (autoscaling.get("totalMinNodeCount") or 0, autoscaling.get("totalMaxNodeCount") or 0)
+    if autoscaling.get("enabled"):
+        if any(each) and any(total):
+            yield "Limits per zone and total limits are mutually exclusive."
+        low, high = max(each, total)
+        if high < 1 or low > high:
+            yield f"Autoscaling limits are invalid: minimum {low}, maximum {high}."
+    if max(*each, *total, pool.get("initialNodeCount") or 0) > _MOST_NODES:
+        yield f"A node pool has at most {_MOST_NODES} nodes."
+
+
+def _placement(pool: Pool) -> Iterator[str]:
+    policy = pool.get("placementPolicy") or {}
+    if policy.get("type") != "COMPACT":
+        return
+    if len(pool["locations"]) != 1:
+        yield "Compact placement requires exactly one zone."
+    machine = (pool.get("config") or {}).get("machineType", "")
+    if is_flex(pool) and not machine.startswith((*_COMPACT_FLEX, *_TPU)):
+        yield f"Compact placement with flex start is not supported for {machine}."
+
+
+def _machine(pool: Pool) -> Iterator[str]:
+    config = pool.get("config") or {}
+    run = config.get("maxRunDuration")
+    if run and not 0 < _seconds(run) <= _LONGEST_RUN:
+        yield f'Max_run_duration "{run}" must be at most {_LONGEST_RUN}s.'
+    known = machines.lookup(config["machineType"])
+    if known is None or known.accelerator is None:
+        return
+    asked = [
+        (it.get("acceleratorType"), int(it.get("acceleratorCount", 0)))
+        for it in config.get("accelerators") or []
+    ]
+    fits = all(it == (known.accelerator, known.gpus) for it in asked)
+    if not fits and not any((it.get("gpuPartitionSize")) for it in config["accelerators"]):
+        yield (
+            f"Machine type {known.name} requires {known.gpus} accelerators of type"
+            f" {known.accelerator}; received {asked}."
+        )
+
+
+def _networks(cluster: Mapping[str, Any], pool: Pool) -> Iterator[str]:
+    more = (pool.get("networkConfig") or {}).get("additionalNodeNetworkConfigs")
+    if more and not cluster["networkConfig"].get("enableMultiNetworking"):
+        yield "Additional node networks require a cluster with multi-networking enabled."
+
+
+def _seconds(duration: str) -> float:
+    """A duration as Google writes it ("604800s"); one of another form counts as endless."""
+    number = duration.removesuffix("s")
+    return float(number) if duration.endswith("s") and number.isdecimal() else float("inf")

@@ -1,0 +1,115 @@
+"""The versions of GKE that are on offer, by release channel.
+
+A snapshot of what Google offers: new ones come every week.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.cloud.container import records
+from rehearsal.cloud.wire import GoogleError, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+# Channel -> its versions, the newest first, and the default among them.
+_CHANNELS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "RAPID": (
+        ("1.34.1-gke.3899000", "1.34.1-gke.3000000", "1.33.5-gke.2000000"),
+        "1.34.1-gke.3000000",
+    ),
+    "REGULAR": (
+        (
+            "1.34.1-gke.3899000",
+            "1.34.1-gke.3000000",
+            "1.33.5-gke.2000000",
+            "1.33.5-gke.1080000",
+            "1.32.9-gke.1000000",
+        ),
+        "1.33.5-gke.2000000",
+    ),
+    "STABLE": (
+        ("1.33.5-gke.2000000", "1.33.5-gke.1080000", "1.32.9-gke.1000000", "1.31.13-gke.1000000"),
+        "1.33.5-gke.1080000",
+    ),
+    "EXTENDED": (
+        (
+            "1.34.1-gke.3000000",
+            "1.33.5-gke.2000000",
+            "1.33.5-gke.1080000",
+            "1.32.9-gke.1000000",
+            "1.31.13-gke.1000000",
+            "1.30.14-gke.1000000",
+        ),
+        "1.33.5-gke.2000000",
+    ),
+}
+_USUAL: Final = "REGULAR"
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """A version, or the beginning of one, for comparison."""
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+ALL: Final = tuple(
+    sorted({it for on, _ in _CHANNELS.values() for it in on}, key=numbers, reverse=True)
+)
+"""Every version on offer, the newest first."""
+
+
+def default(channel: str) -> str:
+    """What a cluster on a channel gets that names no version."""
+    return _CHANNELS.get(channel, _CHANNELS[_USUAL])[1]
+
+
+def resolve(asked: str, channel: str) -> str:
+    """The full version that a request means.
+
+    Args:
+        asked: A full version, a beginning of one ("1.33"), "latest", "-", or "".
+        channel: The cluster's; "UNSPECIFIED" for none.
+
+    Raises:
+        GoogleError: 400, there is no such version.
+    """
+    if asked in ("", "-"):
+        return default(channel)
+    offered = _CHANNELS[channel][0] if channel in _CHANNELS else ALL
+    if asked == "latest":
+        return offered[0]
+    wanted = numbers(asked)
+    for version in (*offered, *ALL):
+        if numbers(version)[: len(wanted)] == wanted:
+            return version
+    raise GoogleError(400, f'Master version "{asked}" is unsupported.', status=None)
+
+
+def server_config(_: Request, store: Store, project: str, location: str) -> Reply:
+    """What a location offers."""
+    records.place(store, project, location)
+    return Reply(
+        body={
+            "defaultClusterVersion": default(_USUAL),
+            "validMasterVersions": list(ALL),
+            "validNodeVersions": list(ALL),
+            "validImageTypes": ["COS_CONTAINERD", "UBUNTU_CONTAINERD"],
+            "defaultImageType": "COS_CONTAINERD",
+            "channels": [_channel(name) for name in _CHANNELS],
+        }
+    )
+
+
+def _channel(name: str) -> dict[str, Any]:
+    offered, usual = _CHANNELS[name]
+    return {
+        "channel": name,
+        "defaultVersion": usual,
+        "validVersions": list(offered),
+        "upgradeTargetVersion": usual,
+    }

@@ -1,0 +1,191 @@
+"""Routes and request checks from Google's own descriptions of its APIs (discovery documents).
+
+The documents come with the package google-api-python-client, which is not imported: it would load
+much that nobody needs here.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from rehearsal.cloud import schemas
+from rehearsal.cloud.schemas import Style
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FOLDER_VARIABLE = "CLOUD_DISCOVERY_DOCUMENTS"
+"""Names another folder to read the documents from ("compute.v1.json", ...)."""
+
+_VERSION = re.compile(r"^v\d+(?:alpha\d+|beta\d+)?/")
+_PARAMETER = re.compile(r"\{\+?(?P<name>\w+)\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """One method of an API.
+
+    Attributes:
+        id: As the document has it, without the API's name ("networks.insert").
+        verb: The HTTP method.
+        segments: Its path behind the version, cut at the slashes.
+        path: The path in the form that names the method's own parameters.
+        parameters: Descriptions of the parameters of path and query.
+        request: The name of the body's schema; None: it takes none.
+    """
+
+    id: str
+    verb: str
+    segments: tuple[str, ...]
+    path: str
+    parameters: Mapping[str, Mapping[str, Any]]
+    request: str | None
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a request asks for.
+
+    Attributes:
+        method: The method.
+        parameters: What its path says, decoded: by the names in the path template whose segments
+            are parameters of their own ("projectsId"), and by the method's own where they differ.
+    """
+
+    method: Method
+    parameters: Mapping[str, str]
+
+
+class Api:
+    """One version of one of Google's APIs.
+
+    Args:
+        document: Its discovery document.
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._schemas: Mapping[str, Any] = document["schemas"]
+        self._common = document["parameters"]
+        self._style = Style.of(document["name"])
+        self._routes: dict[tuple[str, int], list[Method]] = {}
+        for method in _methods(document["resources"], document["name"]):
+            key = (method.verb, len(method.segments))
+            self._routes.setdefault(key, []).append(method)
+
+    def match(self, verb: str, path: str) -> Match:
+        """The method that serves a path, which is without the version and percent-encoded.
+
+        Raises:
+            GoogleError: 404.
+        """
+        segments = path.split("/")
+        candidates = self._routes.get((verb, len(segments)), [])
+        found = [
+            (method, bound)
+            for method in candidates
+            if (bound := _bind(method.segments, segments)) is not None
+        ]
+        if not found:
+            raise GoogleError(404, "Not Found", status=self._style.status)
+        # "firewallPolicies/{policy}" fits "firewallPolicies/listAssociations" too: literals win.
+        method, bound = min(found, key=lambda entry: len(entry[1]))
+        return Match(method, bound | _own(method.path, bound, segments))
+
+    def check(self, match: Match, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+        """Check a request as Google does before it looks at what the request means.
+
+        Returns:
+            The body without what Google ignores: output-only fields, unset enums, nulls in lists.
+
+        Raises:
+            GoogleError: 400, with the first thing that is wrong.
+        """
+        values = {**query, **match.parameters}
+        for name, parameter in match.method.parameters.items():
+            if parameter.get("required") and not values.get(name):
+                raise self._style.missing(name)
+            if name in values:
+                schemas.check_parameter(self._style, name, parameter, values[name])
+        for name in query:
+            known = name in match.method.parameters or name in self._common
+            if not known and not name.startswith("$"):
+                raise self._style.unbound(name)
+        if match.method.request is None:
+            return {}
+        checker = schemas.Checker(self._schemas, self._style, match.method.id)
+        return checker.check(match.method.request, body)
+
+
+def _methods(resources: Mapping[str, Any], api: str) -> Iterator[Method]:
+    for resource in resources.values():
+        yield from _methods(resource.get("resources", {}), api)
+        for method in resource.get("methods", {}).values():
+            flat = _VERSION.sub("", method.get("flatPath", method["path"]))
+            yield Method(
+                id=method["id"].removeprefix(f"{api}."),
+                verb=method["httpMethod"],
+                segments=tuple(flat.split("/")),
+                path=_VERSION.sub("", method["path"]),
+                parameters=method.get("parameters", {}),
+                request=method.get("request", {}).get("$ref"),
+            )
+
+
+def _bind(template: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
+    """What the template's parameters are in a path of as many segments; None: it does not fit."""
+    bound = {}
+    for expected, segment in zip(template, segments, strict=True):
+        if expected == segment:
+            continue
+        parameter = _PARAMETER.match(expected)
+        if parameter is None or not segment:
+            return None
+        verb = expected[parameter.end() :]
+        if verb != segment[len(segment) - len(verb) :] or (not verb and ":" in segment):
+            return None
+        bound[parameter["name"]] = unquote(segment.removesuffix(verb))
+    return bound
+
+
+def _own(path: str, bound: Mapping[str, str], segments: list[str]) -> dict[str, str]:
+    """A whole resource name ("{+name}") from the path's segments; {} when there is none."""
+    parameter = _PARAMETER.match(path)
+    if parameter is None or not path.startswith("{+"):
+        return {}
+    rest = path[parameter.end() :]
+    # A slash within a segment stays encoded: it would be one of the name's own.
+    whole = "/".join(unquote(segment).replace("/", "%2F") for segment in segments)
+    return {parameter["name"]: whole.removesuffix(_PARAMETER.sub(lambda m: bound[m["name"]], rest))}
+
+
+def folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the documents are.
+
+    Raises:
+        FileNotFoundError: The package that carries them is not installed.
+    """
+    if FOLDER_VARIABLE in environ:
+        return Path(environ[FOLDER_VARIABLE])
+    package = importlib.util.find_spec("googleapiclient")
+    if package is None or package.origin is None:
+        raise FileNotFoundError("google-api-python-client is not installed")
+    return Path(package.origin).parent / "discovery_cache" / "documents"
+
+
+@functools.cache
+def api(name: str) -> Api:
+    """An API by its name and version ("compute.v1"); read once in a process.
+
+    Raises:
+        FileNotFoundError: There is no such document.
+    """
+    return Api(json.loads((folder() / f"{name}.json").read_bytes()))

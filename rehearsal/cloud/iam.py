@@ -1,0 +1,243 @@
+"""IAM: service accounts and their policies."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.cloud import paging, policies, projects
+from rehearsal.cloud.routes import Routes
+from rehearsal.cloud.wire import GoogleError, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.cloud.projects import Project
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+Account = dict[str, Any]
+
+_DELETED = "iam/deleted"  # by unique id, for 30 days with Google, for good here
+_ACCOUNT_ID = re.compile(r"[a-z][-a-z0-9]*[a-z0-9]")
+_SHORTEST, _LONGEST = 6, 30
+_PAGE = 100
+_LIMITS = {"displayName": 100, "description": 256}  # bytes of UTF-8
+_MASKS = {"display_name": "displayName", "displayName": "displayName", "description": "description"}
+
+
+def _create(request: Request, store: Store, project: str) -> Reply:
+    found = projects.permitted(project, store)
+    body = request.json()
+    account_id = body.get("accountId") or ""
+    _check_id(account_id)
+    wanted = _texts(body.get("serviceAccount") or {})
+    email = f"{account_id}@{found.accounts_domain}"
+    if store.get(policies.ACCOUNTS, email) is not None:
+        raise GoogleError(
+            409,
+            f"Service account {account_id} already exists within project projects/{found.id}.",
+            status=None,
+        )
+    # The same name gets another number each time: bindings of a deleted account don't come back.
+    account = _account(found, email, f"{email}#{store.count(f'iam/{email}')}") | wanted
+    store.put(policies.ACCOUNTS, email, account)
+    return Reply(body=account)
+
+
+def _list(request: Request, store: Store, project: str) -> Reply:
+    found = projects.permitted(project, store)
+    _find(store, found.id, found.compute_account)  # there from the start, if not deleted
+    accounts = (
+        (email, account)
+        for email, account in store.list(policies.ACCOUNTS)
+        if account["projectId"] == found.id
+    )
+    items, token = paging.page(accounts, request.query, size="pageSize", limit=_PAGE)
+    return Reply(body={**({"accounts": items} if items else {}), **token})
+
+
+def _get(_request: Request, store: Store, project: str, email: str) -> Reply:
+    return Reply(body=_require(store, project, email))
+
+
+def _delete(_request: Request, store: Store, project: str, email: str) -> Reply:
+    account = _require(store, project, email)
+    email, number = account["email"], account["uniqueId"]
+    store.delete(policies.ACCOUNTS, email)
+    store.put(_DELETED, number, account)
+    policies.forget(store, account["name"])
+    policies.rename_member(
+        store, f"serviceAccount:{email}", f"deleted:serviceAccount:{email}?uid={number}"
+    )
+    return Reply(body={})
+
+
+def _undelete(_request: Request, store: Store, project: str, email: str) -> Reply:
+    # Only the number tells which of the deleted ones: the address is the number here.
+    account = store.get(_DELETED, email)
+    if account is None or project not in ("-", account["projectId"]):
+        raise _unknown()
+    address = account["email"]
+    if store.get(policies.ACCOUNTS, address) is not None:
+        raise GoogleError(
+            400, f"Service account {address} exists and cannot be undeleted over.", status=None
+        )
+    store.delete(_DELETED, email)
+    store.put(policies.ACCOUNTS, address, account)
+    policies.rename_member(
+        store, f"deleted:serviceAccount:{address}?uid={email}", f"serviceAccount:{address}"
+    )
+    return Reply(body={"restoredAccount": account})
+
+
+def _patch(request: Request, store: Store, project: str, email: str) -> Reply:
+    account = _require(store, project, email)
+    body = request.json()
+    wanted = _texts(body.get("serviceAccount") or {})
+    for field in filter(None, (body.get("updateMask") or "").split(",")):
+        if field not in _MASKS:
+            raise GoogleError(400, f"Invalid field in update mask: {field}", status=None)
+        account.pop(_MASKS[field], None)
+        account |= {key: value for key, value in wanted.items() if key == _MASKS[field]}
+    store.put(policies.ACCOUNTS, account["email"], account)
+    return Reply(body=account)
+
+
+def _update(request: Request, store: Store, project: str, email: str) -> Reply:
+    account = _require(store, project, email)
+    texts = _texts(request.json())
+    account = {key: value for key, value in account.items() if key not in _LIMITS} | texts
+    store.put(policies.ACCOUNTS, account["email"], account)
+    return Reply(body=account)
+
+
+def _disable(_request: Request, store: Store, project: str, email: str) -> Reply:
+    account = _require(store, project, email) | {"disabled": True}
+    store.put(policies.ACCOUNTS, account["email"], account)
+    return Reply(body={})
+
+
+def _enable(_request: Request, store: Store, project: str, email: str) -> Reply:
+    account = _require(store, project, email)
+    account.pop("disabled", None)
+    store.put(policies.ACCOUNTS, account["email"], account)
+    return Reply(body={})
+
+
+def _get_policy(_request: Request, store: Store, project: str, email: str) -> Reply:
+    account = _require(store, project, email)
+    return Reply(body=policies.get(store, account["name"], {}))
+
+
+def _set_policy(request: Request, store: Store, project: str, email: str) -> Reply:
+    account = _require(store, project, email)
+    policy = request.json().get("policy") or {}
+    owner = projects.permitted(account["projectId"], store)
+    policies.check_members(store, policy, owner.accounts_domain)
+    return Reply(body=policies.replace(store, account["name"], policy, {}))
+
+
+def _test_permissions(request: Request, store: Store, project: str, email: str) -> Reply:
+    _require(store, project, email)
+    return Reply(body=policies.granted(request, request.json().get("permissions") or []))
+
+
+def _check_id(account_id: str) -> None:
+    if not _SHORTEST <= len(account_id) <= _LONGEST:
+        raise GoogleError(
+            400,
+            f'The account ID "{account_id}" does not have a length between {_SHORTEST} and'
+            f" {_LONGEST}.",
+            status=None,
+        )
+    if not _ACCOUNT_ID.fullmatch(account_id):
+        raise GoogleError(
+            400,
+            f'The account ID "{account_id}" must match the regular expression'
+            f" {_ACCOUNT_ID.pattern}.",
+            status=None,
+        )
+
+
+def _texts(wanted: Mapping[str, Any]) -> Account:
+    """The two fields that a caller may write; an empty one is as good as none."""
+    texts = {key: wanted[key] for key in _LIMITS if wanted.get(key)}
+    for key, value in texts.items():
+        if len(value.encode()) > _LIMITS[key]:
+            raise GoogleError(
+                400, f"The {key} is longer than {_LIMITS[key]} UTF-8 bytes.", status=None
+            )
+    return texts
+
+
+def _account(project: Project, email: str, seed: str) -> Account:
+    digest = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")
+    unique_id = str(10**20 + digest)
+    return {
+        "name": f"projects/{project.id}/serviceAccounts/{email}",
+        "projectId": project.id,
+        "uniqueId": unique_id,
+        "email": email,
+        "etag": "MDEwMjE5MjA=",  # Google's own constant: the field is deprecated
+        "oauth2ClientId": unique_id,
+    }
+
+
+def _find(store: Store, project: str, address: str) -> Account | None:
+    """The account of an email or unique id; project "-" is that of the account."""
+    if address.isdecimal():
+        every = store.list(policies.ACCOUNTS)
+        return next((a for _, a in every if a["uniqueId"] == address), None)
+    account = store.get(policies.ACCOUNTS, address)
+    if account is None:
+        account = _default_account(store, project, address)
+    return account if account and project in ("-", account["projectId"]) else None
+
+
+def _default_account(store: Store, project: str, address: str) -> Account | None:
+    """Compute Engine's default account: made when first looked at, but not after its deletion."""
+    found = projects.find(address.partition("-")[0] if project == "-" else project, store)
+    if found is None or address != found.compute_account:
+        return None
+    account = _account(found, address, address)
+    account["displayName"] = "Compute Engine default service account"
+    if store.get(_DELETED, account["uniqueId"]) is not None:
+        return None
+    store.put(policies.ACCOUNTS, address, account)
+    return account
+
+
+def _require(store: Store, project: str, address: str) -> Account:
+    if project != "-":
+        project = projects.permitted(project, store).id
+    account = _find(store, project, address)
+    if account is None:
+        raise _unknown()
+    return account
+
+
+def _unknown() -> GoogleError:
+    return GoogleError(404, "Unknown service account", status=None)
+
+
+_ONE = "projects/{project}/serviceAccounts/{email}"
+
+service = Routes(
+    {
+        "POST projects/{project}/serviceAccounts": _create,
+        "GET projects/{project}/serviceAccounts": _list,
+        f"POST {_ONE}:getIamPolicy": _get_policy,
+        f"POST {_ONE}:setIamPolicy": _set_policy,
+        f"POST {_ONE}:testIamPermissions": _test_permissions,
+        f"POST {_ONE}:undelete": _undelete,
+        f"POST {_ONE}:disable": _disable,
+        f"POST {_ONE}:enable": _enable,
+        f"GET {_ONE}": _get,
+        f"DELETE {_ONE}": _delete,
+        f"PATCH {_ONE}": _patch,
+        f"PUT {_ONE}": _update,
+    },
+    api="iam.v1",
+)

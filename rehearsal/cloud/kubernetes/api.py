@@ -1,0 +1,263 @@
+"""Requests to a cluster's API: discovery, objects, logs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import yaml
+
+from rehearsal.cloud.kubernetes import admission, changes, kinds, logs, objects, validation
+from rehearsal.cloud.kubernetes.answers import Refusal, no_such_path, not_found, success
+from rehearsal.cloud.wire import Reply
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.kubernetes.kinds import Kind
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+_VERSION: Final = {"major": "1", "minor": "34", "platform": "linux/amd64"}
+_NO_SCHEMA: Final = {
+    "Warning": '299 - "this simulated cluster has no schema of the kind: any field is taken"'
+}
+_DEFAULT_MANAGER: Final = "unknown"
+
+
+def answer(world: World, path: str) -> Reply:
+    """Answer a request.
+
+    Args:
+        world: The cluster at the moment of the request.
+        path: Without a slash at its beginning.
+
+    Raises:
+        Refusal: In Kubernetes' form.
+    """
+    parts = [unquote(part) for part in path.split("/") if part]
+    match parts:
+        case ["api", "v1", *rest]:
+            return _below(world, "v1", rest)
+        case ["apis", group, version, *rest]:
+            return _below(world, f"{group}/{version}", rest)
+        case ["apis", group]:
+            return _group(world, group)
+    return _about(world, parts)
+
+
+def _about(world: World, parts: list[str]) -> Reply:
+    """What is known of the API itself."""
+    match parts:
+        case ["version"]:
+            found = str(world.cluster.record["currentMasterVersion"])
+            return Reply(body={**_VERSION, "gitVersion": f"v{found}"})
+        case ["healthz" | "livez" | "readyz"]:
+            return Reply(body=b"ok", headers={"Content-Type": "text/plain"})
+        case ["api"]:
+            return Reply(body={"kind": "APIVersions", "apiVersion": "v1", "versions": ["v1"]})
+        case ["apis"]:
+            return Reply(body=kinds.groups(kinds.all_of(world.store, world.cluster)))
+    raise no_such_path()
+
+
+def _group(world: World, name: str) -> Reply:
+    found = kinds.groups(kinds.all_of(world.store, world.cluster))["groups"]
+    for group in found:
+        if group["name"] == name:
+            return Reply(body={"kind": "APIGroup", "apiVersion": "v1", **group})
+    raise no_such_path()
+
+
+def _below(world: World, version: str, rest: list[str]) -> Reply:
+    """What is behind a version: the kinds, a collection, an object, a part of it."""
+    if not rest:
+        found = kinds.resources(version, kinds.all_of(world.store, world.cluster))
+        if found is None:
+            raise no_such_path()
+        return Reply(body=found)
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):  # noqa: PLR2004 - the namespace's own parts
+        namespace, rest = rest[1], rest[2:]
+    plural, *more = rest
+    kind = world.kind(version, plural)
+    if kind is None or len(more) > 2:  # noqa: PLR2004 - a name and a part
+        raise no_such_path()
+    if not more:
+        return _collection(world, kind, namespace)
+    return _object(world, kind, namespace, more[0], more[1] if len(more) > 1 else "")
+
+
+def _collection(world: World, kind: Kind, namespace: str) -> Reply:
+    method, query = world.request.method, world.request.query
+    if method == "POST":
+        return _create(world, kind, namespace)
+    chosen = [
+        thing
+        for thing in world.each(kind, namespace)
+        if objects.is_chosen(thing, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+    ]
+    if method == "DELETE":
+        for thing in chosen:
+            world.remove(kind, thing)
+        return Reply(body=success())
+    if method != "GET":
+        raise Refusal(405, "the server does not allow this method on the requested resource")
+    if query.get("watch") in ("true", "1"):
+        return _watch(query.get("resourceVersion", ""), chosen)
+    items = [objects.show(thing) for thing in chosen]
+    metadata = {"resourceVersion": world.version()}
+    body = {"kind": f"{kind.name}List", "apiVersion": kind.version, "metadata": metadata}
+    return Reply(body={**body, "items": items}, headers=_warnings(kind))
+
+
+def _watch(version: str, things: list[Object]) -> Reply:
+    """The events since a version, and the end of the watch: clients begin another one."""
+    since = int(version or "0")
+    lines = [
+        json.dumps({"type": "MODIFIED" if since else "ADDED", "object": objects.show(thing)})
+        for thing in things
+        if int(thing["metadata"]["resourceVersion"]) > since
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    return Reply(body=text.encode(), headers={"Content-Type": "application/json"})
+
+
+def _create(world: World, kind: Kind, namespace: str) -> Reply:
+    thing = _body(world)
+    metadata = thing.setdefault("metadata", {})
+    if "name" not in metadata and "generateName" in metadata:
+        number = world.store.count(world.cluster.collection("names"))
+        metadata["name"] = f"{metadata['generateName']}{number:05x}"
+    name = str(metadata.get("name", ""))
+    if not name:
+        raise Refusal(422, "metadata.name: Required value: name or generateName is required")
+    if world.get(kind, namespace, name) is not None:
+        raise Refusal(409, f'{kind.resource} "{name}" already exists', "AlreadyExists")
+    _place(world, kind, namespace, thing)
+    _check(world, kind, thing, applied=False)
+    manager = world.request.query.get("fieldManager", _DEFAULT_MANAGER)
+    empty = {"apiVersion": thing.get("apiVersion"), "kind": kind.name, "metadata": {}}
+    made = changes.changed(empty, thing, manager, world.stamp)
+    return Reply(status=201, body=_kept(world, kind, made))
+
+
+def _object(world: World, kind: Kind, namespace: str, name: str, part: str) -> Reply:
+    found = world.get(kind, namespace, name)
+    method, query = world.request.method, world.request.query
+    content_type = world.request.headers.get("content-type", "").partition(";")[0]
+    if part == "log" and found is not None:
+        text = logs.of(world, found, query.get("container", ""))
+        return Reply(body=text.encode(), headers={"Content-Type": "text/plain"})
+    if method == "PATCH" and content_type == changes.APPLY:
+        return _apply(world, kind, namespace, name)
+    if found is None or part not in ("", "status", "scale", "approval"):
+        raise not_found(kind.resource, name)
+    if method == "GET":
+        return Reply(body=objects.show(found), headers=_warnings(kind))
+    if method == "DELETE":
+        world.remove(kind, found)
+        return Reply(body=success())
+    body = _body(world)
+    hidden = {key: value for key, value in found.items() if key.startswith("_")}
+    if method == "PUT":
+        given = body["metadata"].get("resourceVersion")
+        if given not in (None, "", found["metadata"]["resourceVersion"]):
+            raise Refusal(
+                409,
+                f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been'
+                " modified; please apply your changes to the latest version and try again",
+            )
+        body["metadata"] = {**found["metadata"], **body["metadata"]}
+        after = {**body, **hidden}
+    else:
+        after = changes.patch(found, content_type, body)
+    _check(world, kind, after, applied=False)
+    manager = query.get("fieldManager", _DEFAULT_MANAGER)
+    return Reply(body=_kept(world, kind, changes.changed(found, after, manager, world.stamp)))
+
+
+def _apply(world: World, kind: Kind, namespace: str, name: str) -> Reply:
+    wanted, query = _body(world), world.request.query
+    wanted.setdefault("metadata", {})["name"] = name
+    manager = query.get("fieldManager", "")
+    if not manager:
+        raise Refusal(400, "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value")
+    _place(world, kind, namespace, wanted)
+    _check(world, kind, wanted, applied=True)
+    before = world.get(kind, namespace, name)
+    after = changes.apply(
+        before, wanted, manager=manager, force=query.get("force") == "true", stamp=world.stamp
+    )
+    return Reply(
+        status=201 if before is None else 200,
+        body=_kept(world, kind, after),
+    )
+
+
+def _kept(world: World, kind: Kind, thing: Object) -> Object:
+    """Keep an object that somebody has made or changed; what is answered of it."""
+    admission.admit(world, kind, thing)
+    if world.request.query.get("dryRun"):
+        return objects.show(thing)
+    return objects.show(world.put(kind, thing))
+
+
+def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
+    """Put an object into the namespace of the path.
+
+    Raises:
+        Refusal: 404 when there is no such namespace, 400 when the object names another one.
+    """
+    if not kind.namespaced:
+        return
+    own = thing["metadata"].setdefault("namespace", namespace)
+    if own != namespace:
+        raise Refusal(400, "the namespace of the object does not match the namespace on the URL")
+    spaces = world.kind("v1", "namespaces")
+    if spaces is not None and world.get(spaces, "", namespace) is None:
+        raise not_found("namespaces", namespace)
+
+
+def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
+    """Refuse what the kind's schema does not have.
+
+    Raises:
+        Refusal: As Kubernetes words it, which differs for an apply.
+    """
+    if not kind.has_schema:
+        return
+    schema = kinds.schema(world.store, world.cluster, kind)
+    name = thing["metadata"].get("name", "")
+    missing = validation.unknown(schema, thing)
+    if missing and applied:
+        group, _, version = kind.version.rpartition("/")
+        raise Refusal(
+            500,
+            f"failed to create typed patch object ({thing['metadata'].get('namespace', '')}/{name};"
+            f" {group}/{version}, Kind={kind.name}): {missing[0]}: field not declared in schema",
+        )
+    if missing and world.request.query.get("fieldValidation") == "Strict":
+        words = ", ".join(f'unknown field "{path[1:]}"' for path in missing)
+        raise Refusal(400, f"strict decoding error: {words}")
+    if found := validation.problems(schema, thing):
+        raise Refusal(422, f'{kind.name}.{kind.group} "{name}" is invalid: {"; ".join(found)}')
+
+
+def _body(world: World) -> Any:
+    """The body, JSON or YAML.
+
+    Raises:
+        Refusal: 400.
+    """
+    try:
+        # Every JSON document is one of YAML; the other way is the slow one.
+        text = world.request.body
+        found: Any = json.loads(text) if text[:1] in (b"{", b"[") else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError) as error:
+        raise Refusal(400, f"the object provided is unrecognized: {error}") from error
+    if not isinstance(found, dict | list):
+        raise Refusal(400, "the object provided is unrecognized")
+    return found
+
+
+def _warnings(kind: Kind) -> dict[str, str]:
+    return {} if kind.has_schema else dict(_NO_SCHEMA)

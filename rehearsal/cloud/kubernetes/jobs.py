@@ -1,0 +1,113 @@
+"""Jobs of any kind, seen as sets of equal pods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+VERSIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "Job": ("batch/v1", "jobs"),
+    "JobSet": ("jobset.x-k8s.io/v1alpha2", "jobsets"),
+    "RayCluster": ("ray.io/v1", "rayclusters"),
+    "RayJob": ("ray.io/v1", "rayjobs"),
+}
+"""Kind -> version and plural."""
+
+RAY_ENDS: Final = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
+"""The states in which a RayJob has ended."""
+
+_HEAD: Final = "head"
+
+
+@dataclass(frozen=True)
+class PodSet:
+    """Some equal pods of a job.
+
+    Attributes:
+        name: What they are called.
+        count: How many.
+        template: Their template, with metadata and spec; it is the part of the job, no copy.
+    """
+
+    name: str
+    count: int
+    template: Object
+
+    @property
+    def is_head(self) -> bool:
+        """Whether it is the head of a Ray cluster."""
+        return self.name == _HEAD
+
+    @property
+    def group(self) -> str:
+        """The group of a Ray cluster whose pods these are."""
+        return "headgroup" if self.is_head else self.name
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The pods' specification."""
+        found: Mapping[str, Any] = self.template.get("spec") or {}
+        return found
+
+
+def pod_sets(job: Object) -> list[PodSet]:
+    """The pods that a job is made of."""
+    spec = job.get("spec") or {}
+    match job["kind"]:
+        case "Job":
+            count = int(spec.get("parallelism") or 1)
+            return [PodSet("main", count, spec.get("template") or {})]
+        case "JobSet":
+            return list(_replicated(spec))
+        case "RayJob":
+            return list(_ray(spec.get("rayClusterSpec") or {}))
+        case _:
+            return list(_ray(spec))
+
+
+def _replicated(spec: Mapping[str, Any]) -> Iterator[PodSet]:
+    for it in spec.get("replicatedJobs") or []:
+        inner = (it.get("template") or {}).get("spec") or {}
+        count = int(it.get("replicas") or 1) * int(inner.get("parallelism") or 1)
+        yield PodSet(it["name"], count, inner.get("template") or {})
+
+
+def _ray(spec: Mapping[str, Any]) -> Iterator[PodSet]:
+    yield PodSet(_HEAD, 1, (spec.get("headGroupSpec") or {}).get("template") or {})
+    for it in spec.get("workerGroupSpecs") or []:
+        count = int(it.get("replicas") or 0) * int(it.get("numOfHosts") or 1)
+        yield PodSet(it["groupName"], count, it.get("template") or {})
+
+
+def children(world: World, owner: Object) -> list[Object]:
+    """The jobs that an object owns."""
+    kind = world.kind(*VERSIONS["Job"])
+    uid = owner["metadata"]["uid"]
+    return [
+        job
+        for job in (world.each(kind, owner["metadata"]["namespace"]) if kind else ())
+        if any(it["uid"] == uid for it in job["metadata"].get("ownerReferences") or [])
+    ]
+
+
+def end(job: Object) -> tuple[str, str] | None:
+    """How a job has ended, as reason and message for its Workload; None while it has not."""
+    if job["kind"] == "RayJob":
+        state = (job.get("status") or {}).get("jobStatus")
+        words = str((job.get("status") or {}).get("message", ""))
+        found = ("Succeeded" if state == "SUCCEEDED" else "Failed", words)
+        return found if state in RAY_ENDS else None
+    said = {it["type"]: it for it in (job.get("status") or {}).get("conditions") or []}
+    for name, reason in _ENDS:
+        if said.get(name, {}).get("status") == "True":
+            return reason, str(said[name]["message"])
+    return None
+
+
+# Jobs say "Complete" of themselves, sets of jobs "Completed".
+_ENDS: Final = (("Complete", "Succeeded"), ("Completed", "Succeeded"), ("Failed", "Failed"))

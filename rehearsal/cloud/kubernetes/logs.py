@@ -1,0 +1,41 @@
+"""What containers have written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rehearsal.cloud.kubernetes import programs
+from rehearsal.cloud.kubernetes.answers import Refusal
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+
+def of(world: World, pod: Object, container: str) -> str:
+    """The log of a pod's container so far.
+
+    Args:
+        world: The cluster.
+        pod: The pod.
+        container: The container's name; "" where there is but one.
+
+    Raises:
+        Refusal: 400, as long as the pod has not started, or when no container is meant.
+    """
+    name = pod["metadata"]["name"]
+    known = pod["spec"].get("containers") or []
+    names = [it["name"] for it in known]
+    if not container and len(names) > 1:
+        choice = " ".join(names)
+        raise Refusal(
+            400, f"a container name must be specified for pod {name}, choose one of: [{choice}]"
+        )
+    chosen = next((it for it in known if it["name"] == (container or names[0])), None)
+    if chosen is None:
+        raise Refusal(400, f"container {container} is not valid for pod {name}")
+    if pod["status"]["phase"] == "Pending":
+        raise Refusal(
+            400,
+            f'container "{chosen["name"]}" in pod "{name}" is waiting to start: ContainerCreating',
+        )
+    return programs.log(world, pod, chosen)

@@ -1,0 +1,125 @@
+"""Nodes: one for each VM of the cluster's pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rehearsal.cloud.kubernetes import capacity, pools
+from rehearsal.cloud.kubernetes.pools import GPU, Pool
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+_JOIN_SECONDS: Final = 30.0
+"""From a VM's start to its node's first readiness, in cloud time; drivers are installed by then."""
+
+_INSTANCES: Final = "compute/instances"
+
+
+def let_vms_live(world: World) -> None:
+    """Let happen to VMs what Compute Engine has in store: they come and go by themselves too."""
+    for pool in pools.every(world)[:1]:
+        capacity.catch_up(world, pool.groups[0])
+
+
+def look(world: World) -> None:
+    """Let nodes come, become ready, and go with their VMs."""
+    kind = world.kind("v1", "nodes")
+    if kind is None:
+        return
+    known = {it["metadata"]["name"]: it for it in world.each(kind)}
+    wanted = {}
+    for pool in pools.every(world):
+        for vm in _vms(world, pool):
+            wanted[vm["name"]] = _node(world, pool, vm, known.get(vm["name"]))
+    for name, node in wanted.items():
+        if node != known.get(name):
+            world.put(kind, node)
+    for name in known.keys() - wanted.keys():
+        world.remove(kind, known[name])
+
+
+def _vms(world: World, pool: Pool) -> list[Object]:
+    found = []
+    for group in pool.groups:
+        base = group.rpartition("/")[2].removesuffix("-grp")
+        prefix = f"{group.partition('/instanceGroupManagers/')[0]}/instances/{base}-"
+        found += [
+            vm
+            for _, vm in world.store.list(_INSTANCES, prefix)
+            if vm.get("_group") == group and "_gone" not in vm
+        ]
+    return found
+
+
+def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object:
+    ready = vm["_timeline"][-1][0] + _JOIN_SECONDS * world.request.rate <= world.now
+    if before is not None and before.get("_ready") == ready:
+        return before
+    zone = vm["selfLink"].split("/zones/")[1].split("/")[0]
+    _, count = pool.gpu
+    capacity = {"pods": "110", **({GPU: str(count)} if count else {})}
+    known = (before or {}).get("metadata", {})
+    metadata = {
+        **known,
+        "name": vm["name"],
+        "labels": {
+            **pool.labels,
+            "kubernetes.io/hostname": vm["name"],
+            "topology.kubernetes.io/zone": zone,
+            "topology.kubernetes.io/region": zone.rpartition("-")[0],
+        },
+    }
+    condition = {
+        "type": "Ready",
+        "status": str(ready),
+        "reason": "KubeletReady" if ready else "KubeletNotReady",
+        "message": "kubelet is posting ready status" if ready else "the node is starting",
+        "lastTransitionTime": world.stamp,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": {
+            "providerID": f"gce://{vm['selfLink'].partition('/projects/')[2].split('/')[0]}"
+            f"/{zone}/{vm['name']}",
+            "taints": _taints(pool),
+        },
+        "status": {"capacity": capacity, "allocatable": capacity, "conditions": [condition]},
+        "_ready": ready,
+    }
+
+
+def _taints(pool: Pool) -> list[Object]:
+    given = [
+        {"key": it["key"], "value": it["value"], "effect": _EFFECTS.get(it["effect"], it["effect"])}
+        for it in pool.record["config"].get("taints") or []
+    ]
+    # GKE adds these itself (rule Q16), unless they are given.
+    added = []
+    if pool.queued:
+        added.append({"key": pools.QUEUED, "value": "true", "effect": "NoSchedule"})
+    if pool.gpu[1]:
+        added.append({"key": GPU, "value": "present", "effect": "NoSchedule"})
+    keys = {it["key"] for it in given}
+    return [*given, *(it for it in added if it["key"] not in keys)]
+
+
+_EFFECTS: Final = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+}
+
+
+def of(world: World, pool: str) -> list[Object]:
+    """The nodes of a pool."""
+    kind = world.kind("v1", "nodes")
+    found = world.each(kind) if kind else []
+    return [it for it in found if it["metadata"]["labels"][pools.POOL] == pool]
+
+
+def ready(world: World, pool: str) -> list[str]:
+    """The names of the ready nodes of a pool."""
+    return [it["metadata"]["name"] for it in of(world, pool) if it["_ready"]]

@@ -1,0 +1,91 @@
+"""Pods: making them for what owns them, and what they are up to."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.cloud.kubernetes import objects, pools
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+FOREVER: Final = None
+"""How long a pod runs that ends with its owner."""
+
+_OVER: Final = frozenset({"Succeeded", "Failed"})
+
+
+def of(world: World, owner: Object) -> list[Object]:
+    """The pods of an owner, in the order of their names."""
+    kind = world.kind("v1", "pods")
+    uid = owner["metadata"]["uid"]
+    return [
+        pod
+        for pod in (world.each(kind, owner["metadata"]["namespace"]) if kind else ())
+        if any(it["uid"] == uid for it in pod["metadata"]["ownerReferences"])
+    ]
+
+
+def every(world: World) -> list[Object]:
+    """All pods."""
+    kind = world.kind("v1", "pods")
+    return world.each(kind) if kind else []
+
+
+def is_over(pod: Object) -> bool:
+    """Whether a pod has ended."""
+    return pod["status"]["phase"] in _OVER
+
+
+def make(  # noqa: PLR0913 - what a pod is made of
+    world: World,
+    owner: Object,
+    prefix: str,
+    template: Mapping[str, Any],
+    *,
+    labels: Mapping[str, str],
+    seconds: float | None,
+) -> None:
+    """Make a pod, which waits for a node.
+
+    Args:
+        world: The cluster.
+        owner: What it belongs to.
+        prefix: What its name begins with.
+        template: Its metadata and spec.
+        labels: Labels beside those of the template.
+        seconds: How long it will run, in cloud time; `FOREVER`: as long as its owner is there.
+    """
+    kind = world.kind("v1", "pods")
+    if kind is None:
+        return
+    given = template.get("metadata") or {}
+    digest = hashlib.sha256(f"{owner['metadata']['uid']} {prefix} {world.version()}".encode())
+    metadata: Object = {
+        "name": f"{prefix}-{digest.hexdigest()[:5]}",
+        "namespace": owner["metadata"]["namespace"],
+        "labels": {**(given.get("labels") or {}), **labels},
+        "ownerReferences": [objects.owner(owner)],
+    }
+    if given.get("annotations"):
+        metadata["annotations"] = dict(given["annotations"])
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "_seconds": seconds}
+    spec = copy.deepcopy(dict(template.get("spec") or {}))
+    if pools.gpus_of(spec):
+        # GKE admits pods that ask for GPUs to the nodes that have them.
+        spec["tolerations"] = [*(spec.get("tolerations") or []), dict(_GPU_TOLERATION)]
+    world.put(kind, {**pod, "spec": spec, "status": {"phase": "Pending"}})
+
+
+_GPU_TOLERATION: Final = {"key": pools.GPU, "operator": "Exists", "effect": "NoSchedule"}
+
+
+def remove(world: World, pod: Object) -> None:
+    """Delete a pod."""
+    kind = world.kind("v1", "pods")
+    if kind is not None:
+        world.remove(kind, pod)

@@ -1,0 +1,244 @@
+"""Kueue's queues: what a job may take of which flavor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.cloud.kubernetes import objects, quantities
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rehearsal.cloud.kubernetes.jobs import PodSet
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+API: Final = "kueue.x-k8s.io/v1beta2"
+_STOPPED: Final = frozenset({"Hold", "HoldAndDrain"})
+
+Usage = dict[tuple[str, str], Decimal]
+"""What is taken of a queue, by flavor and resource."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a queue gives to a job.
+
+    Attributes:
+        queue: The ClusterQueue.
+        assignments: As a Workload's `podSetAssignments`.
+    """
+
+    queue: str
+    assignments: list[Object]
+
+
+def find(world: World, plural: str, name: str, namespace: str = "") -> Object | None:
+    """An object of Kueue's."""
+    kind = world.kind(API, plural)
+    return world.get(kind, namespace, name) if kind else None
+
+
+def look(world: World) -> None:
+    """Let queues and checks say whether they are of use."""
+    for plural, judge in (
+        ("admissionchecks", _check_obstacle),
+        ("clusterqueues", obstacle),
+        ("localqueues", _local_obstacle),
+    ):
+        kind = world.kind(API, plural)
+        for thing in world.each(kind) if kind else ():
+            found = judge(world, thing)
+            words = found or ("Ready", _READY[plural])
+            objects.tell(world, thing, "Active", found is None, *words)
+            if kind is not None:
+                world.put(kind, thing)
+
+
+_READY: Final = {
+    "admissionchecks": "The admission check is active",
+    "clusterqueues": "Can admit new workloads",
+    "localqueues": "Can submit new workloads to localQueue",
+}
+
+
+def _check_obstacle(world: World, check: Object) -> tuple[str, str] | None:
+    if config_of(world, check) is None:
+        return "BadParametersRef", "the provisioning request config does not exist"
+    return None
+
+
+def config_of(world: World, check: Object) -> Object | None:
+    """The configuration that a check names."""
+    named = (check["spec"].get("parameters") or {}).get("name", "")
+    return find(world, "provisioningrequestconfigs", named)
+
+
+def checks_of(queue: Object) -> list[str]:
+    """The names of the checks of a queue."""
+    strategy = queue["spec"].get("admissionChecksStrategy") or {}
+    return [it["name"] for it in strategy.get("admissionChecks") or []]
+
+
+def obstacle(world: World, queue: Object) -> tuple[str, str] | None:
+    """Why a ClusterQueue admits nothing, as reason and message; None when it does."""
+    if queue["spec"].get("stopPolicy") in _STOPPED:
+        return "Stopped", "Can't admit new workloads: is stopped."
+    named = [it["name"] for group in _groups(queue) for it in group["flavors"]]
+    missing = [it for it in named if find(world, "resourceflavors", it) is None]
+    if missing:
+        words = f"Can't admit new workloads: references missing ResourceFlavor(s): {missing[0]}."
+        return "FlavorNotFound", words
+    missing = [it for it in checks_of(queue) if find(world, "admissionchecks", it) is None]
+    if missing:
+        words = f"Can't admit new workloads: references missing AdmissionCheck(s): {missing[0]}."
+        return "AdmissionCheckNotFound", words
+    return None
+
+
+def _local_obstacle(world: World, queue: Object) -> tuple[str, str] | None:
+    owner = find(world, "clusterqueues", queue["spec"]["clusterQueue"])
+    if owner is None:
+        return "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue"
+    if obstacle(world, owner):
+        return "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue"
+    return None
+
+
+def _groups(queue: Object) -> list[Object]:
+    found: list[Object] = queue["spec"].get("resourceGroups") or []
+    return found
+
+
+def queue_of(world: World, workload: Object) -> Object | str:
+    """The ClusterQueue that a workload goes to, or why there is none of use."""
+    named = workload["spec"].get("queueName", "")
+    local = find(world, "localqueues", named, workload["metadata"]["namespace"])
+    if local is None:
+        return f"LocalQueue {named} doesn't exist"
+    owner = local["spec"]["clusterQueue"]
+    queue = find(world, "clusterqueues", owner)
+    if queue is None:
+        return f"ClusterQueue {owner} doesn't exist"
+    return f"ClusterQueue {owner} is inactive" if obstacle(world, queue) else queue
+
+
+def usage(workloads: Iterable[Object], queue: str) -> Usage:
+    """What workloads have taken of a queue."""
+    total: Usage = {}
+    for workload in workloads:
+        admission = (workload.get("status") or {}).get("admission") or {}
+        if admission.get("clusterQueue") == queue and not objects.holds(workload, "Finished"):
+            _add(total, admission["podSetAssignments"])
+    return total
+
+
+def _add(total: Usage, assignments: Iterable[Object]) -> None:
+    for it in assignments:
+        for resource, flavor in it["flavors"].items():
+            amount = quantities.parse(it["resourceUsage"][resource])
+            total[flavor, resource] = total.get((flavor, resource), Decimal(0)) + amount
+
+
+def assign(world: World, queue: Object, sets: Sequence[PodSet], used: Usage) -> Place | str:
+    """Find a flavor for each set of pods; or why there is none.
+
+    Args:
+        world: The cluster.
+        queue: The ClusterQueue.
+        sets: What the job consists of.
+        used: What others have taken.
+    """
+    taken = dict(used)
+    assignments = []
+    for pods in sets:
+        wanted = {
+            name: amount * pods.count for name, amount in quantities.requests(pods.spec).items()
+        }
+        flavors: dict[str, str] = {}
+        for group in _split(queue, wanted):
+            if isinstance(group, str):
+                return f"couldn't assign flavors to pod set {pods.name}: {group}"
+            found = _flavor(world, group, pods, wanted, taken)
+            if found.problems:
+                words = ", ".join(found.problems)
+                return f"couldn't assign flavors to pod set {pods.name}: {words}"
+            covered = set(group["coveredResources"])
+            flavors |= {name: found.name for name in wanted if name in covered}
+        assignment = {
+            "name": pods.name,
+            "count": pods.count,
+            "flavors": flavors,
+            "resourceUsage": {name: quantities.shown(wanted[name]) for name in flavors},
+        }
+        _add(taken, [assignment])
+        assignments.append(assignment)
+    return Place(queue["metadata"]["name"], assignments)
+
+
+def _split(queue: Object, wanted: Mapping[str, Decimal]) -> Iterator[Object | str]:
+    """The groups of resources that a set of pods takes part in, or what no group has."""
+    covered: set[str] = set()
+    for group in _groups(queue):
+        covered |= set(group["coveredResources"])
+        if not set(group["coveredResources"]).isdisjoint(wanted):
+            yield group
+    for name in wanted:
+        if name not in covered:
+            yield f"resource {name} unavailable in ClusterQueue"
+
+
+@dataclass(frozen=True)
+class _Choice:
+    name: str
+    problems: list[str]
+
+
+def _flavor(
+    world: World,
+    group: Object,
+    pods: PodSet,
+    wanted: Mapping[str, Decimal],
+    taken: Usage,
+) -> _Choice:
+    """The first flavor of a group that suits, or what is wrong with each."""
+    known = {it["name"]: find(world, "resourceflavors", it["name"]) for it in group["flavors"]}
+    labels = {name: _labels(flavor) for name, flavor in known.items()}
+    keys = {key for own in labels.values() for key in own}
+    selector = {k: v for k, v in (pods.spec.get("nodeSelector") or {}).items() if k in keys}
+    problems = []
+    for flavor in group["flavors"]:
+        name = flavor["name"]
+        if not selector.items() <= labels[name].items():
+            problems.append(f"flavor {name} doesn't match node affinity")
+            continue
+        lacking = list(_lacking(flavor, wanted, taken))
+        if not lacking:
+            return _Choice(name, [])
+        problems += lacking
+    return _Choice("", problems)
+
+
+def _labels(flavor: Object | None) -> dict[str, Any]:
+    return dict(((flavor or {}).get("spec") or {}).get("nodeLabels") or {})
+
+
+def _lacking(flavor: Object, wanted: Mapping[str, Decimal], taken: Usage) -> Iterator[str]:
+    """What a flavor has not enough of."""
+    name = flavor["name"]
+    for entry in flavor["resources"]:
+        resource, most = entry["name"], quantities.parse(entry["nominalQuota"])
+        amount = wanted.get(resource, Decimal(0))
+        missing = amount + taken.get((name, resource), Decimal(0)) - most
+        if amount > most:
+            yield (
+                f"insufficient quota for {resource} in flavor {name}, previously considered"
+                f" podsets requests (0) + current podset request ({quantities.shown(amount)}) >"
+                f" maximum capacity ({quantities.shown(most)})"
+            )
+        elif missing > 0:
+            yield (
+                f"insufficient unused quota for {resource} in flavor {name},"
+                f" {quantities.shown(missing)} more needed"
+            )

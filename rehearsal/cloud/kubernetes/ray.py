@@ -1,0 +1,130 @@
+"""RayClusters and RayJobs, as KubeRay's operator runs them."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from rehearsal.cloud.kubernetes import jobs, objects, pods, programs
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.kubernetes.kinds import Kind
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+_API: Final = "ray.io/v1"
+
+
+def look(world: World) -> None:
+    """Let jobs make clusters, and clusters make pods."""
+    of_jobs, of_clusters = (world.kind(*jobs.VERSIONS[it]) for it in ("RayJob", "RayCluster"))
+    if of_jobs is None or of_clusters is None:
+        return
+    for job in world.each(of_jobs):
+        _look_at_job(world, of_clusters, job)
+        world.put(of_jobs, job)
+    for cluster in world.each(of_clusters):
+        _look_at_cluster(world, cluster)
+        world.put(of_clusters, cluster)
+
+
+def _look_at_cluster(world: World, cluster: Object) -> None:
+    status = cluster.setdefault("status", {})
+    own = pods.of(world, cluster)
+    if cluster["spec"].get("suspend"):
+        for pod in own:
+            pods.remove(world, pod)
+        status["state"] = "suspended"
+        return
+    wanted = jobs.pod_sets(cluster)
+    name = cluster["metadata"]["name"]
+    for it in wanted:
+        there = [pod for pod in own if pod["metadata"]["labels"]["ray.io/group"] == it.group]
+        for number in range(len(there), it.count):
+            labels = {
+                "ray.io/cluster": name,
+                "ray.io/node-type": "head" if it.is_head else "worker",
+                "ray.io/group": it.group,
+            }
+            prefix = f"{name}-head" if it.is_head else f"{name}-{it.group}-worker-{number}"
+            pods.make(world, cluster, prefix, it.template, labels=labels, seconds=pods.FOREVER)
+    running = [pod for pod in own if pod["status"]["phase"] == "Running"]
+    workers = sum(it.count for it in wanted if not it.is_head)
+    status |= {
+        "desiredWorkerReplicas": workers,
+        "readyWorkerReplicas": sum(
+            pod["metadata"]["labels"]["ray.io/node-type"] == "worker" for pod in running
+        ),
+    }
+    if len(running) >= workers + 1:
+        status["state"] = "ready"
+        words = "All Ray Pods are ready for the first time"
+        objects.tell(world, cluster, "RayClusterProvisioned", True, "AllPodRunningAndReady", words)
+    else:
+        status.pop("state", None)
+
+
+def _look_at_job(world: World, of_clusters: Kind, job: Object) -> None:
+    status = job.setdefault("status", {})
+    if status.get("jobStatus") in jobs.RAY_ENDS:
+        return
+    name = f"{job['metadata']['name']}-{_digest(job)}"
+    namespace = job["metadata"]["namespace"]
+    cluster = world.get(of_clusters, namespace, name)
+    if job["spec"].get("suspend"):
+        _suspend(world, of_clusters, job, cluster)
+        return
+    status |= {"rayClusterName": name, "jobDeploymentStatus": "Initializing"}
+    if cluster is None:
+        metadata = {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"ray.io/originated-from-cr-name": job["metadata"]["name"]},
+            "ownerReferences": [objects.owner(job)],
+        }
+        spec = copy.deepcopy(job["spec"].get("rayClusterSpec") or {})
+        thing = {"apiVersion": _API, "kind": "RayCluster", "metadata": metadata, "spec": spec}
+        world.put(of_clusters, thing)
+    elif (cluster.get("status") or {}).get("state") == "ready":
+        _submit(world, of_clusters, job, cluster)
+
+
+def _suspend(world: World, of_clusters: Kind, job: Object, cluster: Object | None) -> None:
+    """Take down what a job has; it begins anew when it is resumed."""
+    if cluster is not None:
+        world.remove(of_clusters, cluster)
+    kind = world.kind(*jobs.VERSIONS["Job"])
+    for submitter in jobs.children(world, job) if kind else ():
+        if kind is not None:
+            world.remove(kind, submitter)
+    job["status"].pop("jobStatus", None)
+    job["status"]["jobDeploymentStatus"] = "Suspended"
+
+
+def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> None:
+    """Run the job's entrypoint by a job of Kubernetes, and end with that."""
+    kind = world.kind(*jobs.VERSIONS["Job"])
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    status = job["status"]
+    submitter = world.get(kind, namespace, name) if kind else None
+    if kind is not None and submitter is None:
+        entrypoint = str(job["spec"].get("entrypoint", ""))
+        container = {"name": programs.RAY_SUBMITTER, "command": ["/bin/bash", "-c", entrypoint]}
+        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+        metadata = {
+            "name": name,
+            "namespace": namespace,
+            "ownerReferences": [objects.owner(job)],
+        }
+        thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+        world.put(kind, {**thing, "spec": {"backoffLimit": 2, "template": template}})
+    status |= {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"}
+    if submitter is not None and objects.holds(submitter, "Complete"):
+        ended = {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
+        status |= {**ended, "message": "Job finished successfully.", "endTime": world.stamp}
+        if job["spec"].get("shutdownAfterJobFinishes"):
+            world.remove(of_clusters, cluster)
+
+
+def _digest(job: Object) -> str:
+    return hashlib.sha256(job["metadata"]["uid"].encode()).hexdigest()[:5]

@@ -1,0 +1,54 @@
+"""Lists in pages."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def page(
+    entries: Iterable[tuple[str, Any]], query: Mapping[str, str], *, size: str, limit: int
+) -> tuple[list[Any], dict[str, str]]:
+    """One page of a list, and what names the next one.
+
+    Args:
+        entries: Keys in ascending order, and what is listed. A page begins behind the last key of
+            the one before, so what comes and goes in between is neither doubled nor lost.
+        query: The request's parameters; `pageToken` is read from it.
+        size: The parameter that asks for a size ("maxResults", "pageSize").
+        limit: The greatest size, and the usual one.
+
+    Returns:
+        The page, and {"nextPageToken": ...} unless it is the last.
+
+    Raises:
+        GoogleError: 400 for a token that is none, or a size that is no number.
+    """
+    after = _key(query.get("pageToken", ""))
+    wanted = query.get(size, "")
+    if wanted and not wanted.isdecimal():
+        raise GoogleError(400, f"Invalid value for {size}: {wanted}", status=None)
+    # 0 is "as many as you like" for every one of Google's lists.
+    count = min(int(wanted or "0") or limit, limit)
+    rest = [entry for entry in entries if after is None or entry[0] > after]
+    token = {"nextPageToken": _token(rest[count - 1][0])} if len(rest) > count else {}
+    return [item for _, item in rest[:count]], token
+
+
+def _token(key: str) -> str:
+    return base64.urlsafe_b64encode(key.encode()).decode()
+
+
+def _key(token: str) -> str | None:
+    if not token:
+        return None
+    try:
+        return base64.b64decode(token, altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise GoogleError(400, f"Invalid page token: {token}", status=None) from error

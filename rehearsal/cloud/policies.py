@@ -1,0 +1,162 @@
+"""IAM policies: who may do what on a resource."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.cloud import scenarios
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+Policy = dict[str, Any]
+
+ACCOUNTS = "iam/accounts"
+"""The collection of the service accounts that exist, by email."""
+
+_COLLECTION = "iam/policies"
+_CONTINUED = 0x80  # set in a byte of a varint that is not the last
+_VERSION = "_version"  # of the kept document only; callers see the etag made of it
+_MEMBER = re.compile(
+    r"allUsers|allAuthenticatedUsers"
+    r"|(?:deleted:)?(?:user|group|serviceAccount):[^\s:]\S*"
+    r"|domain:\S+|principal(?:Set)?://\S+|project(?:Owner|Editor|Viewer):\S+"
+)
+_ROLE = re.compile(r"(?:(?:projects|organizations)/[^/]+/)?roles/[A-Za-z0-9_.]+")
+
+
+def _concurrent() -> GoogleError:
+    return GoogleError(
+        409,
+        "There were concurrent policy changes. Please retry the whole read-modify-write with "
+        "exponential backoff.",
+        reason="aborted",
+        status="ABORTED",
+    )
+
+
+def get(store: Store, resource: str, first: Policy) -> Policy:
+    """The policy with its etag; `first` as long as none was set."""
+    kept = store.get(_COLLECTION, resource) or {**first, _VERSION: 1}
+    return {"version": 1} | _visible(kept)
+
+
+def replace(
+    store: Store,
+    resource: str,
+    policy: Policy,
+    first: Policy,
+    *,
+    conflict: Callable[[], GoogleError] = _concurrent,
+) -> Policy:
+    """Set a policy, and return it with its new etag.
+
+    Args:
+        store: Where policies are kept.
+        resource: Whose policy it is, such as "projects/proj-a1".
+        policy: The new one. Without an etag it wins over whatever is there.
+        first: The policy that a resource has before any is set.
+        conflict: Makes what a stale etag raises.
+
+    Raises:
+        GoogleError: The conflict, or 400 for a binding that is none.
+    """
+    current = store.get(_COLLECTION, resource) or {**first, _VERSION: 1}
+    if policy.get("etag") and policy["etag"] != _etag(current[_VERSION]):
+        raise conflict()
+    bindings = [binding for binding in policy.get("bindings") or [] if binding.get("members")]
+    for binding in bindings:
+        if not _ROLE.fullmatch(binding.get("role", "")):
+            raise GoogleError(
+                400,
+                f"Role {binding.get('role', '')} is not supported for this resource.",
+                status=None,
+            )
+    kept = {
+        # Google answers 1 for a policy without conditions, whatever was asked for.
+        "version": 3 if any("condition" in binding for binding in bindings) else 1,
+        **{key: policy[key] for key in ("auditConfigs",) if policy.get(key)},
+        **({"bindings": bindings} if bindings else {}),
+        _VERSION: current[_VERSION] + 1,
+    }
+    store.put(_COLLECTION, resource, kept)
+    return _visible(kept)
+
+
+def forget(store: Store, resource: str) -> None:
+    """The resource is gone, and its policy with it."""
+    store.delete(_COLLECTION, resource)
+
+
+def check_members(store: Store, policy: Policy, domain: str) -> None:
+    """Refuse what is no member, and service accounts that should be in this cloud but are not.
+
+    Args:
+        store: Where the accounts are kept.
+        policy: What is to be set.
+        domain: The domain of the service accounts whose existence can be known.
+
+    Raises:
+        GoogleError: 400.
+    """
+    for member in _members(policy):
+        if not _MEMBER.fullmatch(member):
+            raise GoogleError(
+                400,
+                f"The member {member} is of an unknown type. Please set a valid type prefix for"
+                " the member.",
+                status=None,
+            )
+        kind, _, email = member.partition(":")
+        if (
+            kind == "serviceAccount"
+            and email.endswith(f"@{domain}")
+            and store.get(ACCOUNTS, email) is None
+        ):
+            raise GoogleError(400, f"Service account {email} does not exist.", status=None)
+
+
+def rename_member(store: Store, old: str, new: str) -> None:
+    """Write a member differently in every policy, as Google does when an account is deleted."""
+    for resource, policy in store.list(_COLLECTION):
+        if old in _members(policy):
+            for binding in policy["bindings"]:
+                binding["members"] = [new if m == old else m for m in binding["members"]]
+            policy[_VERSION] += 1
+            store.put(_COLLECTION, resource, policy)
+
+
+def granted(request: Request, permissions: Sequence[str]) -> dict[str, Any]:
+    """The answer to testIamPermissions: the caller has all rights that no scenario takes away."""
+    held = [name for name in permissions if not scenarios.is_withheld(name, request.scenarios)]
+    return {"permissions": held} if held else {}
+
+
+def _members(policy: Policy) -> Iterator[str]:
+    for binding in policy.get("bindings") or []:
+        yield from binding.get("members") or []
+
+
+def _visible(kept: Policy) -> Policy:
+    policy = {key: value for key, value in kept.items() if key != _VERSION}
+    return policy | {"etag": _etag(kept[_VERSION])}
+
+
+def _etag(version: int) -> str:
+    return base64.b64encode(b"\x08" + varint(version)).decode()
+
+
+def varint(value: int) -> bytes:
+    """A number in the variable length of protocol buffers, of which Google's etags are made."""
+    out = bytearray()
+    while value >= _CONTINUED:
+        out.append(value % _CONTINUED | _CONTINUED)
+        value //= _CONTINUED
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,89 @@
+"""From a request's method and path to the function that answers it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from rehearsal.cloud import discovery
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Reply, Request
+
+    Handler = Callable[..., Reply]
+
+
+class Routes:
+    """A service made of a table: "METHOD path/{name}:verb" to a function.
+
+    The function gets the request, the store and each {name} of the path, decoded, by keyword. The
+    first row that fits wins, so a path with a verb comes before the path without.
+
+    Args:
+        table: The paths that are served.
+        api: Names the discovery document that requests are checked against ("iam.v1"); "" for
+            none. What Google has and the table has not is refused as such.
+    """
+
+    def __init__(self, table: dict[str, Handler], *, api: str = "") -> None:
+        self._api = api
+        self._routes = [
+            (method, re.compile(_pattern(template)), handler)
+            for (method, template), handler in (
+                (route.split(" ", 1), handler) for route, handler in table.items()
+            )
+        ]
+
+    def __call__(self, request: Request, store: Store) -> Reply:
+        """Answer the request.
+
+        Raises:
+            GoogleError: 400 when it is malformed, 404 when nothing is there, 501 when only Google
+                has it, or what the function raises.
+        """
+        for method, pattern, handler in self._routes:
+            match = pattern.fullmatch(request.path)
+            if match and method == request.method:
+                checked = self._checked(request, match) if self._api else request
+                groups = {name: unquote(value) for name, value in match.groupdict().items()}
+                return handler(checked, store, **groups)
+        if self._api:
+            known = discovery.api(self._api).match(request.method, request.path).method.id
+            raise GoogleError(501, f"{known} is not part of the simulated cloud.", status=None)
+        raise GoogleError(404, "Not Found", status=None)
+
+    def _checked(self, request: Request, match: re.Match[str]) -> Request:
+        """The request with a body that Google would look at.
+
+        Raises:
+            GoogleError: 400.
+        """
+        api = discovery.api(self._api)
+        found = api.match(request.method, _unambiguous(match))
+        body = api.check(found, request.query, request.json())
+        return replace(request, body=json.dumps(body).encode() if body else b"")
+
+
+def _unambiguous(match: re.Match[str]) -> str:
+    """The path with encoded colons in its names ("example.com:p"), so that only verbs have one."""
+    path = match.string
+    for group in range(match.re.groups, 0, -1):
+        start, end = match.span(group)
+        path = path[:start] + path[start:end].replace(":", "%3A") + path[end:]
+    return path
+
+
+def _pattern(template: str) -> str:
+    """The regular expression of a path; a name takes as little as it can, for a verb behind it."""
+    parts = re.split(r"\{(\w+)\}", template)
+    return "".join(
+        f"(?P<{part}>[^/]+?)" if position % 2 else re.escape(part)
+        for position, part in enumerate(parts)
+    )

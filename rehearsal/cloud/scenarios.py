@@ -1,0 +1,136 @@
+"""Ways in which the simulated cloud misbehaves, to practise and to test what Google may do.
+
+A scenario is named at the start of the server; several are combined with commas ("flaky,slow").
+Services that take part in one ask `request.scenarios`; what concerns every request is here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rehearsal.cloud.wire import GoogleError, Reply
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+SCENARIOS = {
+    "flaky": "a share of the requests is answered 429 or 503, or the connection drops",
+    "slow": "everything takes ten times as long",
+    "stockout": "the first zone in which VMs are wanted has none to give; other zones have",
+    "quota": "the project's quota of every kind of GPU is 0",
+    "queue": "a request for flex start waits for a while, with a reason, and is then granted",
+    "never": "a request for flex start is never granted",
+    "startup-fails": "the start-up of one VM fails at one of its steps",
+    "forbidden": "the caller may not make managed instance groups",
+    "expired": "Google does not take the access token any more",
+    "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
+}
+"""Name and meaning of every scenario."""
+
+_WITHHELD = {"forbidden": "compute.instanceGroupManagers.create"}
+"""Scenario -> the permission that the caller does not have."""
+
+_SLOWNESS = 10.0
+
+
+def parse(text: str) -> frozenset[str]:
+    """The scenarios named in a comma-separated list; "" names none.
+
+    Raises:
+        ValueError: One of them is not known.
+    """
+    names = frozenset(filter(None, (name.strip() for name in text.split(","))))
+    for name in sorted(names - SCENARIOS.keys()):
+        raise ValueError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
+    return names
+
+
+def rate(scenarios: frozenset[str], clock_rate: float) -> float:
+    """Seconds of wall time per second of cloud time under these scenarios."""
+    return clock_rate * _SLOWNESS if "slow" in scenarios else clock_rate
+
+
+def is_withheld(permission: str, scenarios: frozenset[str]) -> bool:
+    """Whether the caller lacks a permission under these scenarios."""
+    return any(_WITHHELD.get(name) == permission for name in scenarios)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to one request.
+
+    Attributes:
+        error: What is answered; None: nothing, the connection drops.
+        effective: The request has its effect all the same.
+    """
+
+    error: GoogleError | None
+    effective: bool = False
+
+    @property
+    def reply(self) -> Reply | None:
+        """The answer, or None for a dropped connection."""
+        return None if self.error is None else self.error.reply()
+
+
+_BUSY = GoogleError(429, "Rate Limit Exceeded", status=None)
+_UNAVAILABLE = GoogleError(503, "The service is currently unavailable.", status=None)
+
+_FAULTS = (
+    Fault(_BUSY),
+    Fault(_BUSY),
+    Fault(_UNAVAILABLE),
+    Fault(_UNAVAILABLE),
+    Fault(None),
+    Fault(_UNAVAILABLE, effective=True),
+    Fault(None, effective=True),
+)
+_LOTS = 50
+"""Out of so many requests, about one meets each entry of `_FAULTS`."""
+
+_PATIENCE = 2
+"""The same request fails at most so often in a row: less than any client tries."""
+
+
+def fault(request: Request, store: Store) -> Fault | None:
+    """What `flaky` does to this request, or None.
+
+    Pseudo-random, but the same for the same requests in the same order on a new database.
+
+    Args:
+        request: Its path is the whole one here, the service's prefix included.
+        store: Remembers the lots drawn.
+    """
+    if "flaky" not in request.scenarios or not _survivable(request):
+        return None
+    name = f"{request.method} {request.path}"
+    met = store.get("flaky", name) or {"failures": 0}
+    lot = _draw(store.count("flaky"))
+    found = _FAULTS[lot] if lot < len(_FAULTS) and met["failures"] < _PATIENCE else None
+    if found is not None and found.effective and _is_storage(request):
+        found = Fault(found.error)
+    store.put("flaky", name, {"failures": met["failures"] + 1 if found else 0})
+    return found
+
+
+def _draw(number: int) -> int:
+    digest = hashlib.sha256(f"flaky {number}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") % _LOTS
+
+
+def _is_storage(request: Request) -> bool:
+    return request.path.startswith(("/storage/", "/upload/storage/"))
+
+
+def _survivable(request: Request) -> bool:
+    """Whether Google's own clients try such a request again.
+
+    They repeat a change in Cloud Storage only under a precondition on the generation, and an
+    effect without an answer would make that precondition fail: neither is put on them.
+    """
+    if not _is_storage(request) or request.method == "GET":
+        return True
+    return not {"ifGenerationMatch", "ifMetagenerationMatch"}.isdisjoint(request.query)

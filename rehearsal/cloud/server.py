@@ -1,0 +1,317 @@
+"""The simulated cloud as an HTTP server on loopback.
+
+One port serves every API; the beginning of the path says which. Each request is one transaction
+of the database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import logging
+import os
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Self, cast
+from urllib.parse import parse_qsl
+
+from provision.time import clock
+from rehearsal.cloud import scenarios
+from rehearsal.cloud.request_log import RequestLog
+from rehearsal.cloud.store import Database
+from rehearsal.cloud.wire import GoogleError, Reply, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from rehearsal.cloud.wire import Service
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Where a service is found.
+
+    Attributes:
+        prefix: How the paths begin that it serves; a path is served by the first that fits.
+        service: "module:callable" within this package, imported when the first request comes.
+        credentials: Whether a request without an Authorization header is refused.
+        faults: Whether the `flaky` scenario touches it.
+    """
+
+    prefix: str
+    service: str
+    credentials: bool = True
+    faults: bool = True
+
+
+# Cloud Storage takes requests without credentials, because Google's clients send none to the host
+# that STORAGE_EMULATOR_HOST names. Nothing works without a metadata server and its tokens, and no
+# client of Google's is made for one that fails: faults spare it.
+_MOUNTS = (
+    Mount("/compute/v1/", "compute:service"),
+    Mount("/storage/v1/", "storage:json_api", credentials=False),
+    Mount("/upload/storage/v1/", "storage:upload", credentials=False),
+    Mount("/download/storage/v1/", "storage:media", credentials=False),
+    Mount("/iam/v1/", "iam:service"),
+    Mount("/crm/v1/", "projects:service_v1"),
+    Mount("/crm/v3/", "projects:service_v3"),
+    Mount("/serviceusage/v1/", "services:service"),
+    Mount("/serviceusage/v1beta1/", "consumer_quotas:service"),
+    Mount("/cloudbilling/v1/", "billing:service"),
+    Mount("/container/v1/", "container:service"),
+    Mount("/kubernetes/", "kubernetes:service"),
+    Mount("/file/v1/", "filestore:service"),
+    Mount("/monitoring/v1/", "dashboards:service"),
+    Mount("/computeMetadata/", "metadata:service", credentials=False, faults=False),
+    Mount("/token", "metadata:service", credentials=False, faults=False),
+)
+_METADATA = Mount("/", "metadata:service", credentials=False, faults=False)
+_MEDIA = Mount("/", "storage:media", credentials=False)
+
+
+def mount(path: str) -> Mount:
+    """The mount that serves a path; Cloud Storage's media reads have no prefix of their own."""
+    for candidate in _MOUNTS:
+        if path.startswith(candidate.prefix):
+            return candidate
+    return _METADATA if path == "/" else _MEDIA
+
+
+def _service(target: str) -> Service:
+    module, _, name = target.partition(":")
+    found = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    return cast("Service", found)
+
+
+def _relative(where: Mount, path: str) -> str:
+    """The path as the service sees it: without its prefix, but the metadata server's as it is."""
+    if where.service == _METADATA.service:
+        return path.removeprefix("/")
+    return path.removeprefix(where.prefix)
+
+
+def _unauthenticated(trouble: str, reason: str, detail: str) -> GoogleError:
+    return GoogleError(
+        401,
+        f"Request {trouble}. Expected OAuth 2 access token, login cookie or other valid "
+        "authentication credential. See "
+        "https://developers.google.com/identity/sign-in/web/devconsole-project.",
+        reason=reason,
+        status=None,
+        details=[
+            {
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                "reason": detail,
+                "domain": "googleapis.com",
+            }
+        ],
+    )
+
+
+_MISSING = _unauthenticated(
+    "is missing required authentication credential", "required", "CREDENTIALS_MISSING"
+)
+_EXPIRED = _unauthenticated(
+    "had invalid authentication credentials", "authError", "ACCESS_TOKEN_EXPIRED"
+)
+
+
+class Cloud:
+    """A simulated Google Cloud that serves from `with` until its end.
+
+    Args:
+        database: The file of the cloud's memory; made when missing.
+        environ: Where the clock's rate is read.
+        scenario: Comma-separated names of scenarios.
+        port: 0 takes a free one.
+        log: Where exchanges are recorded, if anywhere.
+
+    Raises:
+        ValueError: A scenario is not known.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Path,
+        environ: Mapping[str, str] = os.environ,
+        scenario: str = "",
+        port: int = 0,
+        log: Path | None = None,
+    ) -> None:
+        self._scenarios = scenarios.parse(scenario)
+        self._rate = scenarios.rate(self._scenarios, clock.rate(environ))
+        self._log = None if log is None else RequestLog(log)
+        self._database = Database(database)
+        self._server = _Server(("127.0.0.1", port), self)
+        self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        self._server.drop_connections()
+        self._database.close()
+
+    def answer(self, request: Request) -> Reply | None:
+        """Answer a request whose path is the whole one; None: by dropping the connection."""
+        request = replace(
+            request, base_url=self.base_url, rate=self._rate, scenarios=self._scenarios
+        )
+        reply = self._disturbed(request)
+        if self._log is not None:
+            self._log.append(request, reply)
+        return reply
+
+    def _disturbed(self, request: Request) -> Reply | None:
+        where = mount(request.path)
+        fault = None
+        if self._scenarios and where.faults:
+            with self._database.transaction() as store:
+                fault = scenarios.fault(request, store)
+        if fault is None:
+            return self._served(where, request)
+        if fault.effective:
+            self._served(where, request)
+        return fault.reply
+
+    def _served(self, where: Mount, request: Request) -> Reply:
+        has_token = "authorization" in request.headers
+        if where.credentials and not has_token:
+            return _MISSING.reply()
+        if has_token and "expired" in request.scenarios:
+            return _EXPIRED.reply()
+        try:
+            service = _service(where.service)
+            with self._database.transaction() as store:
+                # Transactions wait for each other: the moment that counts is when this one begins.
+                began = replace(request, path=_relative(where, request.path), now=time.time())
+                return service(began, store)
+        except GoogleError as error:
+            return error.reply()
+        except Exception:  # noqa: BLE001 - a bug in one service must not end the server
+            _LOG.exception("%s %s failed", request.method, request.path)
+            return GoogleError(500, "Internal error encountered.", status=None).reply()
+
+
+class _Server(ThreadingHTTPServer):
+    """One thread a connection; the connections are known, so that an end ends them too."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], cloud: Cloud) -> None:
+        super().__init__(address, _Connection)
+        self.cloud = cloud
+        self._open: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def drop_connections(self) -> None:
+        """End the connections that clients keep alive."""
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Connection(BaseHTTPRequestHandler):
+    """Reads requests off one connection and writes each reply in one piece."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def handle(self) -> None:
+        # A client may go away at any moment, and drop_connections ends what is kept alive.
+        with contextlib.suppress(ConnectionError):
+            super().handle()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing: the request log is the record."""
+
+    def _exchange(self) -> None:
+        path, _, query = self.path.partition("?")
+        try:
+            body = self._body()
+        except ValueError:
+            self.close_connection = True
+            self._send(GoogleError(400, "Bad Request").reply())
+            return
+        parameters = parse_qsl(query, keep_blank_values=True)
+        request = Request(
+            method="GET" if self.command == "HEAD" else self.command,
+            path=path,
+            query=dict(parameters),
+            parameters=parameters,
+            headers={name.lower(): value for name, value in self.headers.items()},
+            body=body,
+        )
+        reply = self.server.cloud.answer(request)
+        if reply is None:
+            self._drop()
+        else:
+            self._send(reply)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _exchange  # noqa: N815 - http.server's names
+
+    def _body(self) -> bytes:
+        """The request's body.
+
+        Raises:
+            ValueError: Its framing is broken.
+        """
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        chunks = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            """Trailers say nothing that is needed here."""
+        return b"".join(chunks)
+
+    def _send(self, reply: Reply) -> None:
+        headers = {name.title(): value for name, value in reply.headers.items()}
+        content = reply.body if isinstance(reply.body, bytes) else b""
+        if isinstance(reply.body, dict):
+            content = json.dumps(reply.body).encode()
+            headers.setdefault("Content-Type", "application/json; charset=UTF-8")
+        if reply.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+            headers.setdefault("Content-Length", str(len(content)))
+        if self.close_connection:
+            headers["Connection"] = "close"
+        status = (
+            f"{self.protocol_version} {reply.status} {self.responses.get(reply.status, ('',))[0]}"
+        )
+        lines = [status, *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        head = "\r\n".join(lines).encode("latin-1")
+        # One write for all: two small ones would wait for each other's acknowledgement.
+        self.wfile.write(head if self.command == "HEAD" else head + content)
+
+    def _drop(self) -> None:
+        """Reset the connection, so that the client can't take it for an orderly end."""
+        self.close_connection = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()

@@ -1,0 +1,18 @@
+"""Cloud Storage: the JSON API, its uploads, and reads of content.
+
+Buckets and objects are kept in the store, every generation of an object with its content. Access
+control lists, encryption keys, retention, soft deletion and notifications are not simulated.
+"""
+
+from __future__ import annotations
+
+from rehearsal.cloud.storage import held_locks
+from rehearsal.cloud.storage.json_api import json_api as _json_api
+from rehearsal.cloud.storage.media import media as _media
+from rehearsal.cloud.storage.upload import upload as _upload
+
+json_api = held_locks.among(_json_api)
+media = held_locks.among(_media)
+upload = held_locks.among(_upload)
+
+__all__ = ["json_api", "media", "upload"]

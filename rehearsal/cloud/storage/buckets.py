@@ -1,0 +1,271 @@
+"""Buckets: made, read, changed, deleted; their rules and defaults."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Any
+
+from provision.catalogue.zones import REGIONS
+from rehearsal.cloud import policies, projects
+from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.metadata import HOST
+from rehearsal.cloud.storage import preconditions
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rehearsal.cloud.projects import Project
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+Bucket = dict[str, Any]
+
+COLLECTION = "storage/buckets"
+NO_BUCKET = "The specified bucket does not exist."
+
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?)*")
+_SHORTEST, _LONGEST, _LONGEST_DOTTED = 3, 63, 222
+_LABEL_KEY = re.compile(r"[a-z\w][\w-]{0,62}")
+_LABEL_VALUE = re.compile(r"[\w-]{0,63}")
+_LABELS = 64
+_MULTI_REGIONS = frozenset({"ASIA", "EU", "US"})
+_DUAL_REGIONS = frozenset({"ASIA1", "EUR4", "EUR5", "EUR7", "EUR8", "NAM4"})
+_CLASSES = frozenset({"STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "REGIONAL", "MULTI_REGIONAL"})
+_PREVENTION = frozenset({"enforced", "inherited", "unspecified"})
+_LOCK_AFTER = 90 * 24 * 3600.0  # seconds in which uniform access can still be turned off
+_OUTPUT_ONLY = frozenset(
+    {
+        "kind", "id", "selfLink", "projectNumber", "name", "location", "locationType", "etag",
+        "generation", "metageneration", "timeCreated", "updated",
+    }
+)  # fmt: skip
+
+
+def insert(request: Request, store: Store) -> Bucket:
+    """Make the bucket that the request describes.
+
+    Raises:
+        GoogleError: 400 for what breaks a rule, 409 when the name is taken: by anybody at all,
+            since names of buckets are global.
+    """
+    body = request.json()
+    owner = _owner(request, store)
+    name = body.get("name") or ""
+    check_name(name)
+    taken = store.get(COLLECTION, name)
+    if taken is not None:
+        raise _taken(mine=taken["projectNumber"] == owner.number)
+    moment = rfc3339(request.now)
+    location = (body.get("location") or "US").upper()
+    bucket = {
+        "versioning": {"enabled": False},
+        "rpo": "DEFAULT",
+        "storageClass": "STANDARD",
+        "hierarchicalNamespace": {"enabled": False},
+        "softDeletePolicy": {"retentionDurationSeconds": "604800", "effectiveTime": moment},
+        **{key: value for key, value in body.items() if value is not None},
+        "kind": "storage#bucket",
+        "id": name,
+        "name": name,
+        "selfLink": f"https://www.googleapis.com/storage/v1/b/{name}",
+        "projectNumber": owner.number,
+        "location": location,
+        "locationType": _location_type(location),
+        "generation": str(generation(request, store)),
+        "timeCreated": moment,
+    }
+    return _keep(request, store, bucket, metageneration=1)
+
+
+def find(store: Store, name: str, permission: str) -> Bucket:
+    """A bucket, for a caller who needs a permission on it.
+
+    Raises:
+        GoogleError: 404 when there is none, 403 when it is a stranger's.
+    """
+    bucket = store.get(COLLECTION, name)
+    if bucket is None:
+        raise GoogleError(404, NO_BUCKET)
+    owner = projects.find(bucket["projectNumber"], store)
+    if owner is not None and owner.foreign:
+        kind = "object" if ".objects." in permission else "bucket"
+        raise GoogleError(
+            403,
+            f"{HOST.compute_account} does not have {permission} access to the Google Cloud Storage"
+            f" {kind}. Permission '{permission}' denied on resource (or it may not exist).",
+        )
+    return bucket
+
+
+def of_project(request: Request, store: Store) -> Iterator[tuple[str, Bucket]]:
+    """The buckets of the request's project whose names have the request's prefix."""
+    owner = _owner(request, store)
+    for name, bucket in store.list(COLLECTION, request.query.get("prefix", "")):
+        if bucket["projectNumber"] == owner.number:
+            yield name, bucket
+
+
+def change(request: Request, store: Store, name: str, *, whole: bool) -> Bucket:
+    """Change a bucket's metadata: merged into what is there, or in place of the whole of it."""
+    bucket = find(store, name, "storage.buckets.update")
+    preconditions.check(request.query, bucket)
+    wanted = {key: value for key, value in request.json().items() if key not in _OUTPUT_ONLY}
+    kept = {key: value for key, value in bucket.items() if not whole or key in _OUTPUT_ONLY}
+    changed = _merged(kept, wanted)
+    return _keep(request, store, changed, metageneration=int(bucket["metageneration"]) + 1)
+
+
+def delete(request: Request, store: Store, name: str, *, empty: bool) -> None:
+    """Delete a bucket that holds nothing, not even a noncurrent version.
+
+    Raises:
+        GoogleError: 409 unless it is empty.
+    """
+    bucket = find(store, name, "storage.buckets.delete")
+    preconditions.check(request.query, bucket)
+    if not empty:
+        raise GoogleError(409, "The bucket you tried to delete is not empty.", reason="conflict")
+    store.delete(COLLECTION, name)
+    policies.forget(store, policy_resource(name))
+
+
+def policy_resource(name: str) -> str:
+    """What the bucket's IAM policy is kept under."""
+    return f"buckets/{name}"
+
+
+def first_policy(store: Store, bucket: Bucket) -> policies.Policy:
+    """The policy that a bucket is made with: its project's people keep their rights."""
+    owner = projects.find(bucket["projectNumber"], store)
+    project = owner.id if owner else bucket["projectNumber"]
+    editors = [f"projectEditor:{project}", f"projectOwner:{project}"]
+    viewers = [f"projectViewer:{project}"]
+    return {
+        "bindings": [
+            {"role": "roles/storage.legacyBucketOwner", "members": editors},
+            {"role": "roles/storage.legacyBucketReader", "members": viewers},
+        ]
+    }
+
+
+def generation(request: Request, store: Store) -> int:
+    """A new generation: microseconds of the Unix epoch, and greater than every one before."""
+    last = store.get("storage/clock", "generation") or {"last": 0}
+    new = max(int(request.now * 1_000_000), int(last["last"]) + 1)
+    store.put("storage/clock", "generation", {"last": new})
+    return new
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no bucket can have.
+
+    Raises:
+        GoogleError: 400.
+    """
+    limit = _LONGEST_DOTTED if "." in name else _LONGEST
+    parts = name.split(".")
+    well_formed = (
+        _SHORTEST <= len(name) <= limit
+        and max(map(len, parts)) <= _LONGEST
+        and _NAME.fullmatch(name)
+        and not _is_address(name)
+    )
+    if not well_formed:
+        raise GoogleError(400, f"Invalid bucket name: '{name}'")
+    if name.startswith("goog") or "google" in name:
+        raise GoogleError(400, f"The bucket name '{name}' is restricted.")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _owner(request: Request, store: Store) -> Project:
+    project = request.query.get("project", "")
+    if not project:
+        raise GoogleError(400, "Required parameter: project", reason="required")
+    owner = projects.find(project, store)
+    if owner is None:
+        raise GoogleError(400, f"Unknown project id: {project}")
+    return owner
+
+
+def _taken(*, mine: bool) -> GoogleError:
+    words = (
+        "Your previous request to create the named bucket succeeded and you already own it."
+        if mine
+        else "The requested bucket name is not available. The bucket namespace is shared by all"
+        " users of the system. Please select a different name and try again."
+    )
+    return GoogleError(409, words, reason="conflict")
+
+
+def _location_type(location: str) -> str:
+    if location in _MULTI_REGIONS:
+        return "multi-region"
+    if location in _DUAL_REGIONS:
+        return "dual-region"
+    if location.lower() in REGIONS:
+        return "region"
+    raise GoogleError(400, "The specified location constraint is not valid.")
+
+
+def _keep(request: Request, store: Store, bucket: Bucket, *, metageneration: int) -> Bucket:
+    """Check and keep a bucket's new state."""
+    _check_metadata(bucket)
+    _complete_access(bucket, request.now)
+    bucket["metageneration"] = str(metageneration)
+    bucket["etag"] = base64.b64encode(b"\x08" + policies.varint(metageneration)).decode()
+    bucket["updated"] = rfc3339(request.now)
+    store.put(COLLECTION, bucket["name"], bucket)
+    return bucket
+
+
+def _check_metadata(bucket: Bucket) -> None:
+    labels = bucket.get("labels") or {}
+    if len(labels) > _LABELS:
+        raise GoogleError(400, f"A bucket can't have more than {_LABELS} labels.")
+    for key, value in labels.items():
+        if not (_LABEL_KEY.fullmatch(key) and _LABEL_VALUE.fullmatch(value)) or (
+            key != key.lower() or value != value.lower()
+        ):
+            raise GoogleError(400, f"Invalid label: {key}={value}")
+    if bucket.get("storageClass", "STANDARD") not in _CLASSES:
+        raise GoogleError(400, f"Invalid storage class: {bucket['storageClass']}")
+    prevention = (bucket.get("iamConfiguration") or {}).get("publicAccessPrevention", "inherited")
+    if prevention not in _PREVENTION:
+        raise GoogleError(400, f"Invalid value for publicAccessPrevention: {prevention}")
+
+
+def _complete_access(bucket: Bucket, now: float) -> None:
+    """Fill in what Cloud Storage says of uniform access, under both its names."""
+    access = bucket.setdefault("iamConfiguration", {})
+    access.setdefault("publicAccessPrevention", "inherited")
+    uniform = access.get("uniformBucketLevelAccess") or {}
+    if not uniform.get("enabled"):
+        uniform = {"enabled": False}
+    elif "lockedTime" not in uniform:
+        uniform = {"enabled": True, "lockedTime": rfc3339(now + _LOCK_AFTER)}
+    access["uniformBucketLevelAccess"] = uniform
+    access["bucketPolicyOnly"] = dict(uniform)
+
+
+def _merged(current: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON merge patch (RFC 7396): null removes, objects are merged, all else replaces."""
+    merged = dict(current)
+    for key, value in change.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            before = merged.get(key)
+            merged[key] = _merged(before if isinstance(before, dict) else {}, value)
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,145 @@
+"""What travels between the HTTP server and the simulated services."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rehearsal.cloud.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One request to one simulated service.
+
+    Attributes:
+        method: GET, POST, PUT, PATCH or DELETE.
+        path: The path behind the service's prefix ("projects/p/global/networks"), still
+            percent-encoded, without a leading slash.
+        query: The query's parameters, decoded; of a repeated one, the last.
+        parameters: The query's parameters as they came, for `values`.
+        headers: The header fields, names in lower case.
+        body: The bytes received.
+        base_url: "http://host:port" of this cloud, for links that a client follows.
+        now: When the request came, in seconds of the Unix epoch; services ask no other clock.
+        rate: Seconds of wall time per second of cloud time; 0: everything is done at once.
+        scenarios: The scenarios that are on.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    parameters: Sequence[tuple[str, str]] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    base_url: str = ""
+    now: float = field(default_factory=time.time)
+    rate: float = 0.0
+    scenarios: frozenset[str] = frozenset()
+
+    def after(self, seconds: float) -> float:
+        """When so many seconds of cloud time, counted from now, are over (Unix epoch)."""
+        return self.now + seconds * self.rate
+
+    def values(self, name: str) -> list[str]:
+        """Every value of a parameter that may be repeated."""
+        parameters = self.parameters or self.query.items()
+        return [value for key, value in parameters if key == name]
+
+    def json(self) -> dict[str, Any]:
+        """The body as a JSON object; {} when there is none.
+
+        Raises:
+            GoogleError: 400, when it is not a JSON object.
+        """
+        if not self.body:
+            return {}
+        try:
+            document = json.loads(self.body)
+        except ValueError as error:
+            raise GoogleError(400, "Parse Error", reason="parseError") from error
+        if not isinstance(document, dict):
+            raise GoogleError(400, "Invalid JSON payload received.", reason="badRequest")
+        return document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """An answer: JSON for a dict, raw bytes otherwise, nothing for None."""
+
+    status: int = 200
+    body: dict[str, Any] | bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+_STATUS = {
+    400: ("invalid", "INVALID_ARGUMENT"),
+    401: ("authError", "UNAUTHENTICATED"),
+    403: ("forbidden", "PERMISSION_DENIED"),
+    404: ("notFound", "NOT_FOUND"),
+    409: ("alreadyExists", "ALREADY_EXISTS"),
+    412: ("conditionNotMet", "FAILED_PRECONDITION"),
+    429: ("rateLimitExceeded", "RESOURCE_EXHAUSTED"),
+    500: ("backendError", "INTERNAL"),
+    501: ("notImplemented", "UNIMPLEMENTED"),
+    503: ("backendError", "UNAVAILABLE"),
+}
+
+
+class GoogleError(Exception):
+    """An error as Google's APIs answer it.
+
+    Args:
+        code: The HTTP status.
+        message: Google's words.
+        reason: The reason of `errors[0]`; the usual one of the code by default.
+        status: The canonical status that newer services add ("NOT_FOUND"); "" leaves it out, as
+            Compute Engine and Cloud Storage do.
+        details: The typed details of newer services.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        *,
+        reason: str | None = None,
+        status: str | None = "",
+        details: list[dict[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        usual_reason, usual_status = _STATUS.get(code, ("invalid", "UNKNOWN"))
+        self.reason = usual_reason if reason is None else reason
+        self.status = usual_status if status is None else status
+        self.details = details or []
+
+    def reply(self) -> Reply:
+        """The error's document."""
+        error: dict[str, Any] = {
+            "code": self.code,
+            "message": self.message,
+            "errors": [{"message": self.message, "domain": "global", "reason": self.reason}],
+        }
+        if self.status:
+            error["status"] = self.status
+        if self.details:
+            error["details"] = self.details
+        return Reply(status=self.code, body={"error": error})
+
+
+class Service(Protocol):
+    """A simulated API behind one prefix of the path."""
+
+    def __call__(self, request: Request, store: Store) -> Reply:
+        """Answer a request; everything it changes is one transaction.
+
+        Raises:
+            GoogleError: The API refuses.
+        """

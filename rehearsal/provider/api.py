@@ -1,0 +1,236 @@
+"""How the provider reaches Google: settings, addresses, credentials, requests, retries, waits.
+
+One `Api` serves all resources of one provider block. It may be used by many threads at once:
+Terraform applies ten resources together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from provision.time import clock
+from rehearsal.provider import durations, endpoints
+from rehearsal.provider.batches import Batches
+from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError
+from rehearsal.provider.transport import Response, Transport, retry_waits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Which environment variable stands in for an argument that the block leaves out, first found wins.
+_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "project": (
+        "GOOGLE_PROJECT",
+        "GOOGLE_CLOUD_PROJECT",
+        "GCLOUD_PROJECT",
+        "CLOUDSDK_CORE_PROJECT",
+    ),
+    "region": ("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
+    "zone": ("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
+    "access_token": ("GOOGLE_OAUTH_ACCESS_TOKEN",),
+}
+
+_PLAIN = {"alt": "json"}
+_CLIENT = {"alt": "json", "prettyPrint": "false"}
+
+_JSON = "application/json"
+
+# The least pause between two looks at something that is not done yet, in seconds of ours: keeps a
+# cloud whose time stands still from being asked without end.
+_BREATH = 0.02
+
+
+class Api:
+    """The provider block, ready for use.
+
+    Args:
+        block: The provider block as the schema has it; None where it says nothing.
+        environ: The plugin's environment.
+    """
+
+    def __init__(self, block: Mapping[str, Any], environ: Mapping[str, str]) -> None:
+        self._block = block
+        self._environ = environ
+        self._rate = clock.rate(environ)
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._guard = threading.Lock()
+        self._token = block.get("access_token") or self._setting("access_token")
+        self._transport = Transport()
+        self.cancel = threading.Event()
+        self.project: str = self._setting("project")
+        self.zone: str = self._setting("zone").rpartition("/")[2]
+        # A zone's region stands in for a region that nobody gave.
+        self.region: str = (
+            self._setting("region").rpartition("/")[2] or self.zone.rpartition("-")[0]
+        )
+        self.poll_interval: float = durations.seconds(block.get("poll_interval") or "10s")
+        self.default_labels: dict[str, str] = dict(block.get("default_labels") or {})
+        self.deletion_policy: str = block.get("deletion_policy") or "DELETE"
+        self.batches = Batches(self, (block.get("batching") or [{}])[0] or {})
+
+    def _setting(self, name: str) -> str:
+        """The block's argument, else the first environment variable that is there, else ""."""
+        given = [self._block.get(name), *map(self._environ.get, _VARIABLES[name])]
+        return next((value for value in given if value), "")
+
+    @property
+    def attribution(self) -> str:
+        """When the label goog-terraform-provisioned is added: CREATION_ONLY, PROACTIVE or ""."""
+        if self._block.get("add_terraform_attribution_label") is False:
+            return ""
+        strategy = self._block.get("terraform_attribution_label_addition_strategy")
+        return strategy or "CREATION_ONLY"
+
+    def base(self, service: str) -> str:
+        """The address that the service's paths follow, with a slash at its end."""
+        return endpoints.base(service, self._block, self._environ)
+
+    def upload_base(self) -> str:
+        """Where Cloud Storage takes uploads."""
+        return endpoints.uploads(self.base("storage"))
+
+    def plain(
+        self,
+        service: str,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """A request as the provider's own REST code sends it: always of JSON's content type.
+
+        Raises:
+            GoogleApiError: Google refused, and no retry helped.
+        """
+        url = self.base(service) + path
+        return self.send(
+            method, url, query={**_PLAIN, **(query or {})}, body=body, typed=True
+        ).json()
+
+    def client(
+        self,
+        service: str,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """A request as Google's Go clients send it: a content type only with a body.
+
+        Raises:
+            GoogleApiError: Google refused, and no retry helped.
+        """
+        url = self.base(service) + path
+        return self.send(method, url, query={**_CLIENT, **(query or {})}, body=body).json()
+
+    def send(  # noqa: PLR0913 - the parts of a request, by name
+        self,
+        method: str,
+        url: str,
+        *,
+        query: Mapping[str, str],
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        typed: bool = False,
+    ) -> Response:
+        """Any request with the token, tried again as long as provider 7.45.0 would.
+
+        Args:
+            method: The HTTP method.
+            url: The address without a query.
+            query: The query's parameters; they go out in the order of their names, as Go has it.
+            body: Bytes as they are; anything else but None as JSON.
+            headers: More header fields.
+            typed: Whether to name JSON as content type although there is no body.
+
+        Raises:
+            GoogleApiError: Google refused, and no retry helped.
+            OSError: No connection, and no retry helped.
+        """
+        data = body
+        if body is not None and not isinstance(body, bytes):
+            # A number with a fraction is a Decimal here, and as short in JSON as in HCL.
+            data = json.dumps(body, default=float).encode()
+        fields = {"Authorization": f"Bearer {self.token()}", **(headers or {})}
+        if typed or data is not None:
+            fields.setdefault("Content-Type", _JSON)
+        address = f"{url}?{urlencode(sorted(query.items()))}"
+        waits = retry_waits()
+        while True:
+            try:
+                return self._transport.exchange(method, address, data, fields)
+            except (GoogleApiError, ConnectionError, TimeoutError) as error:
+                wait = next(waits, None)
+                if wait is None or not _passes(error) or not self.sleep(wait):
+                    raise
+
+    def close(self) -> None:
+        """Close the connections; another request opens them again."""
+        self._transport.close()
+
+    def token(self) -> str:
+        """The bearer token; asked for at the first request.
+
+        Raises:
+            CredentialsMissing: No token was given, and no metadata server answers.
+        """
+        with self._guard:
+            if not self._token:
+                self._token = self._metadata_token()
+            return str(self._token)
+
+    def _metadata_token(self) -> str:
+        host = self._environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
+        url = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
+        try:
+            answer = self._transport.exchange("GET", url, None, {"Metadata-Flavor": "Google"})
+            return str(answer.json()["access_token"])
+        except (GoogleApiError, OSError, KeyError) as error:
+            raise CredentialsMissing(error) from error
+
+    def sleep(self, seconds: float, *, deaf: bool = False) -> bool:
+        """Let time of the cloud pass; over at once when Terraform was interrupted.
+
+        Args:
+            seconds: Seconds of cloud time.
+            deaf: Sleep on when interrupted, as some of the provider's waits do.
+
+        Returns:
+            False when Terraform was interrupted, which a deaf sleep never says.
+        """
+        if deaf:
+            threading.Event().wait(seconds * self._rate)
+            return True
+        return not self.cancel.wait(seconds * self._rate)
+
+    def pause(self, seconds: float, *, deaf: bool = False) -> None:
+        """Sleep between two looks at the same thing.
+
+        Raises:
+            Cancelled: Terraform was interrupted.
+        """
+        threading.Event().wait(max(0.0, _BREATH - seconds * self._rate))
+        if not self.sleep(seconds, deaf=deaf):
+            raise Cancelled
+
+    @contextlib.contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Hold a mutex of this provider: what it names is changed by one thread at a time."""
+        with self._guard:
+            lock = self._locks[name]
+        with lock:
+            yield
+
+
+def _passes(error: Exception) -> bool:
+    """Whether provider 7.45.0 tries again after this error (recorded traffic)."""
+    if isinstance(error, ConnectionRefusedError):
+        return False
+    return not isinstance(error, GoogleApiError) or error.temporary

@@ -1,0 +1,99 @@
+"""Where Terraform finds the stand-in: a filesystem mirror, and the CLI configuration that names it.
+
+The mirror's package is one shell script, the same bytes everywhere and for ever: Terraform writes a
+checksum of the package into lock files, and refuses a package with another one. Everything that may
+change is outside: the script starts the Python that `REHEARSAL_PYTHON` names, else the one that
+`install` left beside the CLI configuration.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+from pathlib import Path
+from typing import Final
+
+from rehearsal.provider import certificate
+
+VERSION: Final = "7.45.0"
+ADDRESS: Final = "registry.terraform.io/hashicorp/google"
+PLUGIN: Final = """\
+#!/bin/sh
+# The stand-in for the google provider. These bytes never change: lock files hold their checksum.
+python="${REHEARSAL_PYTHON:-$(dirname "$TF_CLI_CONFIG_FILE")/python}"
+exec "$python" -P -m rehearsal.provider
+"""
+
+_ARCHITECTURES: Final = {
+    "x86_64": "amd64",
+    "amd64": "amd64",
+    "aarch64": "arm64",
+    "arm64": "arm64",
+}
+
+
+def install(folder: Path, python: str) -> Path:
+    """Write the mirror, the CLI configuration, and the way to Python.
+
+    Args:
+        folder: Where to write; made if need be, and used again as it is.
+        python: The interpreter that has the rehearsal's dependencies.
+
+    Returns:
+        The CLI configuration; put it into `TF_CLI_CONFIG_FILE`.
+    """
+    folder = folder.resolve()
+    package = folder / "mirror" / ADDRESS / VERSION / _platform()
+    package.mkdir(parents=True, exist_ok=True)
+    _executable(package / f"terraform-provider-google_v{VERSION}_x5", PLUGIN)
+    certificate.write(folder / "plugin.pem")
+    _executable(folder / "python", _launcher(python, folder / "plugin.pem"))
+    config = folder / "terraform.rc"
+    config.write_text(_config(folder / "mirror"), encoding="utf-8")
+    return config
+
+
+def _platform() -> str:
+    """This machine, as Terraform names it ("linux_amd64")."""
+    machine = platform.machine().lower()
+    return f"{platform.system().lower()}_{_ARCHITECTURES.get(machine, machine)}"
+
+
+def _launcher(python: str, pem: Path) -> str:
+    """A script that starts Python with this very package on its path and a ready certificate.
+
+    A link would not do: Python looks for its virtual environment beside the name it was started by.
+    """
+    source = shlex.quote(str(Path(__file__).parents[2]))
+    return (
+        "#!/bin/sh\n"
+        f'export PYTHONPATH={source}"${{PYTHONPATH:+:$PYTHONPATH}}"\n'
+        f"export {certificate.VARIABLE}={shlex.quote(str(pem))}\n"
+        f'exec {shlex.quote(python)} "$@"\n'
+    )
+
+
+def _config(mirror: Path) -> str:
+    path = json.dumps(str(mirror))
+    return f"""\
+disable_checkpoint = true
+
+provider_installation {{
+  filesystem_mirror {{
+    path    = {path}
+    include = ["{ADDRESS}"]
+  }}
+  direct {{
+    exclude = ["{ADDRESS}"]
+  }}
+}}
+"""
+
+
+def _executable(path: Path, text: str) -> None:
+    """Write a script in one step, since a Terraform may be starting it."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.chmod(0o755)
+    fresh.replace(path)

@@ -1,0 +1,213 @@
+"""How attributes become JSON and back: tables of fields, and the rules of what is sent.
+
+The rules are those of the real provider's generated code and of Google's Go clients: an empty value
+is left out unless the field says otherwise, and what Google leaves out reads as the empty value.
+"""
+
+from __future__ import annotations
+
+import enum
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.provider.resource import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from rehearsal.provider.api import Api
+    from rehearsal.provider.resource import State
+
+
+class Kind(enum.Enum):
+    """The shape of a field."""
+
+    STRING = enum.auto()
+    BOOL = enum.auto()
+    NUMBER = enum.auto()
+    INT64 = enum.auto()
+    """A number that is a string in JSON."""
+    STRINGS = enum.auto()
+    SET = enum.auto()
+    """Strings without an order; sent in the SDK's."""
+    MAP = enum.auto()
+    BLOCK = enum.auto()
+    """A list of at most one block; an object in JSON."""
+    BLOCKS = enum.auto()
+    BLOCK_SET = enum.auto()
+
+
+class Send(enum.Enum):
+    """When a field is part of a request."""
+
+    FILLED = enum.auto()
+    """When it is not empty."""
+    GIVEN = enum.auto()
+    """Also when it is empty: in a create if it is configured, in an update always. What has no
+    order, or is one block, counts as configured even when it is not there."""
+    ALWAYS = enum.auto()
+    NEVER = enum.auto()
+
+
+_ZERO: Mapping[Kind, Callable[[], Any]] = {
+    Kind.STRING: str,
+    Kind.BOOL: bool,
+    Kind.NUMBER: int,
+    Kind.INT64: int,
+    Kind.STRINGS: list,
+    Kind.SET: list,
+    Kind.MAP: dict,
+    Kind.BLOCK: list,
+    Kind.BLOCKS: list,
+    Kind.BLOCK_SET: list,
+}
+
+_SETS = frozenset({Kind.SET, Kind.BLOCK_SET})
+_UNORDERED = frozenset({Kind.SET, Kind.BLOCK_SET, Kind.BLOCK})
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where an object is, for the conversion of its links.
+
+    Attributes:
+        api: The provider's settings.
+        state: All attributes of the object: the plan in a create or update, else the state.
+        project: The object's project.
+        region: Its region, "" for a global or zonal one whose region nobody named.
+        zone: Its zone, or "".
+        prior: The state before an update.
+    """
+
+    api: Api
+    state: State
+    project: str
+    region: str = ""
+    zone: str = ""
+    prior: State | None = None
+
+
+@dataclass(frozen=True)
+class Field:
+    """One attribute or block, and what it is in JSON.
+
+    Attributes:
+        name: The attribute's name.
+        wire: The JSON name; by default the attribute's in camel case.
+        kind: Its shape.
+        send: When it is sent.
+        fields: What a block holds.
+        expand: Makes JSON of a value that is not unknown, in place of the kind's own rule.
+        flatten: Makes an attribute of the JSON value (None when absent), likewise.
+        order: What a block of a BLOCK_SET is hashed by.
+    """
+
+    name: str
+    wire: str = ""
+    kind: Kind = Kind.STRING
+    send: Send = Send.FILLED
+    fields: tuple[Field, ...] = ()
+    expand: Callable[[Any, Scope], Any] | None = None
+    flatten: Callable[[Any, Scope], Any] | None = None
+    order: Callable[[State], str] = str
+
+    @property
+    def key(self) -> str:
+        """The JSON name."""
+        return self.wire or camel(self.name)
+
+    def zero(self) -> Any:
+        """What an absent value reads as."""
+        return _ZERO[self.kind]()
+
+    def to_wire(self, value: Any, scope: Scope) -> Any:
+        """The JSON value of an attribute's value."""
+        if value is UNKNOWN or value is None:
+            value = self.zero()
+        if self.expand is not None:
+            return self.expand(value, scope)
+        if self.kind is Kind.INT64:
+            return str(value) if value else None
+        if self.kind in _SETS:
+            value = in_set_order(value, self.order)
+        if not self.fields:
+            return value
+        blocks = [expand(self.fields, each or {}, scope) for each in value]
+        if self.kind is Kind.BLOCK:
+            return blocks[0] if blocks else None
+        return blocks
+
+    def from_wire(self, value: Any, scope: Scope) -> Any:
+        """The attribute's value of a JSON value."""
+        if self.flatten is not None:
+            return self.flatten(value, scope)
+        if value is None:
+            return self.zero()
+        match self.kind:
+            case Kind.NUMBER | Kind.INT64 if isinstance(value, str):
+                return int(value)
+            case Kind.BLOCK:
+                return [flatten(self.fields, value, scope)] if value else []
+            case Kind.BLOCKS | Kind.BLOCK_SET:
+                return [flatten(self.fields, each, scope) for each in value if each]
+            case _:
+                return value
+
+    def is_sent(self, value: Any, wire: Any, *, create: bool) -> bool:
+        """Whether a request has this field.
+
+        Args:
+            value: The attribute's value.
+            wire: Its JSON value.
+            create: Whether the request makes the object.
+        """
+        match self.send:
+            case Send.FILLED:
+                return not is_zero(wire)
+            case Send.GIVEN if create and self.kind not in _UNORDERED:
+                explicit = value is not None and value is not UNKNOWN and value != []
+                return explicit or not is_zero(wire)
+            case _:
+                return self.send is not Send.NEVER
+
+
+def camel(name: str) -> str:
+    """`ip_cidr_range` as `ipCidrRange`."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def is_zero(value: Any) -> bool:
+    """Whether Go would call a value empty."""
+    return value is None or value is UNKNOWN or value in ("", 0, [], {})
+
+
+def expand(
+    fields: Iterable[Field], values: Mapping[str, Any], scope: Scope, *, create: bool = False
+) -> dict[str, Any]:
+    """The JSON object of some attributes.
+
+    Args:
+        fields: What to send.
+        values: The attributes; what is missing is null.
+        scope: Where the object is.
+        create: Whether the request makes the object.
+    """
+    body = {}
+    for field in fields:
+        value = values.get(field.name)
+        wire = field.to_wire(value, scope)
+        if field.is_sent(value, wire, create=create):
+            body[field.key] = wire
+    return body
+
+
+def flatten(fields: Iterable[Field], document: Mapping[str, Any], scope: Scope) -> State:
+    """The attributes of a JSON object."""
+    return {field.name: field.from_wire(document.get(field.key), scope) for field in fields}
+
+
+def in_set_order(values: Sequence[Any], key: Callable[[Any], str] = str) -> list[Any]:
+    """Members in the order in which HashiCorp's SDK lists a set: by the hash, as a string."""
+    return sorted(values, key=lambda each: str(zlib.crc32(key(each).encode())))

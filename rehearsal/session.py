@@ -1,0 +1,211 @@
+"""A rehearsal: the program itself, in an environment whose Google Cloud is the simulated one.
+
+Nothing in the program knows of it. What is done here could be done by hand: start the cloud, set
+variables, start the program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import urlsplit
+
+from provision.errors import ProvisionError, SettingsError
+from provision.time import clock
+from rehearsal.cloud import scenarios
+from rehearsal.provider import mirror
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FOLDER_VARIABLE = "AIINFRA_REHEARSAL_FOLDER"
+DATABASE = "cloud.sqlite"
+LOG = "cloud.log"
+
+_CLOCK_RATE = "0.02"  # fifty seconds of Google Cloud in one of ours
+
+# What can lead to real credentials, a real project or a real endpoint, and what would mix up the
+# real google provider with its stand-in: a cache of plugins goes by version alone.
+_DROPPED = re.compile(
+    r"(?:GOOGLE|GCLOUD|CLOUDSDK|GCE_METADATA|DEVSHELL)_.*"
+    r"|STORAGE_EMULATOR_HOST(?:_GRPC)?|API_(?:ENDPOINT|VERSION)_OVERRIDE|NO_GCE_CHECK|KUBECONFIG"
+    r"|TF_(?:CLI_CONFIG_FILE|REATTACH_PROVIDERS|PLUGIN_CACHE_.*)|TERRAFORM_CONFIG"
+)
+
+# As provider 7.45.0 reads them: Kubernetes Engine's client replaces the last part of the path,
+# Monitoring's adds the version. Storage's also moves Python's client of this program.
+_ENDPOINTS = {
+    "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": "/storage/v1/",
+    "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT": "/cloudbilling/v1/",
+    "GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "/compute/v1/",
+    "GOOGLE_CONTAINER_CUSTOM_ENDPOINT": "/container/v1/",
+    "GOOGLE_FILESTORE_CUSTOM_ENDPOINT": "/file/v1/",
+    "GOOGLE_IAM_BETA_CUSTOM_ENDPOINT": "/iam/v1/",
+    "GOOGLE_MONITORING_CUSTOM_ENDPOINT": "/monitoring/",
+    "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT": "/crm/v1/",
+    "GOOGLE_RESOURCE_MANAGER_V3_CUSTOM_ENDPOINT": "/crm/v3/",
+    "GOOGLE_SERVICE_USAGE_BETA_CUSTOM_ENDPOINT": "/serviceusage/v1beta1/",
+    "GOOGLE_SERVICE_USAGE_CUSTOM_ENDPOINT": "/serviceusage/v1/",
+    "GOOGLE_STORAGE_CUSTOM_ENDPOINT": "/storage/v1/",
+    "KUBERNETES_CUSTOM_ENDPOINT": "/kubernetes/{endpoint}",
+    "API_ENDPOINT_OVERRIDE": "",
+}
+
+
+def folder(environ: Mapping[str, str]) -> Path:
+    """The folder that keeps the simulated cloud from one run to the next; made when missing."""
+    home = environ.get("HOME") or str(Path.home())
+    state = environ.get("XDG_STATE_HOME") or str(Path(home, ".local", "state"))
+    usual = Path(state, "aiinfra-cluster", "rehearsal")
+    found = Path(environ.get(FOLDER_VARIABLE) or usual)
+    found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return found
+
+
+def environment(base_url: str, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Make the environment in which every client of Google's finds the simulated cloud.
+
+    Args:
+        base_url: Where the cloud is: "http://127.0.0.1:PORT".
+        folder: Keeps what the clients need: configuration, the stand-in provider.
+        environ: The caller's environment.
+
+    Returns:
+        A copy of it without any way to the real Google Cloud.
+    """
+    host = urlsplit(base_url).netloc
+    kept = {name: value for name, value in environ.items() if not _DROPPED.fullmatch(name)}
+    return {
+        **with_clock(kept),
+        **{name: base_url + path for name, path in _ENDPOINTS.items()},
+        **_identity(host, folder),
+        **_no_proxy(environ),
+        FOLDER_VARIABLE: str(folder),
+        "TF_CLI_CONFIG_FILE": str(mirror.install(folder, sys.executable)),
+        "PYTHONPATH": _python_path(environ),
+    }
+
+
+def with_clock(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with a clock that suits a rehearsal, unless the caller has set one."""
+    return {**environ, clock.VARIABLE: environ.get(clock.VARIABLE) or _CLOCK_RATE}
+
+
+def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoReturn:
+    """Become the program in a rehearsal's environment.
+
+    The process stays the same, so signals, the terminal and the exit code are the program's. The
+    cloud is a process beside it that ends when this one does.
+
+    Args:
+        argv: The program's arguments, without those that ask for a rehearsal.
+        environ: The caller's environment.
+        scenario: What the cloud is to practise: names with commas between; "" for nothing.
+
+    Raises:
+        SettingsError: There is no such scenario.
+        ProvisionError: The cloud did not start.
+    """
+    check_scenario(scenario)
+    place = folder(environ)
+    base_url = _start_cloud(place, environ, scenario)
+    rehearsed = environment(base_url, place, environ)
+    sys.stderr.write(
+        f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
+        " (to forget it: python -m rehearsal forget).\n"
+    )
+    sys.stderr.flush()
+    os.execve(  # noqa: S606 - this very program, no shell
+        sys.executable, [sys.executable, "-m", "provision", *argv], rehearsed
+    )
+
+
+def check_scenario(scenario: str) -> None:
+    """Refuse a scenario that is not known.
+
+    Raises:
+        SettingsError: It names those that are.
+    """
+    try:
+        scenarios.parse(scenario)
+    except ValueError as error:
+        known = "; ".join(f"{name}: {what}" for name, what in scenarios.SCENARIOS.items())
+        raise SettingsError(
+            f"The scenario {scenario!r} can't be rehearsed", why=str(error), fix=f"use {known}"
+        ) from error
+
+
+def _start_cloud(folder: Path, environ: Mapping[str, str], scenario: str) -> str:
+    """Start the cloud; its end comes with the end of this process, whatever program that then is.
+
+    Returns:
+        Its base URL, when it serves.
+    """
+    reading, writing = os.pipe()
+    # The write end outlives our exec and is closed by the end of the process alone. Nothing that
+    # the program starts inherits it: subprocess closes what it is not told to pass on.
+    os.set_inheritable(writing, True)
+    command = [
+        *(sys.executable, "-m", "rehearsal.cloud"),
+        *("--database", str(folder / DATABASE)),
+        *("--scenario", scenario),
+        *("--exit-with-fd", str(reading)),
+    ]
+    with (folder / LOG).open("ab") as log:
+        cloud = subprocess.Popen(  # noqa: S603 - our own program
+            command,
+            env=with_clock(environ) | {"PYTHONPATH": _python_path(environ)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            pass_fds=(reading,),
+            start_new_session=True,  # Ctrl-C is for the program: it needs the cloud to clean up
+        )
+    os.close(reading)
+    line = b""
+    if cloud.stdout is not None:  # which it never is, with PIPE
+        with cloud.stdout as ready:
+            line = ready.readline()
+    if not line:
+        raise ProvisionError(
+            "The simulated cloud did not start", why=f"its log, {folder / LOG}, tells why"
+        )
+    return str(json.loads(line)["base_url"])
+
+
+def _identity(host: str, folder: Path) -> dict[str, str]:
+    """Who the clients are: a VM's service account, by the simulated metadata server."""
+    configuration = folder / "gcloud"
+    configuration.mkdir(mode=0o700, exist_ok=True)
+    return {
+        "GCE_METADATA_HOST": host,
+        "GCE_METADATA_IP": host,
+        "GCE_METADATA_ROOT": host,
+        # On a real VM google-auth would speak TLS, with the VM's certificate, to this one too.
+        "GCE_METADATA_MTLS_MODE": "none",
+        "GOOGLE_API_USE_CLIENT_CERTIFICATE": "false",
+        # google-auth and gcloud look for a person's credentials here before they ask the metadata
+        # server. Go's libraries look in the home folder, whatever is said here: a token that is
+        # given outright keeps Terraform's backend and provider from looking at all.
+        "CLOUDSDK_CONFIG": str(configuration),
+        "GOOGLE_OAUTH_ACCESS_TOKEN": "ya29.rehearsal",
+    }
+
+
+def _no_proxy(environ: Mapping[str, str]) -> dict[str, str]:
+    """Loopback is reached directly; libraries differ in which of the two names they read."""
+    before = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    value = ",".join(filter(None, [before, "127.0.0.1", "localhost"]))
+    return {"NO_PROXY": value, "no_proxy": value}
+
+
+def _python_path(environ: Mapping[str, str]) -> str:
+    """Lets Terraform's plugin, which starts in another folder, find this package."""
+    root = str(Path(__file__).parents[1])
+    before = environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join([root, *(path for path in before if path not in ("", root))])

@@ -1,0 +1,177 @@
+"""What the simulated VMs tell of their start-up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rehearsal.cloud.compute import startup
+from tests.rehearsal.cloud.compute.conftest import ZONE, Compute, template_properties
+
+CONFIG = {
+    "cluster_id": "c",
+    "name_prefix": "c",
+    "state": {"bucket": "b", "folder": "f"},
+    "mounts": [{"server": "b", "remote_path": "", "local_mount": "/m", "type": "gcsfuse"}],
+    "files": None,
+    "gpus": {"count": 2, "accelerator": "nvidia-tesla-a100"},
+    "interfaces": 1,
+    "ops_agent": True,
+    "notebook": True,
+    "ray": None,
+    "has_command": True,
+}
+FAMILY = "common-cu128-ubuntu-2204-nvidia-570"
+NOTEBOOK_IMAGE = f"projects/deeplearning-platform-release/global/images/family/{FAMILY}"
+Json = dict[str, Any]
+
+
+def _start(
+    api: Compute, size: int = 1, image: str = "", items: Json | None = None, **config: Any
+) -> None:
+    metadata = {
+        "enable-guest-attributes": "TRUE",
+        "proxy-mode": "project_editors",
+        "aiinfra-config": json.dumps(CONFIG | config),
+        **(items or {}),
+    }
+    given: Json = {
+        "machineType": "a2-highgpu-2g",
+        "scheduling": {"onHostMaintenance": "TERMINATE"},
+        "metadata": {"items": [{"key": k, "value": v} for k, v in metadata.items() if v]},
+    }
+    if image:
+        disk = {"sourceImage": image}
+        given["disks"] = [{"boot": True, "autoDelete": True, "initializeParams": disk}]
+    api.template(**given)
+    api.group(size=size)
+
+
+def _path(api: Compute, number: int = 0) -> str:
+    return f"{ZONE}/instances/{api.vms()[number]['name']}/getGuestAttributes"
+
+
+def _told(api: Compute, number: int = 0) -> dict[str, Json]:
+    items = api.get(_path(api, number), queryPath="aiinfra/")["queryValue"]["items"]
+    assert {it["namespace"] for it in items} == {"aiinfra"}
+    return {it["key"]: json.loads(it["value"]) for it in items}
+
+
+def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None:
+    _start(wired)
+    told = _told(wired)
+    states = {key: it["state"] for key, it in told.items() if key.startswith("step-")}
+    assert states == {
+        "step-mounts": "done",
+        "step-files": "skipped",
+        "step-gpu": "done",
+        "step-ops-agent": "done",
+        "step-ray": "skipped",
+        "step-notebook": "skipped",
+        "step-command": "done",
+    }
+    assert told["step-notebook"]["detail"] == "the image has no notebook"
+    assert (told["startup"]["state"], told["startup"]["step"]) == ("done", None)
+    assert told["gpu-check"] == {
+        "gpus": 2,
+        "names": ["NVIDIA A100-SXM4-40GB"] * 2,
+        "driver": "580.95.05",
+        "ecc_errors": 0,
+        "interfaces": 1,
+        "expected": {"gpus": 2, "interfaces": 1},
+    }
+
+
+def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:
+    wired.rate = 1.0
+    _start(wired)
+    wired.now += 30
+    assert wired.refusal("GET", _path(wired), queryPath="aiinfra/")["code"] == 404
+    wired.now += 20
+    assert _told(wired)["startup"]["step"] == "mounts"
+    wired.now += 30
+    told = _told(wired)
+    assert (told["startup"]["state"], told["startup"]["step"]) == ("running", "gpu")
+    assert "step-command" not in told
+    assert "gpu-check" not in told
+    wired.now += 300
+    assert _told(wired)["startup"]["state"] == "done"
+
+
+def test_one_value_is_read_by_its_key(wired: Compute) -> None:
+    _start(wired)
+    answer = wired.get(_path(wired), variableKey="aiinfra/step-gpu")
+    assert json.loads(answer["variableValue"])["state"] == "done"
+    assert wired.refusal("GET", _path(wired), variableKey="aiinfra/none")["code"] == 404
+    assert wired.refusal("GET", _path(wired), queryPath="hostkeys/")["code"] == 404
+
+
+def test_guest_attributes_are_off_unless_the_metadata_switches_them_on(wired: Compute) -> None:
+    _start(wired, items={"enable-guest-attributes": ""})
+    refusal = wired.refusal("GET", _path(wired), queryPath="aiinfra/")
+    assert refusal["message"] == "Guest attributes endpoint access is disabled."
+
+
+def test_a_vm_of_somebody_else_tells_nothing(wired: Compute) -> None:
+    _start(wired, items={"aiinfra-config": ""})
+    assert wired.refusal("GET", _path(wired), queryPath="aiinfra/")["code"] == 404
+
+
+@pytest.mark.parametrize(("command", "step"), [(True, "command"), (False, "gpu")])
+def test_the_start_up_of_one_vm_fails(wired: Compute, *, command: bool, step: str) -> None:
+    wired.scenarios = frozenset({"startup-fails"})
+    _start(wired, size=3, has_command=command)
+    told = [_told(wired, number) for number in range(3)]
+    assert sorted(it["startup"]["state"] for it in told) == ["done", "done", "failed"]
+    (failed,) = (it for it in told if it["startup"]["state"] == "failed")
+    assert failed["startup"]["step"] == step
+    assert failed[f"step-{step}"]["state"] == "failed"
+    assert 0 < len(failed[f"step-{step}"]["detail"].splitlines()) <= 20
+
+
+def test_a_vm_that_fails_at_its_gpus_shows_too_few(wired: Compute) -> None:
+    wired.scenarios = frozenset({"startup-fails"})
+    _start(wired, has_command=False)
+    told = _told(wired)
+    assert (told["gpu-check"]["gpus"], told["gpu-check"]["expected"]["gpus"]) == (1, 2)
+    assert "step-command" not in told
+
+
+def test_a_notebook_gets_its_url_after_a_while(wired: Compute) -> None:
+    wired.rate = 1.0
+    _start(wired, image=NOTEBOOK_IMAGE)
+    wired.now += 200
+    assert "proxy-url" not in {it["key"] for it in wired.vms()[0]["metadata"]["items"]}
+    wired.now += 200
+    items = {it["key"]: it["value"] for it in wired.vms()[0]["metadata"]["items"]}
+    assert items["proxy-url"].endswith("-dot-us-central1.notebooks.googleusercontent.com")
+    assert _told(wired)["step-notebook"]["state"] == "done"
+
+
+def test_metadata_is_kept_once_for_all_vms_and_read_with_each(wired: Compute) -> None:
+    script = "#" * 100_000
+    _start(wired, size=50, items={"startup-script": script})
+    assert all(
+        startup.item(it["metadata"], "startup-script") == script
+        and startup.item(it["metadata"], "created-by") is not None
+        for it in wired.vms()
+    )
+    with wired.database.transaction() as store:
+        kept = sum(len(json.dumps(it)) for _, it in store.list("compute/instances"))
+    assert kept < 50 * 5_000
+
+
+def test_a_machine_without_gpus_checks_none(wired: Compute) -> None:
+    metadata = {
+        "items": [
+            {"key": "enable-guest-attributes", "value": "TRUE"},
+            {"key": "aiinfra-config", "value": json.dumps(CONFIG | {"gpus": None})},
+        ]
+    }
+    wired.template(**template_properties(metadata=metadata))
+    wired.group(size=1)
+    told = _told(wired)
+    assert told["step-gpu"]["state"] == "skipped"
+    assert "gpu-check" not in told

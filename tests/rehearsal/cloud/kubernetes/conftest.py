@@ -1,0 +1,242 @@
+"""A simulated cloud with a cluster as an example's Create makes it, and the program's client."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.deployment.kind import Findings
+from provision.deployment.location import Location
+from provision.intake import load
+from provision.kinds.gke import variables as gke
+from provision.kinds.gke.kubernetes import apply, facts, stages
+from provision.kinds.gke.kubernetes.client import Cluster, endpoint
+from rehearsal.cloud import server
+from rehearsal.cloud.server import Cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.objects import Object
+
+EXAMPLES = Path(__file__).parents[4] / "examples"
+ACCOUNT = "w@my-project.iam.gserviceaccount.com"
+
+
+@dataclass
+class Gke:
+    """A cluster in the simulated cloud.
+
+    Attributes:
+        url: Where the cloud is.
+        facts: Of the cluster.
+        environ: In which the program finds it.
+        api: The client of the program.
+    """
+
+    url: str
+    facts: ClusterFacts
+    environ: dict[str, str]
+    api: Cluster
+
+    def create(self) -> int:
+        """Bring everything into the cluster that Create does; how many objects changed."""
+        wanted, _ = stages.stages(self.facts, self.environ)
+        return apply.apply(self.api, wanted, environ=self.environ, tell=lambda _: None)
+
+    def google(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """One request to an API of Google's."""
+        return google(self.url, method, path, body)
+
+    def raw(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> tuple[int, Any, Mapping[str, str]]:
+        """One request to the cluster's API: status, body, headers."""
+        where = f"/kubernetes/{self.facts.endpoint}{path}"
+        return send(self.url, method, where, body, {"Content-Type": content_type})
+
+    def find(self, thing: Object) -> Object:
+        """An object as it is now."""
+        metadata = thing["metadata"]
+        found = self.api.find(
+            thing["apiVersion"], thing["kind"], metadata["name"], metadata.get("namespace", "")
+        )
+        assert found is not None
+        return found
+
+    def nodes(self, pool: str) -> int:
+        """How many nodes a pool has."""
+        return len(self.api.all("v1", "Node", selector=f"cloud.google.com/gke-nodepool={pool}"))
+
+    def pods(self, selector: str = "") -> list[Object]:
+        return self.api.all("v1", "Pod", "default", selector)
+
+
+def send(
+    url: str, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+) -> tuple[int, Any, Mapping[str, str]]:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+    content = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
+    given = {"Authorization": "Bearer token", **(headers or {})}
+    connection.request(method, path, content, given)
+    reply = connection.getresponse()
+    text = reply.read()
+    connection.close()
+    kind = reply.headers.get("Content-Type", "")
+    found = json.loads(text) if "json" in kind and text.count(b"\n") < 1 else text.decode()
+    return reply.status, found, dict(reply.headers)
+
+
+def google(url: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    status, found, _ = send(url, method, path, body)
+    assert status == 200, found
+    return dict(found)
+
+
+def _networks(variables: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The networks of a kind of machine with RDMA, as the root's output tells them."""
+    if not variables["gpu_networks"]:
+        return []
+    names = ["gvnic-1", *(f"rdma-{number}" for number in range(8))]
+    return [
+        {
+            "name": name,
+            "kubernetes_name": name,
+            "network": f"net-{name.partition('-')[0]}",
+            "subnetwork": f"sub-{name}",
+            "device_mode": "NetDevice" if name == "gvnic-1" else "RDMA",
+        }
+        for name in names
+    ]
+
+
+def _pool(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """A pool in the form of the API, as the module's resource becomes a request."""
+    model, size = wanted["capacity"]["model"], wanted["size"]
+    dws = model.startswith("flex_start") or model.endswith("queued")
+    gpu = {"acceleratorType": wanted["gpu"]["type"], "acceleratorCount": wanted["gpu"]["count"]}
+    affinity = "NO_RESERVATION" if dws else "ANY_RESERVATION"
+    config = {
+        "machineType": wanted["machine_type"],
+        "accelerators": [gpu],
+        "reservationAffinity": {"consumeReservationType": affinity},
+        "flexStart": model.startswith("flex_start"),
+        "labels": {"cloud.google.com/gke-queued": "true"} if model.endswith("queued") else {},
+        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+        "diskType": wanted["disk"]["type"],
+        "diskSizeGb": wanted["disk"]["size_gb"],
+    }
+    pool = {
+        "name": name,
+        "locations": [wanted["zone"]],
+        "initialNodeCount": size["count"] or size["min"] or 0,
+        "config": config,
+        "management": {"autoRepair": not dws, "autoUpgrade": True},
+        "queuedProvisioning": {"enabled": model.endswith("queued")},
+    }
+    if size["count"] is None:
+        limits = {"totalMinNodeCount": size["min"], "totalMaxNodeCount": size["max"]}
+        pool["autoscaling"] = {"enabled": True, "locationPolicy": "ANY", **limits}
+    return pool
+
+
+def _outputs(variables: Mapping[str, Any], location: str, endpoint: str) -> dict[str, Any]:
+    """What the root tells of the cluster."""
+    pools = {
+        name: {
+            "name": name,
+            "machine_type": it["machine_type"],
+            "mode": it["capacity"]["model"],
+            "max": it["size"]["count"] or it["size"]["max"],
+        }
+        for name, it in variables["node_pools"].items()
+    }
+    return {
+        "cluster": {"name": "demo-gke", "location": location, "dns_endpoint": endpoint},
+        "node_pools": pools,
+        "networks": _networks(variables),
+        "service_accounts": {"workload": ACCOUNT},
+    }
+
+
+def _body(variables: Mapping[str, Any]) -> dict[str, Any]:
+    system = {"name": "system", "initialNodeCount": 1, "config": {"machineType": "e2-standard-8"}}
+    wanted = variables["node_pools"]
+    return {
+        "name": "demo-gke",
+        "releaseChannel": {"channel": "REGULAR"},
+        "networkConfig": {
+            "enableMultiNetworking": bool(variables["gpu_networks"]),
+            "datapathProvider": "ADVANCED_DATAPATH",
+        },
+        "ipAllocationPolicy": {"useIpAliases": True},
+        "addonsConfig": {"rayOperatorConfig": {"enabled": variables["cluster"]["ray_operator"]}},
+        "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"allowExternalTraffic": True}},
+        "nodePools": [system, *(_pool(name, it) for name, it in wanted.items())],
+    }
+
+
+class Clock:
+    """The cloud's clock: it stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self._now = 1_795_000_000.0
+
+    def time(self) -> float:
+        """The moment (Unix epoch)."""
+        return self._now
+
+    def forward(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The server's clock; with rate "1" each second of it is one of the cloud's."""
+    made = Clock()
+    monkeypatch.setattr(server, "time", made)
+    return made
+
+
+@pytest.fixture
+def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
+    """Makes the cluster of an example, under a scenario, by a clock."""
+    with contextlib.ExitStack() as open_clouds:
+
+        def make(
+            example: str,
+            scenario: str = "",
+            rate: str = "0",
+            manifests: Mapping[str, str] | None = None,
+            **changes: str,
+        ) -> Gke:
+            environ = {"CLOUD_CLOCK_RATE": rate, **(manifests or {})}
+            database = tmp_path / "cloud.sqlite"
+            settings = load({}, EXAMPLES / f"{example}.env.list", flags=changes).settings
+            assert settings is not None
+            location = Location("bucket", "folder", is_default=True)
+            variables = gke.variables(settings, "3f9c2a71", location, Findings(version=None))
+            at = f"/container/v1/projects/my-project/locations/{settings.region}/clusters"
+            # Making a cluster is not what is tested: it takes no time and goes well.
+            with Cloud(database=database, environ={"CLOUD_CLOCK_RATE": "0"}) as cloud:
+                google(cloud.base_url, "POST", at, {"cluster": _body(variables)})
+                made = google(cloud.base_url, "GET", f"{at}/demo-gke")
+            cloud = open_clouds.enter_context(
+                Cloud(database=database, environ=environ, scenario=scenario)
+            )
+            name = made["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"]
+            outputs = _outputs(variables, settings.region, name)
+            environ["KUBERNETES_CUSTOM_ENDPOINT"] = f"{cloud.base_url}/kubernetes/{{endpoint}}"
+            known = facts.read(settings, variables, outputs)
+            reached = Cluster(endpoint(known.endpoint, environ), lambda: "token")
+            return Gke(cloud.base_url, known, environ, reached)
+
+        yield make

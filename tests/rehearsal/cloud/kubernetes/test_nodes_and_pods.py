@@ -1,0 +1,228 @@
+"""Nodes of pools, pods on them, and what runs on every node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.kinds.gke.kubernetes import bandwidth, bandwidth_test, jobs, status
+from provision.kinds.gke.kubernetes.objects import conditions, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provision.kinds.gke.kubernetes.objects import Object
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+
+pytestmark = pytest.mark.loopback
+
+SCALING = {"GKE_MIN_NODE_COUNT": "0", "GKE_MAX_NODE_COUNT": "3", "INSTANCE_COUNT": ""}
+
+
+def _job(name: str, count: int = 1, gpus: int = 0, **pod: Any) -> Object:
+    resources = {"limits": {"nvidia.com/gpu": str(gpus)}} if gpus else {}
+    container = {"name": "c", "image": "sleep", "args": ["120s"], "resources": resources}
+    spec = {
+        "parallelism": count,
+        "completions": count,
+        "template": {"spec": {"restartPolicy": "Never", "containers": [container], **pod}},
+    }
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _phases(cluster: Gke) -> list[str]:
+    return sorted(pod["status"]["phase"] for pod in cluster.pods())
+
+
+def test_nodes_have_the_labels_and_taints_of_their_pool(gke_of: Callable[..., Gke]) -> None:
+    cluster = gke_of("gke-plain")
+    found = {it.pool: it for it in status.read(cluster.api).nodes}
+    pool = cluster.facts.pools[0].name
+    assert (found[pool].count, found[pool].ready) == (2, 2)
+    node = cluster.api.all("v1", "Node", selector=f"cloud.google.com/gke-nodepool={pool}")[0]
+    labels = node["metadata"]["labels"]
+    assert labels["node.kubernetes.io/instance-type"] == "g2-standard-24"
+    assert labels["cloud.google.com/gke-accelerator"] == "nvidia-l4"
+    assert labels["topology.kubernetes.io/zone"] == "us-central1-a"
+    assert node["status"]["capacity"]["nvidia.com/gpu"] == "2"
+    taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+    assert node["spec"]["taints"] == [taint]
+
+
+def test_a_node_is_ready_half_a_minute_after_its_vm(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", rate="1")
+    node = cluster.api.all("v1", "Node")[0]
+    assert not holds(node, "Ready")
+    clock.forward(31)
+    assert holds(cluster.find({**node, "apiVersion": "v1", "kind": "Node"}), "Ready")
+
+
+def test_pods_share_the_gpus_of_nodes_and_wait_for_free_ones(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", rate="1")  # two nodes of two GPUs
+    clock.forward(60)
+    cluster.api.create(_job("five", 5, gpus=1))
+    assert _phases(cluster) == ["Pending", *["Running"] * 4]
+    (waiting,) = [it for it in cluster.pods() if it["status"]["phase"] == "Pending"]
+    said = conditions(waiting)["PodScheduled"]
+    assert said["reason"] == "Unschedulable"
+    assert "Insufficient nvidia.com/gpu" in said["message"]
+    clock.forward(121)
+    assert _phases(cluster) == ["Running", *["Succeeded"] * 4]
+
+
+def test_a_pod_without_gpus_does_not_go_to_a_gpu_node(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", rate="1")
+    clock.forward(60)
+    cluster.api.create(_job("plain"))
+    (pod,) = cluster.pods()
+    assert "-system-" in pod["spec"]["nodeName"]
+    cluster.api.create(
+        _job("there", nodeSelector={"cloud.google.com/gke-accelerator": "nvidia-l4"})
+    )
+    (pod,) = cluster.pods("job-name=there")
+    assert pod["status"]["phase"] == "Pending"
+
+
+def test_a_pool_grows_for_pods_that_wait_and_no_further_than_it_may(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", rate="1", **SCALING)
+    clock.forward(60)
+    pool = cluster.facts.pools[0].name
+    assert cluster.nodes(pool) == 0
+    cluster.api.create(_job("many", 9, gpus=2))
+    clock.forward(120)
+    assert cluster.nodes(pool) == 3
+    assert _phases(cluster) == [*["Pending"] * 6, *["Running"] * 3]
+    for _ in range(4):
+        clock.forward(130)
+        cluster.pods()
+    assert set(_phases(cluster)) == {"Succeeded"}
+    clock.forward(700)
+    assert cluster.nodes(pool) == 0
+
+
+@pytest.mark.parametrize("flex", [False, True])
+def test_a_pool_without_capacity_stays_as_it_is_and_pods_hear_why(
+    gke_of: Callable[..., Gke], clock: Clock, *, flex: bool
+) -> None:
+    changes = {**SCALING, **({"ENABLE_FLEX_START": "yes"} if flex else {})}
+    cluster = gke_of("gke-plain", "stockout", "1", **changes)
+    clock.forward(60)
+    cluster.api.create(_job("one", gpus=1))
+    clock.forward(30)
+    cluster.pods()
+    events = cluster.api.all("v1", "Event", "default")
+    assert [it["reason"] for it in events] == ["FailedScaleUp"]
+    assert "does not have enough resources" in events[0]["message"]
+    groups = "/compute/v1/projects/my-project/zones/us-central1-a/instanceGroupManagers"
+    sizes = {it["name"]: it["targetSize"] for it in cluster.google("GET", groups)["items"]}
+    assert [size for name, size in sizes.items() if "gke-l4" in name] == [0]
+
+
+def test_a_flex_start_pool_gets_its_nodes_when_they_are_granted(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", "queue", "1", **SCALING, ENABLE_FLEX_START="yes")
+    pool = cluster.facts.pools[0].name
+    clock.forward(60)
+    cluster.api.create(_job("one", gpus=1))
+    clock.forward(200)
+    assert cluster.nodes(pool) == 0
+    clock.forward(120)
+    assert cluster.nodes(pool) == 1
+    clock.forward(60)
+    assert _phases(cluster) == ["Running"]
+
+
+def test_a_daemon_set_counts_the_nodes_that_it_is_for(gke_of: Callable[..., Gke]) -> None:
+    cluster = gke_of("gke-plain")
+    rule = {"key": "cloud.google.com/gke-accelerator", "operator": "In", "values": ["nvidia-l4"]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    spec = {"selector": {}, "template": {"spec": {"affinity": affinity}}}
+    metadata = {"name": "d", "namespace": "default"}
+    thing = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
+    cluster.api.create(thing)
+    said = cluster.find(thing)["status"]
+    assert (said["desiredNumberScheduled"], said["numberReady"]) == (2, 2)
+
+
+def test_a_deployment_is_available_once_there_is_a_node_for_it(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", rate="1")
+    metadata = {"name": "d", "namespace": "default"}
+    thing: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+    thing["spec"] = {"replicas": 2, "selector": {}, "template": {}}
+    cluster.api.create(thing)
+    assert not holds(cluster.find(thing), "Available")
+    clock.forward(60)
+    assert holds(cluster.find(thing), "Available")
+    assert cluster.find(thing)["status"]["availableReplicas"] == 2
+
+
+def test_ended_jobs_are_forgotten_after_their_time_to_live(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", rate="1")
+    clock.forward(60)
+    job = _job("short")
+    job["spec"]["ttlSecondsAfterFinished"] = 100
+    cluster.api.create(job)
+    clock.forward(121)
+    assert holds(cluster.find(job), "Complete")
+    clock.forward(101)
+    assert cluster.api.all("batch/v1", "Job", "default") == []
+    assert cluster.pods() == []
+
+
+def test_claims_are_bound_to_the_volumes_that_they_name(gke_of: Callable[..., Gke]) -> None:
+    cluster = gke_of("gke-plain")
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "c", "namespace": "default"},
+        "spec": {"volumeName": "v"},
+    }
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {}}
+    cluster.api.create(claim)
+    assert cluster.find(claim)["status"]["phase"] == "Pending"
+    cluster.api.create(volume)
+    assert cluster.find(claim)["status"]["phase"] == "Bound"
+    assert cluster.find(volume)["status"]["phase"] == "Bound"
+
+
+def test_the_all_gather_of_machines_without_a_gpu_network_is_slow_and_ends_earlier(
+    gke_of: Callable[..., Gke],
+) -> None:
+    cluster = gke_of("gke-plain")
+    cluster.create()
+    measured, _ = bandwidth_test.run(
+        cluster.api, cluster.facts, timeout=10, environ=cluster.environ, tell=lambda _: None
+    )
+    assert measured.networks == ("Socket",)
+    assert set(measured.interfaces.values()) == {1}
+    assert len(measured.interfaces) == 2
+    assert measured.rows[-1].size == 2**30
+    assert measured.peak_in_place < 20
+    words = bandwidth.judge(measured, jobs.main_pool(cluster.facts), 2)
+    assert "no verdict" in words
+
+
+def test_the_all_gather_within_one_node_is_fast(gke_of: Callable[..., Gke]) -> None:
+    cluster = gke_of("gke-plain", TEST_NODES="1")
+    cluster.create()
+    measured, _ = bandwidth_test.run(
+        cluster.api, cluster.facts, timeout=10, environ=cluster.environ, tell=lambda _: None
+    )
+    assert len(measured.interfaces) == 1
+    assert measured.peak_in_place > 100

@@ -1,0 +1,107 @@
+"""RayClusters, RayJobs and JobSets: what they consist of, and how they wait, run and end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.kinds.gke.kubernetes import bandwidth, jobs, status
+from provision.kinds.gke.kubernetes.objects import holds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provision.kinds.gke.kubernetes.objects import Object
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+
+pytestmark = pytest.mark.loopback
+
+PATIENCE = (10, 400)  # accepted, then granted and ready
+
+
+@pytest.fixture
+def cluster(gke_of: Callable[..., Gke], clock: Clock) -> Gke:
+    """With a queue whose nodes come, by a clock that is moved by hand."""
+    made = gke_of("gke-ray-h200", "queue", "1")
+    made.create()
+    clock.forward(60)
+    return made
+
+
+def _submit(cluster: Gke, thing: Object) -> Object:
+    thing["metadata"]["name"] = "one"
+    del thing["metadata"]["generateName"]
+    return cluster.api.create(thing)
+
+
+def _pass(cluster: Gke, clock: Clock) -> None:
+    for seconds in PATIENCE:
+        clock.forward(seconds)
+        cluster.pods()
+
+
+def test_a_ray_cluster_has_no_pods_before_it_is_admitted(cluster: Gke, clock: Clock) -> None:
+    made = _submit(cluster, jobs.ray_cluster(cluster.facts, jobs.main_pool(cluster.facts)))
+    assert cluster.find(made)["status"]["state"] == "suspended"
+    assert cluster.pods() == []
+    _pass(cluster, clock)
+    status_now = cluster.find(made)["status"]
+    assert (status_now["state"], status_now["readyWorkerReplicas"]) == ("ready", 2)
+    (head,) = cluster.pods("ray.io/node-type=head")
+    assert "-system-" in head["spec"]["nodeName"]
+    workers = cluster.pods("ray.io/node-type=worker")
+    assert len({it["spec"]["nodeName"] for it in workers}) == 2
+    assert all(len(it["spec"]["nodeName"].split("ray-h200")) == 2 for it in workers)
+
+
+def test_a_ray_cluster_runs_until_it_is_deleted(cluster: Gke, clock: Clock) -> None:
+    made = _submit(cluster, jobs.ray_cluster(cluster.facts, jobs.main_pool(cluster.facts)))
+    _pass(cluster, clock)
+    clock.forward(10_000)
+    assert cluster.find(made)["status"]["state"] == "ready"
+    cluster.api.delete("ray.io/v1", "RayCluster", "one", "default")
+    assert cluster.pods() == []
+    assert not status.read(cluster.api).workloads
+
+
+def test_a_ray_job_makes_a_cluster_runs_and_takes_it_down(cluster: Gke, clock: Clock) -> None:
+    made = _submit(cluster, jobs.ray_job(cluster.facts, jobs.main_pool(cluster.facts)))
+    assert cluster.find(made)["status"]["jobDeploymentStatus"] == "Suspended"
+    _pass(cluster, clock)
+    assert cluster.find(made)["status"]["jobStatus"] == "RUNNING"
+    assert len(cluster.api.all("ray.io/v1", "RayCluster", "default")) == 1
+    (submitter,) = cluster.pods("job-name=one")
+    clock.forward(61)
+    assert cluster.find(made)["status"]["jobStatus"] == "SUCCEEDED"
+    assert cluster.api.all("ray.io/v1", "RayCluster", "default") == []
+    log = cluster.api.log("default", submitter["metadata"]["name"], "ray-job-submitter")
+    assert "succeeded" in log
+    (work,) = status.read(cluster.api).workloads
+    assert (work.name, work.state) == ("RayJob one", "finished")
+
+
+def test_a_job_set_has_no_jobs_before_it_is_admitted(cluster: Gke, clock: Clock) -> None:
+    made = _submit(cluster, jobs.test(cluster.facts, jobs.main_pool(cluster.facts), 2))
+    assert holds(cluster.find(made), "Suspended")
+    assert cluster.api.all("batch/v1", "Job", "default") == []
+    _pass(cluster, clock)
+    (job,) = cluster.api.all("batch/v1", "Job", "default")
+    assert job["metadata"]["name"] == "one-w-0"
+    indices = [
+        pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"]
+        for pod in cluster.pods("jobset.sigs.k8s.io/jobset-name=one")
+    ]
+    assert indices == ["0", "1"]
+
+
+def test_the_log_of_a_test_that_runs_has_no_table_yet(cluster: Gke, clock: Clock) -> None:
+    made = _submit(cluster, jobs.test(cluster.facts, jobs.main_pool(cluster.facts), 2))
+    _pass(cluster, clock)
+    first, second = (pod["metadata"]["name"] for pod in cluster.pods())
+    running = bandwidth.parse(cluster.api.log("default", first, "nccl"))
+    assert (running.networks, running.rows, running.average) == (("gIB",), (), None)
+    clock.forward(241)
+    assert holds(cluster.find(made), "Completed")
+    assert bandwidth.parse(cluster.api.log("default", first, "nccl")).average is not None
+    assert bandwidth.parse(cluster.api.log("default", second, "nccl")).rows == ()

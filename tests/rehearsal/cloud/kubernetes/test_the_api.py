@@ -1,0 +1,389 @@
+"""The API of a cluster: paths, server-side apply, schemas, deletion."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.kinds.gke.kubernetes.client import KubernetesError
+from tests.rehearsal.cloud.kubernetes.conftest import send
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provision.kinds.gke.kubernetes.objects import Object
+    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+
+pytestmark = pytest.mark.loopback
+
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+JSON = "application/json-patch+json"
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def cluster(gke_of: Callable[..., Gke]) -> Gke:
+    return gke_of("gke-plain")
+
+
+def _map(name: str = "m", **data: str) -> Object:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _apply(cluster: Gke, thing: Object, manager: str, *, force: bool = False) -> tuple[int, Any]:
+    query = f"?fieldManager={manager}{'&force=true' if force else ''}"
+    path = f"{MAPS}/{thing['metadata']['name']}{query}"
+    code, body, _ = cluster.raw("PATCH", path, thing, APPLY)
+    return code, body
+
+
+def _definition(properties: Object | None) -> Object:
+    schema: Object = {"type": "object"}
+    if properties is None:
+        schema["x-kubernetes-preserve-unknown-fields"] = True
+    else:
+        spec = {"type": "object", "properties": properties, "required": ["size"]}
+        schema["properties"] = {"spec": spec}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "Loom", "plural": "looms", "singular": "loom", "listKind": "LoomList"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "looms.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+
+
+def _loom(**spec: Any) -> Object:
+    metadata = {"name": "l", "namespace": "default"}
+    return {"apiVersion": "example.com/v1", "kind": "Loom", "metadata": metadata, "spec": spec}
+
+
+SIZE = {
+    "size": {"type": "integer"},
+    "color": {"type": "string", "enum": ["red", "blue"]},
+    "free": {"type": "object", "additionalProperties": {"type": "string"}},
+    "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    "parts": {
+        "type": "array",
+        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+    },
+    "port": {"x-kubernetes-int-or-string": True},
+}
+
+
+def test_a_request_without_a_token_is_refused(cluster: Gke) -> None:
+    code, body, _ = cluster.raw("GET", "/api/v1/nodes")
+    assert code == 200, body
+    for header in ("", "Basic abc", "Bearer "):
+        path = f"/kubernetes/{cluster.facts.endpoint}/api/v1/nodes"
+        code, body, _ = send(cluster.url, "GET", path, None, {"Authorization": header})
+        assert (code, body["reason"]) == (401, "Unauthorized")
+
+
+def test_an_endpoint_of_no_cluster_leads_nowhere(cluster: Gke) -> None:
+    code, body, _ = send(cluster.url, "GET", "/kubernetes/gke-0.us-central1.gke.goog/version")
+    assert (code, body["kind"], body["status"]) == (404, "Status", "Failure")
+
+
+def test_a_deleted_cluster_answers_no_more(cluster: Gke) -> None:
+    at = "/container/v1/projects/my-project/locations/us-central1/clusters/demo-gke"
+    cluster.google("DELETE", at)
+    assert cluster.raw("GET", "/version")[0] == 404
+
+
+def test_the_api_tells_its_version_groups_and_kinds(cluster: Gke) -> None:
+    assert cluster.raw("GET", "/version")[1]["gitVersion"].startswith("v1.")
+    assert cluster.raw("GET", "/readyz")[1] == "ok"
+    assert cluster.raw("GET", "/api")[1]["versions"] == ["v1"]
+    groups = {it["name"] for it in cluster.raw("GET", "/apis")[1]["groups"]}
+    assert {"apps", "batch", "autoscaling.x-k8s.io", "storage.k8s.io"} <= groups
+    assert "networking.gke.io" not in groups  # this cluster has no multi-networking
+    assert cluster.raw("GET", "/apis/batch")[1]["preferredVersion"]["groupVersion"] == "batch/v1"
+    kinds = {it["name"]: it for it in cluster.raw("GET", "/api/v1")[1]["resources"]}
+    assert kinds["nodes"]["namespaced"] is False
+    assert kinds["pods/log"]["verbs"] == ["get"]
+    assert cluster.raw("GET", "/apis/none/v1")[0] == 404
+
+
+def test_kinds_of_multi_networking_and_ray_are_there_where_the_cluster_has_them(
+    gke_of: Callable[..., Gke],
+) -> None:
+    cluster = gke_of("gke-ray-h200")
+    groups = {it["name"] for it in cluster.raw("GET", "/apis")[1]["groups"]}
+    assert {"networking.gke.io", "ray.io"} <= groups
+
+
+def test_apply_takes_only_what_differs_and_keeps_the_rest(cluster: Gke) -> None:
+    assert _apply(cluster, _map(a="1"), "one")[0] == 201
+    code, again = _apply(cluster, _map(a="1"), "one")
+    assert code == 200
+    code, both = _apply(cluster, _map(b="2"), "two")
+    assert both["data"] == {"a": "1", "b": "2"}
+    assert both["metadata"]["resourceVersion"] != again["metadata"]["resourceVersion"]
+    assert {it["manager"] for it in both["metadata"]["managedFields"]} == {"one", "two"}
+
+
+def test_applying_the_same_again_makes_no_new_version(cluster: Gke) -> None:
+    _, first = _apply(cluster, _map(a="1"), "one")
+    _, second = _apply(cluster, _map(a="1"), "one")
+    assert second["metadata"] == first["metadata"]
+
+
+def test_a_field_of_somebody_else_is_a_conflict_unless_it_is_forced(cluster: Gke) -> None:
+    _apply(cluster, _map(a="1"), "one")
+    code, refusal = _apply(cluster, _map(a="2"), "two")
+    assert (code, refusal["reason"]) == (409, "Conflict")
+    assert refusal["message"] == 'Apply failed with 1 conflict: conflict with "one": .data.a'
+    assert _apply(cluster, _map(a="1"), "two")[0] == 200  # the same value is shared
+    code, forced = _apply(cluster, _map(a="2"), "two", force=True)
+    assert (code, forced["data"]) == (200, {"a": "2"})
+    code, _ = _apply(cluster, _map(a="3"), "two")
+    assert code == 200  # it is the only owner now
+
+
+def test_a_field_that_its_only_manager_leaves_out_is_removed(cluster: Gke) -> None:
+    _apply(cluster, _map(a="1", b="2"), "one")
+    _apply(cluster, _map(b="2"), "two")
+    _, left = _apply(cluster, _map(a="1"), "one")
+    assert left["data"] == {"a": "1", "b": "2"}  # the other one still has it
+    _, left = _apply(cluster, _map(c="3"), "two")
+    assert left["data"] == {"a": "1", "c": "3"}
+
+
+def test_entries_of_lists_with_a_key_are_owned_one_by_one(cluster: Gke) -> None:
+    def pod(*names: str) -> Object:
+        containers = [{"name": name, "image": name} for name in names]
+        metadata = {"name": "p", "namespace": "default"}
+        spec = {"template": {"spec": {"containers": containers}}, "selector": {}}
+        return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
+
+    path = "/apis/apps/v1/namespaces/default/daemonsets/p?force=true&fieldManager="
+    cluster.raw("PATCH", f"{path}one", pod("a", "b"), APPLY)
+    _, both, _ = cluster.raw("PATCH", f"{path}two", pod("c"), APPLY)
+    assert [it["name"] for it in both["spec"]["template"]["spec"]["containers"]] == ["a", "b", "c"]
+    _, left, _ = cluster.raw("PATCH", f"{path}one", pod("b"), APPLY)
+    assert [it["name"] for it in left["spec"]["template"]["spec"]["containers"]] == ["b", "c"]
+
+
+def test_the_generation_counts_changes_of_the_spec_alone(cluster: Gke) -> None:
+    cluster.api.apply(_definition(None))
+    made = cluster.api.create(_loom(size=1))
+    path = "/apis/example.com/v1/namespaces/default/looms/l"
+    labelled = cluster.raw("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE)[1]
+    assert labelled["metadata"]["generation"] == made["metadata"]["generation"] == 1
+    changed = cluster.raw("PATCH", path, {"spec": {"size": 2}}, MERGE)[1]
+    assert changed["metadata"]["generation"] == 2
+
+
+def test_an_object_can_be_made_once_and_replaced_only_as_it_was_read(cluster: Gke) -> None:
+    code, made, _ = cluster.raw("POST", MAPS, _map(a="1"))
+    assert code == 201
+    assert cluster.raw("POST", MAPS, _map(a="1"))[1]["reason"] == "AlreadyExists"
+    path = f"{MAPS}/m"
+    code, changed, _ = cluster.raw("PUT", path, {**made, "data": {"a": "2"}})
+    assert (code, changed["data"]) == (200, {"a": "2"})
+    code, refusal, _ = cluster.raw("PUT", path, {**made, "data": {"a": "3"}})
+    assert (code, refusal["reason"]) == (409, "Conflict")
+    assert changed["metadata"]["uid"] == made["metadata"]["uid"]
+
+
+def test_names_are_generated(cluster: Gke) -> None:
+    thing = _map()
+    thing["metadata"] = {"generateName": "map-", "namespace": "default"}
+    names = {cluster.api.create(thing)["metadata"]["name"] for _ in range(3)}
+    assert len(names) == 3
+    assert all(name.startswith("map-") for name in names)
+
+
+def test_patches_merge_or_go_step_by_step(cluster: Gke) -> None:
+    cluster.api.create(_map(a="1", b="2"))
+    path = f"{MAPS}/m"
+    merged = cluster.raw("PATCH", path, {"data": {"a": None, "c": "3"}}, MERGE)[1]
+    assert merged["data"] == {"b": "2", "c": "3"}
+    steps = [
+        {"op": "add", "path": "/data/x~1y", "value": "4"},
+        {"op": "remove", "path": "/data/b"},
+        {"op": "replace", "path": "/data/c", "value": "5"},
+    ]
+    assert cluster.raw("PATCH", path, steps, JSON)[1]["data"] == {"c": "5", "x/y": "4"}
+    assert cluster.raw("PATCH", path, [{"op": "remove", "path": "/data/no"}], JSON)[0] == 422
+    assert cluster.raw("PATCH", path, {"a": 1}, "text/plain")[0] == 415
+
+
+def test_a_dry_run_changes_nothing(cluster: Gke) -> None:
+    code, _, _ = cluster.raw("POST", f"{MAPS}?dryRun=All", _map(a="1"))
+    assert code == 201
+    assert cluster.raw("GET", f"{MAPS}/m")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("color=red", ["a"]),
+        ("color!=red", ["b", "c"]),
+        ("color in (red,blue)", ["a", "b"]),
+        ("color notin (red)", ["b", "c"]),
+        ("color", ["a", "b"]),
+        ("!color", ["c"]),
+        ("color=red,size=big", []),
+    ],
+)
+def test_selectors_of_labels_choose(cluster: Gke, selector: str, names: list[str]) -> None:
+    for name, labels in {"a": {"color": "red"}, "b": {"color": "blue"}, "c": {}}.items():
+        thing = _map(name)
+        thing["metadata"]["labels"] = labels
+        cluster.api.create(thing)
+    found = cluster.api.all("v1", "ConfigMap", "default", selector)
+    assert [it["metadata"]["name"] for it in found] == names
+
+
+def test_selectors_of_fields_choose(cluster: Gke) -> None:
+    cluster.api.create(_map("a"))
+    cluster.api.create(_map("b"))
+    found = cluster.raw("GET", f"{MAPS}?fieldSelector=metadata.name%3Da")[1]["items"]
+    assert [it["metadata"]["name"] for it in found] == ["a"]
+    found = cluster.raw("GET", f"{MAPS}?fieldSelector=metadata.name!%3Da")[1]["items"]
+    assert [it["metadata"]["name"] for it in found] == ["b"]
+
+
+def test_a_watch_gives_what_is_new_since_a_version_and_ends(cluster: Gke) -> None:
+    cluster.api.create(_map("a"))
+    version = cluster.raw("GET", MAPS)[1]["metadata"]["resourceVersion"]
+    cluster.api.create(_map("b"))
+    _, events, _ = cluster.raw("GET", f"{MAPS}?watch=true&resourceVersion={version}")
+    told = [json.loads(line) for line in events.splitlines()]
+    assert [it["object"]["metadata"]["name"] for it in told] == ["b"]
+
+
+def test_a_kind_is_served_from_its_definition_on_until_that_is_deleted(cluster: Gke) -> None:
+    with pytest.raises(KubernetesError) as caught:
+        cluster.api.create(_loom(size=1))
+    assert caught.value.code == 404
+    cluster.api.apply(_definition(SIZE))
+    assert cluster.api.create(_loom(size=1))["spec"] == {"size": 1}
+    assert cluster.raw("GET", "/apis/example.com")[0] == 200
+    cluster.api.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "looms.example.com")
+    assert cluster.raw("GET", "/apis/example.com")[0] == 404
+    cluster.api.apply(_definition(SIZE))
+    assert cluster.api.all("example.com/v1", "Loom") == []
+
+
+def test_a_version_that_a_definition_has_no_more_is_not_served(cluster: Gke) -> None:
+    old = _definition(SIZE)
+    cluster.api.apply(old)
+    new = _definition(SIZE)
+    new["spec"]["versions"][0]["name"] = "v2"
+    cluster.api.apply(new)
+    assert cluster.raw("GET", "/apis/example.com/v1/looms")[0] == 404
+    assert cluster.raw("GET", "/apis/example.com/v2/looms")[0] == 200
+
+
+def test_a_field_that_a_schema_has_not_is_a_500_of_apply_and_a_400_of_create(cluster: Gke) -> None:
+    cluster.api.apply(_definition(SIZE))
+    with pytest.raises(KubernetesError) as caught:
+        cluster.api.apply(_loom(size=1, weight=2))
+    assert caught.value.code == 500
+    assert caught.value.message == (
+        "failed to create typed patch object (default/l; example.com/v1, Kind=Loom):"
+        " .spec.weight: field not declared in schema"
+    )
+    with pytest.raises(KubernetesError) as caught:
+        cluster.api.create(_loom(size=1, parts=[{"name": "a", "weight": 2}]))
+    assert caught.value.code == 400
+    assert caught.value.message == 'strict decoding error: unknown field "spec.parts[0].weight"'
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"size": 1, "free": {"anything": "text"}},
+        {"size": 1, "any": {"a": {"b": [1]}}},
+        {"size": 1, "parts": [{"name": "a"}]},
+        {"size": 1, "port": "http"},
+        {"size": 1, "port": 80},
+        {"size": 1, "color": "blue"},
+    ],
+)
+def test_what_a_schema_allows_is_taken(cluster: Gke, spec: Object) -> None:
+    cluster.api.apply(_definition(SIZE))
+    assert cluster.api.apply(_loom(**spec))["spec"] == spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"size": "1"}, 'spec.size: Invalid value: "str": must be of type integer'),
+        ({"size": True}, "must be of type integer"),
+        ({"size": 1, "color": "green"}, 'Unsupported value: "green": supported values: "red"'),
+        ({"color": "red"}, "spec.size: Required value"),
+        ({"size": 1, "free": {"a": 1}}, "spec.free.a: Invalid value"),
+    ],
+)
+def test_values_that_a_schema_forbids_are_refused(cluster: Gke, spec: Object, words: str) -> None:
+    cluster.api.apply(_definition(SIZE))
+    with pytest.raises(KubernetesError) as caught:
+        cluster.api.apply(_loom(**spec))
+    assert caught.value.code == 422
+    assert words in caught.value.message
+
+
+def test_where_there_is_no_schema_any_field_is_taken_and_a_warning_says_so(cluster: Gke) -> None:
+    cluster.api.apply(_definition(None))
+    assert cluster.api.apply(_loom(whatever=1))["spec"] == {"whatever": 1}
+    _, _, headers = cluster.raw("GET", "/apis/example.com/v1/namespaces/default/looms")
+    assert "any field is taken" in headers["Warning"]
+    cluster.api.apply(_definition(SIZE))
+    _, _, headers = cluster.raw("GET", "/apis/example.com/v1/namespaces/default/looms")
+    assert "Warning" not in headers
+
+
+def test_objects_go_with_their_namespace_and_need_one(cluster: Gke) -> None:
+    thing = _map("m")
+    thing["metadata"]["namespace"] = "new"
+    with pytest.raises(KubernetesError, match="404"):
+        cluster.api.create(thing)
+    cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}})
+    cluster.api.create(thing)
+    cluster.api.delete("v1", "Namespace", "new")
+    assert cluster.api.all("v1", "ConfigMap") == []
+
+
+def test_what_an_object_owns_goes_with_it(cluster: Gke) -> None:
+    container = {"name": "c", "image": "i", "args": ["60s"]}
+    spec = {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+    metadata = {"name": "j", "namespace": "default"}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    cluster.api.create(job)
+    assert len(cluster.pods("job-name=j")) == 1
+    cluster.api.delete("batch/v1", "Job", "j", "default")
+    assert cluster.pods("job-name=j") == []
+    assert cluster.api.delete("batch/v1", "Job", "j", "default") is False
+
+
+def test_a_log_is_read_by_container_and_not_before_the_pod_runs(
+    gke_of: Callable[..., Gke],
+) -> None:
+    cluster = gke_of("gke-plain")
+    containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]
+    pod = {"nodeSelector": {"no": "node"}, "containers": containers}
+    metadata = {"name": "j", "namespace": "default"}
+    spec = {"template": {"spec": pod}}
+    cluster.api.create(
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    )
+    (made,) = cluster.pods()
+    path = f"/api/v1/namespaces/default/pods/{made['metadata']['name']}/log"
+    assert "choose one of: [a b]" in cluster.raw("GET", path)[1]["message"]
+    assert "is not valid" in cluster.raw("GET", f"{path}?container=c")[1]["message"]
+    assert "is waiting to start" in cluster.raw("GET", f"{path}?container=a")[1]["message"]
+    assert cluster.raw("GET", f"{path.replace('/j-', '/k-')}")[0] == 404

@@ -1,0 +1,66 @@
+"""The program's own client, objects, jobs and test against the simulated cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.kinds.gke.kubernetes import bandwidth, bandwidth_test, jobs, status
+from provision.kinds.gke.kubernetes.objects import from_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+
+pytestmark = pytest.mark.loopback
+
+ALL = ["gke-plain", "gke-a3-ultra-flex-queued", "gke-ray-h200", "gke-t4-a100-queued"]
+
+
+@pytest.mark.parametrize("example", ALL)
+def test_everything_is_applied_and_applying_it_again_changes_nothing(
+    gke_of: Callable[..., Gke], example: str
+) -> None:
+    cluster = gke_of(example)
+    assert cluster.create() > 0
+    assert cluster.create() == 0
+
+
+@pytest.mark.parametrize("example", ALL)
+def test_all_example_jobs_run_to_their_end(gke_of: Callable[..., Gke], example: str) -> None:
+    cluster = gke_of(example)
+    cluster.create()
+    for text in jobs.render(cluster.facts).values():
+        (thing,) = from_yaml(text)
+        made = cluster.api.create(thing)
+        now = cluster.find({**made, "kind": thing["kind"], "apiVersion": thing["apiVersion"]})
+        if thing["kind"] == "RayCluster":
+            assert now["status"]["state"] == "ready"
+            name = now["metadata"]["name"]
+            cluster.api.delete(thing["apiVersion"], thing["kind"], name, "default")
+        elif thing["kind"] == "RayJob":
+            assert now["status"]["jobStatus"] == "SUCCEEDED"
+        else:
+            ended = {it["type"] for it in now["status"]["conditions"] if it["status"] == "True"}
+            assert ended & {"Complete", "Completed"}
+
+
+@pytest.mark.parametrize("example", ["gke-a3-ultra-flex-queued", "gke-ray-h200"])
+def test_the_bandwidth_test_of_an_a3_ultra_cluster_comes_to_the_reference(
+    gke_of: Callable[..., Gke], example: str
+) -> None:
+    cluster = gke_of(example)
+    cluster.create()
+    measured, log = bandwidth_test.run(
+        cluster.api, cluster.facts, timeout=60, environ=cluster.environ, tell=lambda _: None
+    )
+    assert measured.average == pytest.approx(120.248, abs=0.01)
+    assert measured.peak_in_place == pytest.approx(335.67, abs=0.02)
+    assert measured.peak_out_of_place == pytest.approx(328.85, abs=0.02)
+    assert set(measured.interfaces.values()) == {10}
+    assert "nothing was measured" in log
+    pool = jobs.main_pool(cluster.facts)
+    assert "good a3-ultragpu-8g" in bandwidth.judge(measured, pool, 2)
+    assert not status.read(cluster.api).workloads

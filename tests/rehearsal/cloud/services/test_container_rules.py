@@ -1,0 +1,184 @@
+"""Kubernetes Engine refuses the pools that Google's rules of flex start and queueing forbid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.rehearsal.cloud.services.conftest import Api
+
+CLUSTERS = "projects/proj-a1/locations/us-central1/clusters"
+L4 = {
+    "machineType": "g2-standard-4",
+    "accelerators": [{"acceleratorType": "nvidia-l4", "acceleratorCount": "1"}],
+    "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
+}
+POOL: dict[str, Any] = {
+    "name": "p",
+    "locations": ["us-central1-a"],
+    "config": L4,
+    "autoscaling": {"enabled": True, "totalMaxNodeCount": 4, "locationPolicy": "ANY"},
+    "management": {"autoUpgrade": True},
+}
+FLEX = {**POOL, "config": {**L4, "flexStart": True}}
+QUEUED = {**POOL, "queuedProvisioning": {"enabled": True}}
+REPAIRED = {"management": {"autoUpgrade": True, "autoRepair": True}}
+BOTH = {**FLEX, "queuedProvisioning": {"enabled": True}}
+
+
+def _cluster(api: Api, **changes: Any) -> None:
+    body = {
+        "name": "loom",
+        "initialNodeCount": 1,
+        "networkConfig": {"datapathProvider": "ADVANCED_DATAPATH"},
+        "ipAllocationPolicy": {"useIpAliases": True},
+        "releaseChannel": {"channel": "REGULAR"},
+        **changes,
+    }
+    api.json("container", "POST", CLUSTERS, {"cluster": body})
+
+
+def _refusal(api: Api, pool: dict[str, Any]) -> str:
+    path = f"{CLUSTERS}/loom/nodePools"
+    code, reason, words = api.refused("container", "POST", path, {"nodePool": pool})
+    assert (code, reason) == (400, "invalid")
+    assert [it["name"] for it in api.json("container", "GET", path)["nodePools"]] == [
+        "default-pool"
+    ]
+    return words
+
+
+@pytest.mark.parametrize(
+    "pool", [POOL, FLEX, QUEUED, BOTH], ids=["plain", "flex", "queued", "both"]
+)
+def test_a_pool_that_keeps_the_rules_is_made(api: Api, pool: dict[str, Any]) -> None:
+    _cluster(api)
+    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
+
+
+def _with(pool: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The pool with changes, which go into its blocks."""
+    return {**pool, **{key: _in(pool.get(key), value) for key, value in changes.items()}}
+
+
+def _in(before: Any, value: Any) -> Any:
+    both = isinstance(before, dict) and isinstance(value, dict)
+    return {**before, **value} if both else value
+
+
+# Rule of flex start, rule of queueing -> what breaks them, and the end of Google's words.
+COMMON = [
+    pytest.param({"management": {"autoRepair": True}}, "auto-repair", id="F1-Q6"),
+    pytest.param(
+        {"config": {"reservationAffinity": {"consumeReservationType": "ANY_RESERVATION"}}},
+        "reservation affinity to be set to none",
+        id="F3-Q3",
+    ),
+    pytest.param({"config": {"reservationAffinity": None}}, "set to none", id="F3-Q3-omitted"),
+    pytest.param({"config": {"spot": True}}, "Spot", id="F4-Q5"),
+    pytest.param({"autoscaling": {"enabled": False}}, "autoscaling to be enabled", id="F5"),
+    pytest.param({"autoscaling": {"totalMinNodeCount": 1}}, "to be 0", id="F5-Q1"),
+    pytest.param({"autoscaling": {"locationPolicy": "BALANCED"}}, "policy ANY", id="F6"),
+    pytest.param({"config": {"maxRunDuration": "604801s"}}, "at most 604800s", id="F7"),
+    pytest.param({"config": {"maxRunDuration": "7d"}}, "at most 604800s", id="F7-unit"),
+    pytest.param({"placementPolicy": {"type": "COMPACT"}}, "ompact placement", id="F9-Q4"),
+]
+
+
+@pytest.mark.parametrize("pool", [FLEX, QUEUED, BOTH], ids=["flex", "queued", "both"])
+@pytest.mark.parametrize(("changes", "words"), COMMON)
+def test_what_flex_start_and_queueing_forbid_is_refused(
+    api: Api, pool: dict[str, Any], changes: dict[str, Any], words: str
+) -> None:
+    _cluster(api)
+    assert words in _refusal(api, _with(pool, changes))
+
+
+@pytest.mark.parametrize(
+    ("pool", "words"),
+    [
+        pytest.param(_with(QUEUED, {"initialNodeCount": 1}), "initial number", id="Q2"),
+        pytest.param(
+            _with(POOL, {"locations": ["us-central1-a", "us-central1-b"]})
+            | {"placementPolicy": {"type": "COMPACT"}},
+            "exactly one zone",
+            id="F9-zones",
+        ),
+        pytest.param(
+            _with(BOTH, {"config": {"machineType": "ct6e-standard-4t", "accelerators": None}}),
+            "Flex start node pools don't support TPUs with queued provisioning.",
+            id="Q20",
+        ),
+        pytest.param(
+            _with(POOL, {"autoscaling": {"maxNodeCount": 3}}), "mutually exclusive", id="limits"
+        ),
+        pytest.param(
+            _with(POOL, {"autoscaling": {"totalMinNodeCount": 5}}), "minimum 5", id="order"
+        ),
+        pytest.param(_with(POOL, {"autoscaling": {"totalMaxNodeCount": 1001}}), "1000", id="most"),
+        pytest.param(
+            _with(POOL, {"management": {"autoUpgrade": False}}),
+            "Auto_upgrade must be true when release_channel REGULAR is set.",
+            id="Q6-upgrade",
+        ),
+        pytest.param(
+            _with(POOL, {"config": {"machineType": "g2-standard-24"}}), "requires 2", id="gpus"
+        ),
+        pytest.param(
+            POOL | {"networkConfig": {"additionalNodeNetworkConfigs": [{"network": "n"}]}},
+            "multi-networking",
+            id="networks",
+        ),
+    ],
+)
+def test_what_no_pool_may_be_is_refused(api: Api, pool: dict[str, Any], words: str) -> None:
+    _cluster(api)
+    assert words in _refusal(api, pool)
+
+
+@pytest.mark.parametrize("pool", [FLEX, BOTH], ids=["F8", "Q8"])
+def test_flex_start_needs_its_version(api: Api, pool: dict[str, Any]) -> None:
+    _cluster(api, initialClusterVersion="1.31", releaseChannel={"channel": "STABLE"})
+    assert _refusal(api, pool) == (
+        "Flex start requires GKE version 1.32.2-gke.1652000 or later; the cluster has"
+        " 1.31.13-gke.1000000."
+    )
+    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": QUEUED})
+
+
+def test_a_cluster_on_no_channel_takes_pools_that_are_not_upgraded(api: Api) -> None:
+    _cluster(api, releaseChannel={"channel": "UNSPECIFIED"})
+    pool = _with(QUEUED, {"management": {"autoUpgrade": False}})
+    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
+
+
+def test_compact_placement_with_flex_start_is_for_a_few_machines(api: Api) -> None:
+    _cluster(api)
+    config = {
+        "machineType": "a3-ultragpu-8g",
+        "diskType": "hyperdisk-balanced",
+        "accelerators": [{"acceleratorType": "nvidia-h200-141gb", "acceleratorCount": "8"}],
+    }
+    pool = _with(FLEX, {"config": config, "placementPolicy": {"type": "COMPACT"}})
+    pool["locations"] = ["us-central1-b"]
+    answer = api("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
+    assert "ompact" not in str(answer.body)
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "words"),
+    [
+        ("setManagement", REPAIRED, "auto-repair to be disabled."),
+        ("setAutoscaling", {"autoscaling": {"enabled": False}}, "autoscaling to be enabled."),
+    ],
+)
+def test_an_update_is_held_to_the_same_rules(
+    api: Api, method: str, body: dict[str, Any], words: str
+) -> None:
+    _cluster(api)
+    path = f"{CLUSTERS}/loom/nodePools"
+    api.json("container", "POST", path, {"nodePool": FLEX})
+    refused = api.refused("container", "POST", f"{path}/p:{method}", body)
+    assert refused[2] == f"Flex_start requires {words}"

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.rehearsal.cloud.services.conftest import Api
+
+_ROOT = "computeMetadata/v1"
+_DEFAULT = f"{_ROOT}/instance/service-accounts/default"
+_FLAVOR = {"metadata-flavor": "Google"}
+
+
+def _get(api: Api, path: str) -> str:
+    reply = api("metadata", "GET", path, headers=_FLAVOR)
+    assert isinstance(reply.body, bytes)
+    assert reply.status == 200, reply.body
+    assert reply.headers["Metadata-Flavor"] == "Google"
+    return reply.body.decode()
+
+
+def _tree(api: Api, path: str) -> Any:
+    return json.loads(_get(api, f"{path}/?recursive=true"))
+
+
+def test_a_ping_needs_no_header_and_is_answered_with_it(api: Api) -> None:
+    reply = api("metadata", "GET", "")
+    assert (reply.status, reply.headers["Metadata-Flavor"]) == (200, "Google")
+
+
+def test_all_else_needs_the_header(api: Api) -> None:
+    assert api("metadata", "GET", f"{_DEFAULT}/token").status == 403
+    wrong = {"metadata-flavor": "Vanilla"}
+    assert api("metadata", "GET", f"{_ROOT}/project/project-id", headers=wrong).status == 403
+
+
+def test_the_vm_belongs_to_a_project_of_the_rehearsals_own(api: Api) -> None:
+    assert _get(api, f"{_ROOT}/project/project-id") == "rehearsal-host"
+    number = _get(api, f"{_ROOT}/project/numeric-project-id")
+    assert _get(api, f"{_DEFAULT}/email") == f"{number}-compute@developer.gserviceaccount.com"
+    assert _get(api, f"{_ROOT}/instance/zone") == f"projects/{number}/zones/us-central1-a"
+    assert _get(api, f"{_ROOT}/universe/universe-domain") == "googleapis.com"
+
+
+def test_folders_are_listed_and_trees_told_whole(api: Api) -> None:
+    assert _get(api, f"{_ROOT}/project/").split() == [
+        "attributes/",
+        "numeric-project-id",
+        "project-id",
+    ]
+    assert "/auth/cloud-platform" in _get(api, f"{_DEFAULT}/scopes")
+    account = _tree(api, _DEFAULT)
+    assert account["aliases"] == ["default"]
+    assert _tree(api, _ROOT)["instance"]["serviceAccounts"]["default"] == account
+
+
+@pytest.mark.parametrize("account", ["default", "the account's own email"])
+def test_tokens_last_an_hour_and_differ(api: Api, account: str) -> None:
+    name = account if account == "default" else _get(api, f"{_DEFAULT}/email")
+    path = f"{_ROOT}/instance/service-accounts/{name}/token?scopes=x"
+    first, second = (json.loads(_get(api, path)) for _ in range(2))
+    assert (first["expires_in"], first["token_type"]) == (3600, "Bearer")
+    assert first["access_token"] != second["access_token"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{_DEFAULT}/identity",
+        f"{_ROOT}/instance/service-accounts/nobody/token",
+        f"{_ROOT}/project/none",
+        f"{_ROOT}/project/project-id/deeper",
+        "computeMetadata/v2/project",
+    ],
+)
+def test_what_is_not_there_is_not_found(api: Api, path: str) -> None:
+    assert api("metadata", "GET", path, headers=_FLAVOR).status == 404
+
+
+def test_the_token_endpoint_gives_tokens(api: Api) -> None:
+    grant = b"grant_type=refresh_token&refresh_token=x"
+    reply = api("metadata", "POST", "token", grant)
+    assert isinstance(reply.body, dict)
+    assert reply.body["expires_in"] == 3600
+    assert api("metadata", "GET", "token").status == 405

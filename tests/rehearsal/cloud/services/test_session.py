@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from provision.errors import SettingsError
+from rehearsal import session
+
+_URL = "http://127.0.0.1:4711"
+
+_LEADS_AWAY = (
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_CREDENTIALS",
+    "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+    "GOOGLE_BACKEND_CREDENTIALS",
+    "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+    "GOOGLE_PROJECT",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_CLOUD_QUOTA_PROJECT",
+    "GOOGLE_PUBSUB_CUSTOM_ENDPOINT",
+    "GCLOUD_PROJECT",
+    "CLOUDSDK_CORE_PROJECT",
+    "DEVSHELL_PROJECT_ID",
+    "STORAGE_EMULATOR_HOST",
+    "NO_GCE_CHECK",
+    "KUBECONFIG",
+    "TF_PLUGIN_CACHE_DIR",
+    "TF_REATTACH_PROVIDERS",
+)
+
+
+@pytest.mark.parametrize("name", _LEADS_AWAY)
+def test_nothing_that_leads_to_the_real_cloud_is_left(name: str, tmp_path: Path) -> None:
+    assert name not in session.environment(_URL, tmp_path, {name: "real"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GOOGLE_OAUTH_ACCESS_TOKEN",
+        "GOOGLE_COMPUTE_CUSTOM_ENDPOINT",
+        "GCE_METADATA_HOST",
+        "CLOUDSDK_CONFIG",
+        "TF_CLI_CONFIG_FILE",
+        "API_ENDPOINT_OVERRIDE",
+    ],
+)
+def test_what_the_rehearsal_sets_is_not_the_callers(name: str, tmp_path: Path) -> None:
+    assert session.environment(_URL, tmp_path, {name: "real"})[name] != "real"
+
+
+def test_other_variables_are_passed_on(tmp_path: Path) -> None:
+    caller = {"PATH": "/bin", "HOME": "/root", "PROJECT_ID": "p", "TF_LOG": "debug"}
+    made = session.environment(_URL, tmp_path, caller)
+    assert {name: made[name] for name in caller} == caller
+
+
+def test_the_endpoints_are_those_that_the_provider_reads(tmp_path: Path) -> None:
+    made = session.environment(_URL, tmp_path, {})
+    assert made["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] == f"{_URL}/compute/v1/"
+    assert made["GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT"] == f"{_URL}/storage/v1/"
+    assert made["GCE_METADATA_HOST"] == "127.0.0.1:4711"
+
+
+def test_proxies_do_not_catch_loopback(tmp_path: Path) -> None:
+    made = session.environment(_URL, tmp_path, {"no_proxy": "example.com"})
+    assert made["NO_PROXY"] == made["no_proxy"] == "example.com,127.0.0.1,localhost"
+
+
+def test_terraform_and_its_plugin_find_what_they_need(tmp_path: Path) -> None:
+    made = session.environment(_URL, tmp_path, {"PYTHONPATH": "/elsewhere"})
+    assert Path(made["TF_CLI_CONFIG_FILE"]).is_file()
+    assert made["PYTHONPATH"].split(":")[1] == "/elsewhere"
+    assert (Path(made["PYTHONPATH"].split(":")[0]) / "provision").is_dir()
+
+
+def test_an_environment_can_be_made_of_one_that_was_made(tmp_path: Path) -> None:
+    once = session.environment(_URL, tmp_path, {"PATH": "/bin"})
+    twice = session.environment(_URL, tmp_path, once)
+    assert {**twice, "NO_PROXY": "", "no_proxy": ""} == {**once, "NO_PROXY": "", "no_proxy": ""}
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(None, "0.02"), ("", "0.02"), ("0", "0"), ("1", "1")])
+def test_the_clock_runs_fast_unless_the_caller_says_so(
+    rate: str | None, kept: str, tmp_path: Path
+) -> None:
+    caller = {} if rate is None else {"CLOUD_CLOCK_RATE": rate}
+    assert session.environment(_URL, tmp_path, caller)["CLOUD_CLOCK_RATE"] == kept
+
+
+def test_the_folder_is_where_it_is_wanted_and_for_its_owner_alone(tmp_path: Path) -> None:
+    wanted = tmp_path / "wanted"
+    assert session.folder({"AIINFRA_REHEARSAL_FOLDER": str(wanted)}) == wanted
+    assert wanted.stat().st_mode & 0o777 == 0o700
+    usual = session.folder({"XDG_STATE_HOME": str(tmp_path)})
+    assert usual == tmp_path / "aiinfra-cluster" / "rehearsal"
+    assert session.folder({"HOME": str(tmp_path)}).is_relative_to(tmp_path)
+
+
+def test_an_unknown_scenario_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    environ = {"AIINFRA_REHEARSAL_FOLDER": str(tmp_path / "none")}
+    with pytest.raises(SettingsError) as refused:
+        session.run(["Plan"], environ, "tsunami")
+    assert "flaky" in refused.value.problems[0].fix
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import socket
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.provider import durations
+from rehearsal.provider.api import Api
+from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError
+from rehearsal.provider.transport import retry_waits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.rehearsal.provider.resources.conftest import Google
+
+NETWORK = "/compute/v1/projects/p/global/networks/n"
+
+pytestmark = pytest.mark.loopback
+
+
+def look(api: Api) -> dict[str, Any]:
+    return api.plain("compute", "GET", "projects/p/global/networks/n")
+
+
+def test_an_endpoint_comes_from_the_block_before_the_environment() -> None:
+    environ = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "http://b/compute/v1/"}
+    block = {"compute_custom_endpoint": "http://a/compute/v1"}
+    assert Api(block, environ).base("compute") == "http://a/compute/v1/"
+    assert Api({}, environ).base("compute") == "http://b/compute/v1/"
+    assert Api({}, {}).base("compute") == "https://compute.googleapis.com/compute/v1/"
+
+
+@pytest.mark.parametrize(
+    ("service", "endpoint", "base"),
+    [
+        ("container", "http://h/container/v1/", "http://h/container/v1/"),
+        ("container", "http://h/container/odd/", "http://h/container/v1/"),
+        ("iam", "http://h/iam/v9/", "http://h/iam/v1/"),
+        ("monitoring", "http://h/monitoring/", "http://h/monitoring/"),
+        ("storage", "http://h/storage/v1/", "http://h/storage/v1/"),
+    ],
+)
+def test_some_clients_put_their_own_version_behind_an_endpoint(
+    service: str, endpoint: str, base: str
+) -> None:
+    argument = {
+        "container": "container_custom_endpoint",
+        "iam": "iam_beta_custom_endpoint",
+        "monitoring": "monitoring_custom_endpoint",
+        "storage": "storage_custom_endpoint",
+    }[service]
+    assert Api({argument: endpoint}, {}).base(service) == base
+
+
+def test_the_iam_endpoint_argument_moves_nothing() -> None:
+    assert (
+        Api({"iam_custom_endpoint": "http://h/"}, {}).base("iam")
+        == "https://iam.googleapis.com/v1/"
+    )
+
+
+def test_uploads_go_to_the_root_of_the_storage_host() -> None:
+    it = Api({"storage_custom_endpoint": "http://h:1/a/storage/v1/"}, {})
+    assert it.upload_base() == "http://h:1/upload/storage/v1/"
+
+
+def test_project_region_and_zone_come_from_the_environment_if_the_block_is_silent() -> None:
+    environ = {"GOOGLE_PROJECT": "p1", "GOOGLE_REGION": "r1", "GOOGLE_ZONE": "z1"}
+    it = Api({"zone": "z2"}, environ)
+    assert (it.project, it.region, it.zone) == ("p1", "r1", "z2")
+
+
+def test_a_zone_stands_in_for_its_region() -> None:
+    assert Api({"zone": "us-east4-b"}, {}).region == "us-east4"
+
+
+def test_the_metadata_server_is_asked_for_a_token_at_the_first_request_only(
+    google: Google, environ: dict[str, str], connect: Callable[..., Api]
+) -> None:
+    del environ["GOOGLE_OAUTH_ACCESS_TOKEN"]
+    environ["GCE_METADATA_HOST"] = google.base_url.removeprefix("http://")
+    google.on("GET /computeMetadata/.*", {"access_token": "fresh", "expires_in": 3599})
+    google.on(f"GET {NETWORK}", {})
+    api = connect()
+    assert google.lines == []
+    look(api)
+    look(api)
+    first = "GET /computeMetadata/v1/instance/service-accounts/default/token"
+    assert google.lines == [first, f"GET {NETWORK}", f"GET {NETWORK}"]
+    assert google.asked[0].headers["metadata-flavor"] == "Google"
+    assert google.asked[1].headers["authorization"] == "Bearer fresh"
+
+
+def test_no_token_and_no_metadata_server_is_said_as_the_provider_says_it(
+    environ: dict[str, str], connect: Callable[..., Api]
+) -> None:
+    del environ["GOOGLE_OAUTH_ACCESS_TOKEN"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        environ["GCE_METADATA_HOST"] = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(CredentialsMissing, match="Attempted to load application default"):
+        look(connect())
+
+
+def test_connections_are_kept(google: Google, api: Api) -> None:
+    google.on(f"GET {NETWORK}", {"name": "n"})
+    look(api)
+    assert look(api) == {"name": "n"}
+    assert len({asked.connection for asked in google.asked}) == 1
+
+
+def test_plain_requests_name_json_always_and_client_requests_only_with_a_body(
+    google: Google, api: Api
+) -> None:
+    google.on(".*", {})
+    look(api)
+    api.client("compute", "GET", "projects/p/global/networks/n")
+    api.client("iam", "POST", "x:y", {})
+    types = [asked.headers.get("content-type") for asked in google.asked]
+    assert types == ["application/json", None, "application/json"]
+    assert [asked.query for asked in google.asked] == [
+        {"alt": "json"},
+        {"alt": "json", "prettyPrint": "false"},
+        {"alt": "json", "prettyPrint": "false"},
+    ]
+
+
+def test_a_fraction_is_exact_on_both_ways(google: Google, api: Api) -> None:
+    google.on(".*", {"ratio": 0.7})
+    assert api.plain("compute", "POST", "x", {"ratio": Decimal("0.7")}) == {"ratio": Decimal("0.7")}
+    assert google.asked[0].body == {"ratio": 0.7}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        (429, "slow down", "rateLimitExceeded"),
+        (500, "oh", "backendError"),
+        (502, "oh", "backendError"),
+        (503, "oh", "backendError"),
+        (409, "operation in progress", "operationInProgress"),
+        (400, "The resource 'projects/p/global/networks/n' is not ready", "resourceNotReady"),
+        (403, "Quota exceeded for quota metric 'Q' and limit 'Q per minute'", "rateLimitExceeded"),
+    ],
+)
+def test_what_passes_is_tried_again(
+    error: tuple[int, str, str], google: Google, api: Api, refuse: Callable[..., Any]
+) -> None:
+    google.on(f"GET {NETWORK}", refuse(*error), {"name": "n"})
+    assert look(api) == {"name": "n"}
+    assert len(google.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [(400, "invalid"), (403, "forbidden"), (404, "notFound"), (409, "alreadyExists"), (412, "x")],
+)
+def test_a_refusal_stands(
+    error: tuple[int, str], google: Google, api: Api, refuse: Callable[..., Any]
+) -> None:
+    code, reason = error
+    google.on(f"GET {NETWORK}", refuse(code, "no", reason))
+    with pytest.raises(GoogleApiError, match=f"googleapi: Error {code}: no, {reason}"):
+        look(api)
+    assert len(google.asked) == 1
+
+
+def test_a_connection_that_breaks_is_tried_again(google: Google, api: Api) -> None:
+    google.on(f"GET {NETWORK}", ConnectionResetError, {"name": "n"})
+    assert look(api) == {"name": "n"}
+
+
+def test_a_refused_connection_fails_at_once(
+    environ: dict[str, str], connect: Callable[..., Api]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] = f"http://127.0.0.1:{port}/"
+    with pytest.raises(ConnectionRefusedError):
+        look(connect())
+
+
+def test_a_lasting_503_is_tried_32_times_at_the_recorded_pace() -> None:
+    waits = list(retry_waits())
+    assert len(waits) == 31
+    assert waits[:11] == [0.5, 1, 1.5, 2.5, 4, 6.5, 10.5, 17, 27.5, 44.5, 5]
+    assert sum(waits[:11]) == 120.5
+    assert sum(waits) == 312.5
+
+
+def test_an_interrupt_ends_a_sleep(environ: dict[str, str]) -> None:
+    api = Api({}, {**environ, "CLOUD_CLOCK_RATE": "1"})
+    api.cancel.set()
+    began = time.monotonic()
+    assert not api.sleep(30)
+    with pytest.raises(Cancelled):
+        api.pause(30)
+    assert time.monotonic() - began < 5
+
+
+def test_a_deaf_sleep_goes_on_when_interrupted(environ: dict[str, str]) -> None:
+    api = Api({}, {**environ, "CLOUD_CLOCK_RATE": "0.1"})
+    api.cancel.set()
+    began = time.monotonic()
+    assert api.sleep(2, deaf=True)
+    assert time.monotonic() - began >= 0.19
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("10s", 10), ("1m30s", 90), ("200ms", 0.2), ("1.5h", 5400), ("2h0m1s", 7201)],
+)
+def test_a_duration_is_read_as_go_reads_it(text: str, seconds: float) -> None:
+    assert durations.seconds(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "10", "1 minute", "5d", "s"])
+def test_a_wrong_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid duration"):
+        durations.seconds(text)
+
+
+def test_durations_are_written_as_go_writes_them() -> None:
+    assert [durations.text(it) for it in (5, 1200, 3661)] == ["5s", "20m0s", "1h1m1s"]

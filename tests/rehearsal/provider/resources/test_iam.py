@@ -1,0 +1,187 @@
+"""Service accounts, and members of policies."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.provider.failures import ProviderError
+from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rehearsal.provider.api import Api
+    from tests.rehearsal.provider.resources.conftest import Google
+
+pytestmark = pytest.mark.loopback
+
+ACCOUNT = RESOURCES["google_service_account"]
+PROJECT_MEMBER = RESOURCES["google_project_iam_member"]
+ACCOUNT_MEMBER = RESOURCES["google_service_account_iam_member"]
+BUCKET_MEMBER = RESOURCES["google_storage_bucket_iam_member"]
+
+EMAIL = "a@p.iam.gserviceaccount.com"
+NAME = f"projects/p/serviceAccounts/{EMAIL}"
+PATH = f"/iam/v1/{NAME}"
+MEMBER = f"serviceAccount:{EMAIL}"
+OWNER = {"role": "roles/owner", "members": ["user:o@x"]}
+VIEW = {"role": "roles/viewer", "members": [MEMBER]}
+
+
+def test_the_email_of_an_account_is_known_before_the_apply(api: Api) -> None:
+    plan = ACCOUNT.customize(api, None, {"account_id": "a", "project": UNKNOWN, "email": UNKNOWN})
+    assert (plan["email"], plan["name"], plan["member"]) == (EMAIL, NAME, MEMBER)
+
+
+def test_a_new_account_is_looked_at_three_times(google: Google, api: Api) -> None:
+    google.on(".*", {"name": NAME, "email": EMAIL, "projectId": "p"})
+    state = ACCOUNT.create(api, {"account_id": "a", "display_name": "A", "description": None})
+    assert google.lines == ["POST /iam/v1/projects/p/serviceAccounts", *[f"GET {PATH}"] * 3]
+    assert google.asked[0].body == {"accountId": "a", "serviceAccount": {"displayName": "A"}}
+    assert (state["account_id"], state["id"]) == ("a", NAME)
+
+
+def test_an_account_that_exists_is_taken_over_only_on_demand(
+    google: Google, api: Api, refuse: Callable[..., Any]
+) -> None:
+    google.on("POST .*", refuse(409, "exists", "alreadyExists"))
+    google.on("GET .*", {"name": NAME, "email": EMAIL, "projectId": "p"})
+    plan = {"account_id": "a", "name": NAME}
+    with pytest.raises(ProviderError, match="Error creating service account: googleapi: Error 409"):
+        ACCOUNT.create(api, plan)
+    assert ACCOUNT.create(api, {**plan, "create_ignore_already_exists": True})["email"] == EMAIL
+
+
+def test_an_accounts_texts_change_under_its_etag(google: Google, api: Api) -> None:
+    google.on(".*", {"name": NAME, "email": EMAIL, "projectId": "p", "etag": "e"})
+    prior = {"id": NAME, "display_name": "A", "description": "old"}
+    ACCOUNT.update(api, prior, {**prior, "description": "new"})
+    assert google.body(f"PATCH {PATH}") == {
+        "serviceAccount": {"description": "new", "displayName": "A", "etag": "e"},
+        "updateMask": "description",
+    }
+
+
+def test_an_account_is_switched_off_by_a_request_of_its_own(google: Google, api: Api) -> None:
+    google.on(".*", {"name": NAME, "email": EMAIL, "projectId": "p"})
+    prior = {"id": NAME, "disabled": False}
+    ACCOUNT.update(api, prior, {**prior, "disabled": True})
+    assert google.lines == [f"POST {PATH}:disable", f"GET {PATH}"]
+
+
+def project_plan(role: str = "roles/viewer", **more: Any) -> dict[str, Any]:
+    return {"project": "p", "role": role, "member": MEMBER, "condition": [], **more}
+
+
+def test_a_member_joins_a_policy_in_the_order_of_roles(google: Google, api: Api) -> None:
+    after = {"bindings": [OWNER, VIEW], "etag": "f"}
+    google.on(".*:getIamPolicy", {"bindings": [OWNER], "etag": "e"}, after)
+    google.on(".*:setIamPolicy", {})
+    state = PROJECT_MEMBER.create(api, project_plan())
+    assert google.body("POST /crm/v1/projects/p:setIamPolicy") == {
+        "policy": {"bindings": [OWNER, VIEW], "etag": "e", "version": 3},
+        "updateMask": "bindings,etag,auditConfigs",
+    }
+    assert [it.rpartition(":")[2] for it in google.lines] == [
+        "getIamPolicy",
+        "setIamPolicy",
+        *["getIamPolicy"] * 4,
+    ]
+    assert (state["id"], state["etag"]) == (f"p/roles/viewer/{MEMBER}", "f")
+
+
+def test_members_of_a_project_are_written_together(
+    google: Google, environ: dict[str, str], connect: Callable[..., Api]
+) -> None:
+    environ["CLOUD_CLOCK_RATE"] = "0.02"
+    api, roles = connect(), [f"roles/{it}" for it in "abc"]
+    after = {"bindings": [{"role": role, "members": [MEMBER]} for role in roles], "etag": "f"}
+    google.on(".*:getIamPolicy", {"etag": "e"}, after).on(".*:setIamPolicy", {})
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda role: PROJECT_MEMBER.create(api, project_plan(role)), roles))
+    (sent,) = [it.body for it in google.asked if it.path.endswith(":setIamPolicy")]
+    assert sent["policy"]["bindings"] == after["bindings"]
+
+
+def test_a_policy_that_moved_is_read_and_written_again(
+    google: Google, api: Api, refuse: Callable[..., Any]
+) -> None:
+    after = {"bindings": [VIEW], "etag": "g"}
+    google.on(".*:getIamPolicy", {"etag": "e"}, {"etag": "f"}, after)
+    google.on(".*:setIamPolicy", refuse(409, "concurrent policy changes", "aborted"), {})
+    PROJECT_MEMBER.create(api, project_plan())
+    sent = [it.body["policy"]["etag"] for it in google.asked if it.path.endswith("setIamPolicy")]
+    assert sent == ["e", "f"]
+
+
+def test_a_change_that_does_not_show_yet_is_waited_for(google: Google, api: Api) -> None:
+    after = {"bindings": [VIEW], "etag": "f"}
+    google.on(".*:getIamPolicy", {"etag": "e"}, {"etag": "e"}, after).on(".*:setIamPolicy", {})
+    PROJECT_MEMBER.create(api, project_plan())
+    assert len(google.asked) == 7
+
+
+def test_the_last_member_takes_its_binding_along(google: Google, api: Api) -> None:
+    google.on(".*:getIamPolicy", {"bindings": [VIEW], "etag": "e"}, {"etag": "f"})
+    google.on(".*:setIamPolicy", {})
+    plan = {"service_account_id": NAME, "role": "roles/viewer", "member": MEMBER, "condition": []}
+    ACCOUNT_MEMBER.delete(api, plan)
+    assert google.body(f"POST {PATH}:setIamPolicy") == {"policy": {"etag": "e", "version": 3}}
+    assert google.asked[0].query["options.requestedPolicyVersion"] == "3"
+
+
+def test_conditions_tell_bindings_apart(google: Google, api: Api) -> None:
+    condition = {"title": "t", "expression": "true", "description": None}
+    wire = {"title": "t", "expression": "true"}
+    after = {"bindings": [VIEW, {**VIEW, "condition": wire}], "etag": "f"}
+    google.on(".*:getIamPolicy", {"bindings": [VIEW], "etag": "e"}, after)
+    google.on(".*:setIamPolicy", {})
+    state = PROJECT_MEMBER.create(api, project_plan(condition=[condition]))
+    sent = google.body("POST /crm/v1/projects/p:setIamPolicy")["policy"]["bindings"]
+    assert sent == after["bindings"]
+    assert state["id"] == f"p/roles/viewer/{MEMBER}/t"
+
+
+def test_an_imported_member_gets_the_whole_condition_of_that_title(
+    google: Google, api: Api
+) -> None:
+    condition = {"title": "my title", "expression": "true"}
+    google.on(".*", {"bindings": [VIEW, {**VIEW, "condition": condition}], "etag": "e"})
+    imported = PROJECT_MEMBER.import_state(api, f"p roles/viewer {MEMBER} my title")
+    found = PROJECT_MEMBER.read(api, imported)
+    assert found is not None
+    assert found["condition"] == [condition]
+
+
+def test_a_bucket_has_its_policy_beside_its_objects(google: Google, api: Api) -> None:
+    after = {"bindings": [VIEW], "etag": "f"}
+    google.on("GET /storage/v1/b/x/iam", {"etag": "e"}, after).on("PUT .*", {})
+    plan = {"bucket": "x", "role": "roles/viewer", "member": MEMBER, "condition": []}
+    state = BUCKET_MEMBER.create(api, plan)
+    assert google.body("PUT /storage/v1/b/x/iam") == {"bindings": [VIEW], "etag": "e", "version": 3}
+    assert (state["bucket"], state["id"]) == ("b/x", f"b/x/roles/viewer/{MEMBER}")
+    assert google.asked[0].query == {"alt": "json", "optionsRequestedPolicyVersion": "3"}
+
+
+def test_a_member_that_the_policy_lost_is_gone(google: Google, api: Api) -> None:
+    google.on(".*:getIamPolicy", {"bindings": [OWNER], "etag": "e"})
+    assert PROJECT_MEMBER.read(api, project_plan()) is None
+
+
+@pytest.mark.parametrize(
+    ("attribute", "prior", "wanted", "same"),
+    [
+        ("member", "user:a@b", "user:A@B", True),
+        ("member", "principalSet://x/A", "principalSet://x/a", False),
+        ("project", "p", "projects/p", True),
+        ("project", "p", "q", False),
+    ],
+)
+def test_other_words_for_the_same_member_are_no_change(
+    attribute: str, prior: str, wanted: str, *, same: bool
+) -> None:
+    assert PROJECT_MEMBER.suppress[attribute](prior, wanted, {}) is same

@@ -1,0 +1,132 @@
+"""A plugin with the true server and pretended resources, kept as files in the folder FAKE_CLOUD.
+
+A name says what befalls the object: "slow-*" waits until Terraform stops the provider, "half-*"
+fails after it came to be, "taken-*" is refused by Google, and "bug-*" meets a mistake in the code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from rehearsal.provider import schema
+from rehearsal.provider.plugin import serve
+from rehearsal.provider.resource import UNKNOWN, PartialError
+from rehearsal.provider.server import Implementations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rehearsal.provider.api import Api
+    from rehearsal.provider.resource import State
+
+CLOUD = Path(os.environ["FAKE_CLOUD"])
+TYPES = (
+    "google_compute_firewall",
+    "google_compute_instance_template",
+    "google_compute_network",
+    "google_compute_subnetwork",
+    "google_container_node_pool",
+)
+EXAMPLES = {"string": "said-by-google", "number": 7, "bool": False}
+
+
+def decided(field: schema.Field, value: Any) -> Any:
+    """The value with everything unknown decided."""
+    if value is UNKNOWN:
+        if field.nesting or not isinstance(field.type, str):
+            return {} if field.type[:1] == ["map"] else []
+        return EXAMPLES[field.type]
+    if field.repeated:
+        return [
+            {name: decided(inner, each[name]) for name, inner in field.block.items()}
+            for each in value
+        ]
+    return value
+
+
+class Fake:
+    """A resource type whose objects are files."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    @property
+    def suppress(self) -> Mapping[str, Callable[[Any, Any, State], bool]]:
+        return {"disk.source_image": lambda old, new, _state: str(old).endswith(str(new))}
+
+    def path(self, state: State) -> Path:
+        return CLOUD / self.kind / f"{state['name']}.json"
+
+    def customize(self, _api: Api, _prior: State | None, plan: State) -> State:
+        return plan
+
+    def create(self, api: Api, plan: State) -> State:
+        name = plan["name"]
+        if name.startswith("taken-"):
+            raise RuntimeError(
+                f"Error creating Network: googleapi: Error 409: {name}, alreadyExists"
+            )
+        if name.startswith("bug-"):
+            raise KeyError("selfLink")
+        state = {key: decided(f, plan[key]) for key, f in self.block.items()}
+        state["id"] = state["self_link"] = f"{self.kind}/{name}"
+        self.save(state)
+        if name.startswith("slow-"):
+            (CLOUD / "started").touch()
+            api.cancel.wait(60)
+            raise PartialError(state, RuntimeError("context has been cancelled"))
+        if name.startswith("half-"):
+            raise PartialError(state, RuntimeError("Error waiting: quota exceeded"))
+        return state
+
+    @property
+    def block(self) -> schema.Block:
+        return schema.load("resources", self.kind).block
+
+    def save(self, state: State) -> None:
+        self.path(state).parent.mkdir(parents=True, exist_ok=True)
+        kept = {key: value for key, value in state.items() if key != "timeouts"}
+        self.path(state).write_text(json.dumps(kept))
+
+    def read(self, _api: Api, state: State) -> State | None:
+        if not self.path(state).exists():
+            return None
+        return cast("State", json.loads(self.path(state).read_text()))
+
+    def update(self, _api: Api, prior: State, plan: State) -> State:
+        state = {key: decided(f, plan[key]) for key, f in self.block.items()}
+        self.save(prior | state)
+        return state
+
+    def delete(self, _api: Api, state: State) -> None:
+        self.path(state).unlink(missing_ok=True)
+
+    def import_state(self, _api: Api, import_id: str) -> State:
+        if "/" not in import_id:
+            raise ValueError(f"Import id {import_id!r} doesn't match any of the accepted formats")
+        return {"id": import_id, "name": import_id.rpartition("/")[2]}
+
+
+class Zones:
+    """The data source google_compute_zones."""
+
+    def read(self, _api: Api, config: State) -> State:
+        region = config["region"] or "us-central1"
+        return {"id": region, "names": [f"{region}-a", f"{region}-b"]}
+
+
+def connect(block: Mapping[str, Any], _environ: Mapping[str, str]) -> Api:
+    return cast("Api", SimpleNamespace(project=block["project"], cancel=threading.Event()))
+
+
+if __name__ == "__main__":
+    serve(
+        lambda: Implementations(
+            {kind: Fake(kind) for kind in TYPES}, {"google_compute_zones": Zones()}, connect
+        )
+    )

@@ -1,0 +1,231 @@
+"""The life of resource types under real Terraform, the stand-in and the simulated cloud.
+
+One root has them all, so that a life costs a few runs of Terraform: made, planned again, changed,
+imported into an empty state, and destroyed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision import terraform
+from rehearsal import inventory, session
+from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.store import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PROVIDER = """
+terraform {
+  required_providers {
+    google = { source = "hashicorp/google", version = "7.45.0" }
+  }
+}
+provider "google" {
+  project = "proj-a1"
+  region  = "us-central1"
+  zone    = "us-central1-a"
+}
+"""
+
+ROOT = """
+resource "google_filestore_instance" "share" {
+  name     = "share"
+  location = "us-central1-a"
+  tier     = "ZONAL"
+  labels   = { team = "%(word)s" }
+  file_shares {
+    name        = "data"
+    capacity_gb = 1024
+    nfs_export_options {
+      ip_ranges   = ["10.0.0.0/8"]
+      squash_mode = "ROOT_SQUASH"
+      anon_uid    = 1000
+    }
+  }
+  networks {
+    network = "default"
+    modes   = ["MODE_IPV4"]
+  }
+  deletion_protection_enabled = false
+}
+resource "google_monitoring_dashboard" "gpus" {
+  dashboard_json = jsonencode({
+    displayName = "%(word)s"
+    gridLayout = { columns = "2", widgets = [{ title = "notes", text = { content = "a < b" } }] }
+  })
+}
+resource "google_compute_resource_policy" "close" {
+  name        = "close"
+  description = "%(word)s"
+  group_placement_policy {
+    vm_count    = 2
+    collocation = "COLLOCATED"
+  }
+}
+resource "google_compute_resource_policy" "work" {
+  name = "work"
+  workload_policy {
+    type                  = "HIGH_THROUGHPUT"
+    max_topology_distance = "BLOCK"
+  }
+}
+resource "google_compute_instance_template" "flex" {
+  name         = "flex"
+  machine_type = "a3-highgpu-8g"
+  disk {
+    source_image = "projects/debian-cloud/global/images/family/debian-12"
+    boot         = true
+    disk_type    = "pd-balanced"
+  }
+  network_interface {
+    network = "default"
+  }
+  scheduling {
+    provisioning_model          = "FLEX_START"
+    on_host_maintenance         = "TERMINATE"
+    automatic_restart           = false
+    instance_termination_action = "DELETE"
+    max_run_duration {
+      seconds = 86400
+    }
+  }
+  reservation_affinity {
+    type = "NO_RESERVATION"
+  }
+}
+resource "google_compute_instance_group_manager" "flex" {
+  name               = "flex"
+  base_instance_name = "flex"
+  zone               = "us-central1-a"
+  version {
+    instance_template = google_compute_instance_template.flex.self_link
+  }
+  instance_lifecycle_policy {
+    default_action_on_failure = "DO_NOTHING"
+  }
+  resource_policies {
+    workload_policy = google_compute_resource_policy.work.id
+  }
+}
+resource "google_compute_resize_request" "first" {
+  name                   = "%(request)s"
+  zone                   = "us-central1-a"
+  instance_group_manager = google_compute_instance_group_manager.flex.name
+  resize_by              = 2
+  requested_run_duration {
+    seconds = "86400"
+  }
+}
+resource "google_storage_bucket" "state" {
+  name                        = "life-of-types"
+  location                    = "US-CENTRAL1"
+  force_destroy               = true
+  uniform_bucket_level_access = true
+}
+resource "google_storage_bucket_object" "file" {
+  bucket  = google_storage_bucket.state.name
+  name    = "f/files/one.txt"
+  content = "%(word)s"
+}
+resource "google_storage_bucket_iam_member" "reader" {
+  bucket = google_storage_bucket.state.name
+  role   = "roles/storage.objectViewer"
+  member = "user:a@example.com"
+  condition {
+    title      = "files"
+    expression = "resource.name.startsWith('projects/_/buckets/life-of-types/objects/f/files/')"
+  }
+}
+"""
+
+AT = "projects/proj-a1"
+IDS = {
+    "google_filestore_instance.share": f"{AT}/locations/us-central1-a/instances/share",
+    "google_compute_resource_policy.close": f"{AT}/regions/us-central1/resourcePolicies/close",
+    "google_compute_resource_policy.work": f"{AT}/regions/us-central1/resourcePolicies/work",
+    "google_compute_instance_template.flex": f"{AT}/global/instanceTemplates/flex",
+    "google_compute_instance_group_manager.flex": (
+        f"{AT}/zones/us-central1-a/instanceGroupManagers/flex"
+    ),
+    "google_compute_resize_request.first": (
+        f"{AT}/zones/us-central1-a/instanceGroupManagers/flex/resizeRequests/second"
+    ),
+}
+
+
+class Root:
+    """A root module in a folder, and the Terraform that is run on it."""
+
+    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+        self.folder = folder
+        self._environ = environ
+
+    def write(self, text: str) -> None:
+        (self.folder / "main.tf").write_text(PROVIDER + text)
+
+    def run(self, *arguments: str, expect: int = 0) -> str:
+        """Run Terraform, and give what it wrote."""
+        done = subprocess.run(
+            [*terraform.find(os.environ).argv, *arguments, "-no-color"],
+            cwd=self.folder,
+            env=self._environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == expect, done.stdout
+        return done.stdout
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "cloud.sqlite"
+
+
+@pytest.fixture
+def root(tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Root]:
+    """An empty root in an environment that leads to a new cloud, where nothing takes time."""
+    monkeypatch.setenv("CLOUD_CLOCK_RATE", "0")
+    folder = tmp_path / "root"
+    folder.mkdir()
+    with Cloud(database=database) as cloud:
+        yield Root(folder, session.environment(cloud.base_url, tmp_path, os.environ))
+
+
+def _left(database: Path) -> list[str]:
+    with Database(database).transaction() as store:
+        return list(inventory.resources(store, 4e9))
+
+
+def test_types_are_made_changed_imported_and_destroyed(root: Root, database: Path) -> None:
+    root.write(ROOT % {"word": "one", "request": "first"})
+    root.run("init")
+    root.run("apply", "-auto-approve")
+    root.run("plan", "-detailed-exitcode")
+
+    root.write(ROOT % {"word": "two", "request": "second"})
+    changed = root.run("apply", "-auto-approve")
+    # A request of another name is another request.
+    assert "1 added, 4 changed, 1 destroyed" in changed
+    root.run("plan", "-detailed-exitcode")
+
+    for address in IDS:
+        root.run("state", "rm", address)
+    blocks = "".join(
+        f'import {{\n  to = {address}\n  id = "{known}"\n}}\n' for address, known in IDS.items()
+    )
+    root.write(ROOT % {"word": "two", "request": "second"} + blocks)
+    assert f"{len(IDS)} imported, 0 added, " in root.run("apply", "-auto-approve")
+    root.run("plan", "-detailed-exitcode")
+
+    root.run("destroy", "-auto-approve")
+    assert [line for line in _left(database) if not inventory.stays(line)] == []

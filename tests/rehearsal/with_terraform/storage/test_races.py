@@ -1,0 +1,65 @@
+"""Several servers on one database: what one promised, the other keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextlib.contextmanager
+def _server(database: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "rehearsal.cloud", "--database", str(database)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        try:
+            yield json.loads(server.stdout.readline())["base_url"]
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    database = tmp_path / "cloud.sqlite"
+    with _server(database) as one, _server(database) as two:
+        yield one, two
+
+
+def test_of_two_who_make_an_object_that_must_not_exist_one_wins(servers: tuple[str, str]) -> None:
+    requests.post(
+        f"{servers[0]}/storage/v1/b",
+        params={"project": "proj-a1"},
+        json={"name": "race"},
+        timeout=10,
+    ).raise_for_status()
+    rounds = 20
+    together = threading.Barrier(2)
+
+    def contend(server: str) -> list[int]:
+        codes = []
+        with requests.Session() as session:
+            for number in range(rounds):
+                together.wait(timeout=30)
+                answer = session.post(
+                    f"{server}/upload/storage/v1/b/race/o",
+                    params={"uploadType": "media", "name": f"l{number}", "ifGenerationMatch": "0"},
+                    data=server,
+                    timeout=30,
+                )
+                codes.append(answer.status_code)
+        return codes
+
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(zip(*pool.map(contend, servers), strict=True))
+    assert [sorted(outcome) for outcome in outcomes] == [[200, 412]] * rounds

@@ -1,0 +1,159 @@
+"""The simulated cloud as processes: beside the program, and on its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+
+from rehearsal import session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_ROOT = Path(__file__).parents[4]
+
+# Starts the cloud as `session.run` does, then becomes a program that knows nothing of it.
+_BECOME_SLEEP = """
+import os, pathlib
+from rehearsal import session
+print(session._start_cloud(pathlib.Path(os.environ["FOLDER"]), os.environ, ""), flush=True)
+os.execvp("sleep", ["sleep", "60"])
+"""
+_REHEARSE = """
+import os
+from rehearsal import session
+session.run(["--help"], os.environ, "")
+"""
+
+
+def _environ(folder: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(_ROOT),
+        session.FOLDER_VARIABLE: str(folder / "rehearsal"),
+        "FOLDER": str(folder),
+    }
+
+
+def _answers(base_url: str) -> bool:
+    try:
+        return requests.get(base_url, timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
+def _ends(base_url: str) -> bool:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if not _answers(base_url):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _command(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rehearsal", *arguments],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+
+
+@contextlib.contextmanager
+def _serving(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """A cloud in the foreground; gives the variables that it prints."""
+    command = [sys.executable, "-m", "rehearsal", "serve"]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        variables = {}
+        try:
+            for line in server.stdout:
+                action, assignment = shlex.split(line)
+                name, _, value = assignment.partition("=")
+                variables[name] = value
+                assert action in ("export", "unset")
+                if name == "no_proxy":  # the last in their order
+                    break
+            yield variables
+        finally:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(timeout=10) == 0
+
+
+def test_the_cloud_outlives_an_exec_and_ends_with_the_process_even_if_that_is_killed(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-c", _BECOME_SLEEP]
+    environ = _environ(tmp_path)
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        base_url = program.stdout.readline().strip()
+        deadline = time.monotonic() + 10
+        while Path(f"/proc/{program.pid}/comm").read_text().strip() != "sleep":
+            assert time.monotonic() < deadline
+        assert _answers(base_url)
+        program.kill()
+    assert _ends(base_url)
+
+
+def test_a_rehearsal_says_that_it_is_one_in_one_line_and_runs_the_program(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _REHEARSE],
+        env=_environ(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    [line] = done.stderr.splitlines()
+    assert "Google Cloud is simulated" in line
+    assert str(tmp_path / "rehearsal") in line
+    assert "usage" in done.stdout.lower()
+
+
+def test_a_cloud_is_served_shown_and_forgotten(tmp_path: Path) -> None:
+    environ = _environ(tmp_path)
+    with _serving(environ) as variables:
+        made = requests.post(
+            f"{variables['GOOGLE_STORAGE_CUSTOM_ENDPOINT']}b",
+            params={"project": "my-project"},
+            json={"name": "loom"},
+            timeout=10,
+        )
+        assert made.ok
+        assert "storage/buckets b/loom\n" in _command(environ, "show").stdout
+    shown = _command(environ, "show").stdout.splitlines()
+    assert shown == [
+        "The simulated cloud is empty, but for the bucket that keeps states:",
+        "storage/buckets b/loom",
+    ]
+    assert _command(environ, "forget").returncode == 0
+    assert _command(environ, "show").stdout == "The simulated cloud is empty.\n"
+
+
+def test_what_would_lead_away_is_unset_for_the_shell(tmp_path: Path) -> None:
+    environ = _environ(tmp_path) | {"GOOGLE_APPLICATION_CREDENTIALS": "/real.json"}
+    with _serving(environ) as variables:
+        assert variables["GOOGLE_APPLICATION_CREDENTIALS"] == ""
+
+
+@pytest.mark.parametrize("arguments", [("serve", "--scenario", "tsunami"), ("dance",), ()])
+def test_a_command_that_makes_no_sense_is_a_usage_error(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    assert _command(_environ(tmp_path), *arguments).returncode == 2

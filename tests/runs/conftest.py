@@ -1,0 +1,223 @@
+"""The program as its users start it, against a simulated cloud of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal import inventory, session
+from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.store import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
+# A traceback of the program's own, in rich's box or bare; VMs tell of theirs further to the right.
+_CRASH = re.compile(r"^(?:╭─+ )?Traceback", re.MULTILINE)
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run of the program ended."""
+
+    code: int
+    document: dict[str, Any]
+    said: str
+
+    @property
+    def problem(self) -> dict[str, str]:
+        """The only problem."""
+        (problem,) = self.document["problems"]
+        assert isinstance(problem, dict)
+        return problem
+
+
+@dataclass
+class Rehearsal:
+    """A simulated cloud and the program in an environment that leads to it."""
+
+    folder: Path
+    environ: dict[str, str]
+    log: Path
+    settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
+    _said: dict[int, Path] = field(default_factory=dict)
+
+    def start(self, action: str, *options: str, **settings: str) -> subprocess.Popen[str]:
+        """Start the program with these settings on top of the mandatory ones."""
+        values = self.settings | settings
+        # Several may be under way at the same time.
+        env_list = self.folder / f"{action}-{values.get('NAME_PREFIX', '')}.list"
+        env_list.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+        # A file, as nobody reads what is said before the end, and a full pipe would stop it.
+        with tempfile.NamedTemporaryFile("wb", dir=self.folder, delete=False) as said:
+            started = subprocess.Popen(
+                [*PROGRAM, "--env-file", str(env_list), "--output", "json", *options, action],
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+            )
+        self._said[started.pid] = Path(said.name)
+        return started
+
+    def finish(self, started: subprocess.Popen[str]) -> Ended:
+        """Wait for a started program."""
+        out, _ = started.communicate(timeout=100)
+        err = self.said(started)
+        assert started.returncode is not None
+        assert not _CRASH.search(err), err
+        document = json.loads(out)
+        assert document["exit_code"] == started.returncode
+        return Ended(started.returncode, document, err)
+
+    def said(self, started: subprocess.Popen[str]) -> str:
+        """What a started program has written to stderr so far."""
+        return self._said[started.pid].read_text(encoding="utf-8")
+
+    def run(self, action: str, *options: str, **settings: str) -> Ended:
+        """Run the program to its end."""
+        return self.finish(self.start(action, *options, **settings))
+
+    def resources(self) -> list[str]:
+        """What the cloud holds, a line each."""
+        database = Database(self.folder / session.DATABASE)
+        try:
+            with database.transaction() as store:
+                return list(inventory.resources(store, time.time()))
+        finally:
+            database.close()
+
+    def objects(self) -> set[str]:
+        """The names of the objects in the default bucket."""
+        return {line.rpartition(" ")[2] for line in self.resources() if "object" in line}
+
+    def requests(self) -> list[dict[str, Any]]:
+        """What the cloud was asked so far."""
+        if not self.log.exists():
+            return []
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def writes(self, since: int = 0) -> list[dict[str, Any]]:
+        """The requests, from a number on, that change something in the cloud."""
+        return [
+            request
+            for request in self.requests()[since:]
+            if request["method"] not in ("GET", "HEAD")
+            and not request["path"].endswith((":getIamPolicy", ":testIamPermissions"))
+        ]
+
+    def when_asked(self, method: str, part: str) -> None:
+        """Wait until the cloud has had such a request."""
+        deadline = time.monotonic() + 60
+        read = 0
+        while time.monotonic() < deadline:
+            # Only what is new: the cloud serves in this very process.
+            log = self.log.read_bytes()[read:] if self.log.exists() else b""
+            whole = log[: log.rfind(b"\n") + 1]
+            read += len(whole)
+            requests = map(json.loads, whole.splitlines())
+            if any(r["method"] == method and part in r["path"] for r in requests):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"no {method} of {part} within a minute")
+
+
+def _scrubbed() -> dict[str, str]:
+    own = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "ACTION")
+    return {name: value for name, value in os.environ.items() if name not in own}
+
+
+@contextlib.contextmanager
+def rehearsed(
+    folder: Path, *, rate: float = 0, scenario: str = "", environ: Mapping[str, str] | None = None
+) -> Iterator[Rehearsal]:
+    """A rehearsal whose cloud is kept in a folder and served for as long as it is needed."""
+    base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
+    log = folder / "requests.jsonl"
+    with Cloud(
+        database=folder / session.DATABASE, environ=base, scenario=scenario, log=log
+    ) as cloud:
+        yield Rehearsal(folder, session.environment(cloud.base_url, folder, base), log)
+
+
+@pytest.fixture
+def rehearse(tmp_path: Path) -> Iterator[Callable[..., Rehearsal]]:
+    """Make a rehearsal with a clock rate and a scenario; its cloud ends with the test."""
+    with contextlib.ExitStack() as clouds:
+        yield lambda **how: clouds.enter_context(rehearsed(tmp_path, **how))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A cloud in which a Create has ended well.
+
+    Attributes:
+        database: Its memory.
+        created: How the Create ended.
+    """
+
+    database: Path
+    created: Ended
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, str]], Standing]:
+    """Make a cluster with settings on top of the mandatory ones, or find the one of before."""
+    made: dict[frozenset[tuple[str, str]], Standing] = {}
+
+    def make(settings: Mapping[str, str]) -> Standing:
+        key = frozenset(settings.items())
+        if key not in made:
+            folder = tmp_path_factory.mktemp("standing")
+            with rehearsed(folder) as rehearsal:
+                created = rehearsal.run("Create", **settings)
+            assert created.code == 0, created.said
+            made[key] = Standing(folder / session.DATABASE, created)
+        return made[key]
+
+    return make
+
+
+@pytest.fixture
+def standing(
+    made_once: Callable[[Mapping[str, str]], Standing],
+    rehearse: Callable[..., Rehearsal],
+    tmp_path: Path,
+) -> Callable[..., Rehearsal]:
+    """Make a rehearsal with a copy of a cloud in which a Create with these settings has ended.
+
+    For a test that takes a cluster for granted: making it costs more than all else in the test.
+    """
+
+    def make(settings: Mapping[str, str] | None = None, **how: Any) -> Rehearsal:
+        shutil.copy(made_once(settings or {}).database, tmp_path / session.DATABASE)
+        return rehearse(**how)
+
+    return make
+
+
+@pytest.fixture
+def goldens() -> Path:
+    """Where the goldens of scenarios are."""
+    return Path(__file__).parents[1] / "golden" / "scenarios"
+
+
+@pytest.fixture
+def rehearsal(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+    """A rehearsal in which everything is done at once."""
+    return rehearse()

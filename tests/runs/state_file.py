@@ -1,0 +1,61 @@
+"""Terraform's state of a rehearsed cluster, as something that a killed run never finished."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from google.cloud import storage
+from google.oauth2.credentials import Credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.runs.conftest import Rehearsal
+
+STATE = "np-deployment/terraform/state/default.tfstate"
+LOCK = "np-deployment/terraform/state/default.tflock"
+
+
+@contextlib.contextmanager
+def blob(rehearsal: Rehearsal, name: str) -> Iterator[storage.Blob]:
+    """An object of the default bucket."""
+    endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"].removesuffix("/storage/v1/")
+    client = storage.Client(
+        "my-project", Credentials("test"), client_options={"api_endpoint": endpoint}
+    )
+    yield client.bucket("aiinfra-terraform-my-project").blob(name)
+    client.close()
+
+
+def resources(rehearsal: Rehearsal) -> list[dict[str, Any]]:
+    """The resources that the state has."""
+    found: list[dict[str, Any]] = _read(rehearsal)["resources"]
+    return found
+
+
+def forget(rehearsal: Rehearsal, is_lost: Callable[[dict[str, Any]], bool]) -> None:
+    """Make the state forget resources, as a killed run's does that never wrote them down."""
+    write(rehearsal, [it for it in resources(rehearsal) if not is_lost(it)])
+
+
+def write(rehearsal: Rehearsal, present: list[dict[str, Any]]) -> None:
+    """Make the state have these resources."""
+    state = _read(rehearsal)
+    state["resources"] = present
+    state["serial"] += 1
+    with blob(rehearsal, STATE) as kept:
+        kept.upload_from_string(json.dumps(state))
+
+
+def hold_lock(rehearsal: Rehearsal) -> None:
+    """Take the lock in the name of somebody else."""
+    with blob(rehearsal, LOCK) as lock:
+        lock.upload_from_string(json.dumps({"Who": "ann@laptop", "Created": "2026-11-21"}))
+
+
+def _read(rehearsal: Rehearsal) -> dict[str, Any]:
+    with blob(rehearsal, STATE) as kept:
+        state: dict[str, Any] = json.loads(kept.download_as_bytes())
+        return state

@@ -1,0 +1,194 @@
+"""Every way to fail has its exit code and its way out; the predecessor said 0 to many of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from google.cloud import storage
+from google.oauth2.credentials import Credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal
+
+BUCKET = "aiinfra-terraform-my-project"
+
+
+def _client(rehearsal: Rehearsal, project: str = "my-project") -> storage.Client:
+    endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"].removesuffix("/storage/v1/")
+    return storage.Client(
+        project=project, credentials=Credentials("test"), client_options={"api_endpoint": endpoint}
+    )
+
+
+def _put(rehearsal: Rehearsal, name: str, text: str) -> None:
+    client = _client(rehearsal)
+    bucket = client.lookup_bucket(BUCKET) or client.create_bucket(BUCKET, location="us-central1")
+    bucket.blob(f"np-deployment/{name}").upload_from_string(text)
+    client.close()
+
+
+def test_an_unknown_action_makes_nothing(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Createe")
+    assert ended.code == 2
+    assert rehearsal.requests() == []
+
+
+def test_without_credentials_nothing_is_made_and_the_ways_are_named(rehearsal: Rehearsal) -> None:
+    for name in (
+        "GOOGLE_OAUTH_ACCESS_TOKEN",
+        "GCE_METADATA_HOST",
+        "GCE_METADATA_IP",
+        "GCE_METADATA_ROOT",
+    ):
+        del rehearsal.environ[name]
+    rehearsal.environ["NO_GCE_CHECK"] = "true"
+    ended = rehearsal.run("Create")
+    assert ended.code == 3
+    assert "gcloud auth application-default login" in ended.problem["fix"]
+    validated = rehearsal.run("Validate")
+    assert validated.code == 0
+    assert any("Google was not asked" in note["what"] for note in validated.document["notes"])
+
+
+def test_a_project_that_is_not_there_is_an_online_check(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Create", PROJECT_ID="missing-project")
+    assert ended.code == 4
+    assert ended.problem["setting"] == "PROJECT_ID"
+
+
+def test_an_image_that_is_not_there_is_an_online_check(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Create", IMAGE_FAMILY_NAME="no-such-family")
+    assert ended.code == 4
+    assert "gcloud compute images list" in ended.problem["fix"]
+
+
+@pytest.mark.parametrize("action", ["Create", "Plan"])
+def test_a_bucket_to_be_mounted_must_exist_before_anything_is_made(
+    rehearsal: Rehearsal, action: str
+) -> None:
+    ended = rehearsal.run(action, GCS_MOUNT_LIST="not-there:/mnt/a,nor-here:/mnt/b")
+    assert ended.code == 4
+    named = {(p["setting"], p["what"]) for p in ended.document["problems"]}
+    assert named == {
+        ("GCS_MOUNT_LIST", f"the bucket gs://{name} does not exist")
+        for name in ("not-there", "nor-here")
+    }
+
+
+def test_a_given_bucket_must_exist(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Create", TERRAFORM_GCS_PATH="gs://not-there")
+    assert ended.code == 5
+    assert ended.problem["what"] == "The bucket gs://not-there does not exist"
+    assert rehearsal.run("Destroy", TERRAFORM_GCS_PATH="gs://not-there").code == 5
+
+
+def test_a_bucket_of_another_project_is_not_used(rehearsal: Rehearsal) -> None:
+    client = _client(rehearsal, "another-project")
+    client.create_bucket(BUCKET, location="us-central1")
+    client.close()
+    ended = rehearsal.run("Create")
+    assert ended.code == 5
+    assert ended.problem["setting"] == "TERRAFORM_GCS_PATH"
+
+
+@pytest.mark.parametrize("action", ["Create", "Destroy", "Plan"])
+def test_the_predecessors_state_is_never_touched(rehearsal: Rehearsal, action: str) -> None:
+    state = json.dumps({"version": 4, "resources": [{"type": "google_compute_network"}]})
+    _put(rehearsal, "terraform/state/default.tfstate", state)
+    before = rehearsal.resources()
+    ended = rehearsal.run(action)
+    assert ended.code == 5
+    assert "this tool did not make" in ended.problem["what"]
+    assert rehearsal.resources() == before
+
+
+def test_a_cluster_of_another_kind_is_not_replaced(rehearsal: Rehearsal) -> None:
+    record = dict.fromkeys(
+        ("cluster_id", "region", "zone", "tool_version", "terraform_version"), "x"
+    )
+    own = {"made_by": "aiinfra-cluster", "format": 1, "kind": "gke", "name_prefix": "np"}
+    _put(rehearsal, "deployment.json", json.dumps(own | record | {"project_id": "my-project"}))
+    ended = rehearsal.run("Create")
+    assert ended.code == 5
+    assert "run Destroy first" in ended.problem["fix"]
+
+
+@pytest.mark.parametrize("action", ["Create", "Destroy"])
+def test_a_held_lock_says_who_holds_it_and_how_to_free_it(
+    standing: Callable[..., Rehearsal], action: str
+) -> None:
+    rehearsal = standing()
+    lock = {
+        "ID": "1780000000000000",
+        "Operation": "OperationTypeApply",
+        "Who": "ann@laptop",
+        "Version": "1.15.8",
+        "Created": "2026-11-21T09:00:00Z",
+        "Path": f"gs://{BUCKET}/np-deployment/terraform/state/default.tflock",
+    }
+    _put(rehearsal, "terraform/state/default.tflock", json.dumps(lock))
+    ended = rehearsal.run(action)
+    assert ended.code == 5
+    assert "ann@laptop since 2026-11-21" in ended.problem["what"]
+    assert ended.problem["fix"].endswith(f"gcloud storage rm {lock['Path']}")
+
+
+def test_what_terraform_refuses_is_told_in_its_own_words(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Create", IMAGE_NAME="no-such-image", SKIP_CHECKS="image")
+    assert ended.code == 6
+    assert "no-such-image" in ended.problem["why"]
+
+
+def test_the_log_of_a_failure_is_kept_too(rehearsal: Rehearsal) -> None:
+    settings = {"IMAGE_NAME": "no-such-image", "SKIP_CHECKS": "image"}
+    ended = rehearsal.run("Create", **settings, MINIMIZE_TERRAFORM_LOGGING="yes")
+    assert ended.code == 6
+    assert any("/logs/" in line for line in rehearsal.resources())
+
+
+def test_a_destroy_that_fails_is_a_failure_and_keeps_the_state(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
+    _someone_elses_firewall_on(rehearsal, "np-net")
+    ended = rehearsal.run("Destroy")
+    assert ended.code == 6
+    assert "already being used by" in ended.problem["why"]
+    assert any("deployment.json" in line for line in rehearsal.resources())
+
+
+def _someone_elses_firewall_on(rehearsal: Rehearsal, network: str) -> None:
+    import requests  # noqa: PLC0415 - here alone
+
+    answer = requests.post(
+        rehearsal.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"]
+        + "projects/my-project/global/firewalls",
+        json={
+            "name": "somebody-elses",
+            "network": f"projects/my-project/global/networks/{network}",
+            "sourceRanges": ["10.0.0.0/8"],
+            "allowed": [{"IPProtocol": "tcp"}],
+        },
+        headers={"Authorization": "Bearer test"},
+        timeout=10,
+    )
+    assert answer.ok, answer.text
+
+
+def test_a_usage_error_is_a_document_too(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Create", "--no-such-option")
+    assert ended.code == 2
+    assert "--no-such-option" in ended.problem["what"]
+
+
+def test_all_problems_come_at_once(rehearsal: Rehearsal) -> None:
+    rehearsal.settings = {"NAME_PREFIX": "Np", "INSTANCE_COUNT": "none", "INSTANCE_COUNTS": "2"}
+    ended = rehearsal.run("Validate", "--offline")
+    assert ended.code == 2
+    named = {problem["setting"] for problem in ended.document["problems"]}
+    assert named == {"PROJECT_ID", "ZONE", "NAME_PREFIX", "INSTANCE_COUNT", "INSTANCE_COUNTS"}
+    assert {"PROJECT_ID", "ZONE"} <= set(ended.document["settings"])

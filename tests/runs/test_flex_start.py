@@ -1,0 +1,134 @@
+"""DWS flex start: asked for once, waited for in the open, and given up without a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.inventory import stays
+from tests.runs.reading import normal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Golden
+    from tests.runs.conftest import Rehearsal
+
+FLEX = {
+    "VM_TYPE": "a3-highgpu-8g",
+    "ENABLE_FLEX_START": "yes",
+    "MAX_RUN_DURATION": "2d",
+    "INSTANCE_COUNT": "2",
+    "CAPACITY_TIMEOUT": "10m",
+}
+
+
+@pytest.fixture
+def flex(rehearse: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
+    """Make a rehearsal whose VMs come by flex start."""
+
+    def make(**options: Any) -> Rehearsal:
+        rehearsal = rehearse(**options)
+        rehearsal.settings |= FLEX
+        return rehearsal
+
+    return make
+
+
+def _asked(rehearsal: Rehearsal) -> list[str]:
+    """The names of all requests that were ever made."""
+    return [
+        request["body"]["name"]
+        for request in rehearsal.requests()
+        if request["method"] == "POST" and request["path"].endswith("/resizeRequests")
+    ]
+
+
+def test_create_waits_in_the_queue_and_says_so(flex: Callable[..., Rehearsal]) -> None:
+    created = flex(scenario="queue", rate=0.01).run("Create")
+    assert created.code == 0, created.said
+    assert "the request np-1 for 2 VMs waits in Google's queue (ACCEPTED)" in created.said
+    assert "does not have enough resources available" in created.said
+    assert len(created.document["connection"]["vms"]) == 2
+
+
+def test_a_request_outlives_the_create_that_gave_up_and_the_next_one_goes_on_waiting(
+    flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    never = flex(scenario="never")
+    waiting = never.run("Create")
+    assert waiting.code == 75
+    golden.check(goldens / "never.txt", normal(waiting.said))
+    (request,) = never.run("Status").document["status"]["requests"]
+    assert (request["name"], request["state"]) == ("np-1", "ACCEPTED")
+    assert request["reasons"]
+
+    # Rule M7: no other change of size while it is open, be it for more or for less.
+    more = never.run("Create", INSTANCE_COUNT="3")
+    assert more.code == 75
+    fewer = never.run("Create", INSTANCE_COUNT="1")
+    assert fewer.code == 2
+    assert "resize-requests cancel" in fewer.problem["fix"]
+    assert _asked(never) == ["np-1"]
+
+    granted = flex().run("Create", INSTANCE_COUNT="3")
+    assert granted.code == 0, granted.said
+    assert len(granted.document["connection"]["vms"]) == 3
+
+
+def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(
+    flex: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = flex(scenario="never")
+    assert rehearsal.run("Create").code == 75
+    destroyed = rehearsal.run("Destroy")
+    assert destroyed.code == 0, destroyed.said
+    assert "Cancelling: the request np-1" in destroyed.said
+    assert [line for line in rehearsal.resources() if not stays(line)] == []
+
+
+def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
+    flex: Callable[..., Rehearsal],
+) -> None:
+    waiting = flex(scenario="never")
+    # The apply ends with the request's insertion, not with its grant.
+    assert waiting.run("Create").code == 75
+    granting = flex()
+    granting.run("Status")
+    destroyed = granting.run("Destroy")
+    assert destroyed.code == 0, destroyed.said
+    assert [line for line in granting.resources() if not stays(line)] == []
+
+
+def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(FLEX)
+    rehearsal.settings |= FLEX
+    again = rehearsal.run("Create")
+    assert again.code == 0, again.said
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert rehearsal.run("Plan").document["changes"] == again.document["changes"]
+    grown = rehearsal.run("Create", INSTANCE_COUNT="3")
+    assert grown.code == 0, grown.said
+    assert _asked(rehearsal) == ["np-2"]
+    assert grown.document["tfvars"]["resize_requests"] == {
+        "np-2": {"count": 1, "run_seconds": 172800}
+    }
+    shrunk = rehearsal.run("Create", INSTANCE_COUNT="1")
+    assert shrunk.code == 2
+    assert "delete-instances np-mig" in shrunk.problem["fix"]
+
+
+def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
+    flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    refused = flex(scenario="quota").run("Create", SKIP_CHECKS="quota")
+    assert refused.code == 7
+    golden.check(goldens / "flex-quota.txt", normal(refused.said))
+    rehearsal = flex()
+    created = rehearsal.run("Create")
+    assert created.code == 0, created.said
+    assert _asked(rehearsal) == ["np-1", "np-2"]

@@ -1,0 +1,125 @@
+"""Each GKE story of `examples/`: Create, Status, Create without changes, a job, Destroy."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dotenv import dotenv_values
+
+from provision.kinds.gke.kubernetes.objects import holds
+from rehearsal.inventory import stays
+from tests.runs import cluster_side
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.objects import Object
+    from tests.runs.conftest import Ended, Rehearsal
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NOTHING = {"add": 0, "change": 0, "destroy": 0}
+A_MINUTE = 60
+
+
+@dataclass(frozen=True)
+class Story:
+    """What one example leads to.
+
+    Attributes:
+        pools: Each GPU pool's mode, in order, and the nodes that Create leaves it with.
+        jobs: The rendered examples that run on it, with the GPUs that each gets.
+        tested: Whether Test measures the bandwidth between two of its nodes.
+    """
+
+    pools: tuple[tuple[str, int], ...]
+    jobs: tuple[str, ...] = ()
+    tested: bool = False
+
+
+STORIES = {
+    "gke-a3-mega": Story((("standard", 2),), tested=True),
+    "gke-a3-ultra-flex": Story((("flex_start", 0),), tested=True),
+    "gke-a3-ultra-flex-queued": Story((("flex_start_queued", 0),), tested=True),
+    "gke-plain": Story((("standard", 2),), jobs=("sample-job-gke-l4-nodepool-1.yaml",)),
+    "gke-ray-h200": Story((("flex_start_queued", 0),), jobs=("ray-job.yaml",)),
+    "gke-t4-a100-queued": Story(
+        (("queued", 0), ("queued", 0)), jobs=("sample-job-dws-t4.yaml", "sample-job-dws-a100.yaml")
+    ),
+}
+
+
+def test_every_gke_example_is_a_story() -> None:
+    found = {path.name.partition(".")[0] for path in EXAMPLES.glob("gke-*.list")}
+    assert found == STORIES.keys()
+
+
+def _ok(ended: Ended) -> Ended:
+    assert ended.code == 0, ended.said
+    return ended
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_gke_story_comes_works_and_goes(rehearsal: Rehearsal, name: str) -> None:
+    story = STORIES[name]
+    path = EXAMPLES / f"{name}.env.list"
+    rehearsal.settings = {key: value for key, value in dotenv_values(path).items() if value}
+    created = _ok(rehearsal.run("Create"))
+    connection = created.document["connection"]
+    assert connection["get_credentials"].endswith("--dns-endpoint")
+
+    asked = len(rehearsal.requests())
+    status = _ok(rehearsal.run("Status")).document["status"]
+    assert rehearsal.writes(since=asked) == []
+    assert status["cluster"]["status"] == "RUNNING"
+    pools = [pool for pool in status["node_pools"] if pool["mode"] != "system"]
+    assert [(pool["mode"], pool["ready"]) for pool in pools] == list(story.pools)
+    assert (status["workloads"], status["requests"]) == ([], [])
+
+    again = _ok(rehearsal.run("Create"))
+    assert again.document["changes"] == NOTHING
+    assert "Kubernetes: no changes" in again.said
+    assert again.document["connection"] == connection
+
+    for file in story.jobs:
+        _run(rehearsal, connection, file)
+    if story.tested:
+        _test(rehearsal, connection)
+
+    _ok(rehearsal.run("Destroy"))
+    left = [line for line in rehearsal.resources() if not (stays(line) or "/logs/" in line)]
+    assert left == []
+
+
+def _run(rehearsal: Rehearsal, connection: dict[str, Any], file: str) -> None:
+    """Submit a rendered example, and see it end well."""
+    cluster = cluster_side.kubectl(rehearsal, connection)
+    made = cluster.create(cluster_side.job(rehearsal, connection, file))
+    deadline = time.monotonic() + A_MINUTE
+    while not _is_done(cluster, made):
+        assert time.monotonic() < deadline, f"{file} does not end: {made}"
+        time.sleep(0.1)
+
+
+def _is_done(cluster: Cluster, thing: Object) -> bool:
+    metadata = thing["metadata"]
+    found = cluster.find(
+        thing["apiVersion"], thing["kind"], metadata["name"], metadata["namespace"]
+    )
+    assert found is not None
+    if thing["kind"] == "RayJob":
+        return (found.get("status") or {}).get("jobStatus") == "SUCCEEDED"
+    return holds(found, "Complete")
+
+
+def _test(rehearsal: Rehearsal, connection: dict[str, Any]) -> None:
+    """Measure between two nodes; the job is gone afterwards."""
+    tested = _ok(rehearsal.run("Test"))
+    (measured,) = tested.document["checks"].values()
+    assert measured["nodes"] == 2
+    assert measured["average"] > 0
+    assert measured["out_of_bounds"] == 0
+    cluster = cluster_side.kubectl(rehearsal, connection)
+    assert cluster.all("jobset.x-k8s.io/v1alpha2", "JobSet") == []

@@ -1,0 +1,151 @@
+"""A GKE cluster that a killed run has left: adopted by Create, removed by Destroy."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal import session
+from rehearsal.inventory import stays
+from tests.chaos import processes
+from tests.runs import state_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Ended, Rehearsal
+
+GKE = {
+    "ORCHESTRATOR_TYPE": "gke",
+    "VM_TYPE": "g2-standard-24",
+    "ENABLE_QUEUED_PROVISIONING": "yes",
+    "ENABLE_FLEX_START": "yes",
+    "GKE_MAX_NODE_COUNT": "4",
+}
+COMPACT = {
+    "ORCHESTRATOR_TYPE": "gke",
+    "VM_TYPE": "a3-ultragpu-8g",
+    "ZONE": "us-central1-b",
+    "ENABLE_FLEX_START": "yes",
+    "ENABLE_COMPACT_PLACEMENT": "yes",
+    "GKE_MAX_NODE_COUNT": "2",
+}
+KINDS = {
+    "google_compute_resource_policy",
+    "google_container_cluster",
+    "google_container_node_pool",
+    "google_service_account",
+}
+NOTHING = {"add": 0, "change": 0, "destroy": 0}
+
+
+def _ok(ended: Ended) -> Ended:
+    assert ended.code == 0, ended.said
+    return ended
+
+
+def _lose(rehearsal: Rehearsal, kinds: set[str]) -> None:
+    assert kinds <= {resource["type"] for resource in state_file.resources(rehearsal)}
+    state_file.forget(rehearsal, lambda resource: resource["type"] in kinds)
+
+
+def _left(rehearsal: Rehearsal) -> list[str]:
+    return sorted(line for line in rehearsal.resources() if not line.startswith("storage/"))
+
+
+@pytest.fixture
+def copied(standing: Callable[..., Rehearsal]) -> Rehearsal:
+    """A rehearsal in which a cluster with all that pools can have was made."""
+    rehearsal = standing(COMPACT)
+    rehearsal.settings |= COMPACT
+    return rehearsal
+
+
+def test_create_adopts_all_of_it_and_changes_nothing_that_runs(copied: Rehearsal) -> None:
+    before = _left(copied)
+    _lose(copied, KINDS)
+    again = _ok(copied.run("Create"))
+    for name in ("np-gke", "np-nodepool-1", "np-system", "np-nodepool-1-compact", "np-workload@"):
+        assert f"{name}" in again.said
+    assert again.said.count("is there already") == len(KINDS) + 2  # two pools, two accounts
+    assert again.document["changes"]["destroy"] == 0
+    assert "Kubernetes: no changes" in again.said
+    assert _left(copied) == before
+    assert copied.run("Create").document["changes"] == NOTHING
+
+
+@pytest.mark.parametrize(
+    "kinds", [*([kind] for kind in sorted(KINDS)), sorted(KINDS)], ids=" ".join
+)
+def test_destroy_removes_what_the_state_does_not_know(copied: Rehearsal, kinds: list[str]) -> None:
+    _lose(copied, set(kinds))
+    _ok(copied.run("Destroy"))
+    assert _left(copied) == []
+
+
+def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) -> None:
+    _lose(copied, {"google_container_node_pool"})
+    state_file.hold_lock(copied)
+    before, asked = _left(copied), len(copied.requests())
+    ended = copied.run("Destroy")
+    assert ended.code == 5
+    assert "ann@laptop" in ended.problem["what"]
+    assert _left(copied) == before
+    assert not [it for it in copied.writes(since=asked) if "/storage/" not in it["path"]]
+
+
+def test_another_region_would_replace_the_cluster_and_is_asked_for(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(GKE)
+    rehearsal.settings |= GKE
+    before = _left(rehearsal)
+    refused = rehearsal.run("Create", ZONE="us-east4-a")
+    assert refused.code == 2
+    lost = refused.problem["why"]
+    assert "module.gke_cluster.google_container_cluster.gke would be replaced" in lost
+    assert "google_container_node_pool.gpu would be replaced" in lost
+    assert _left(rehearsal) == before
+    agreed = _ok(rehearsal.run("Create", "--yes", ZONE="us-east4-a"))
+    assert "Kubernetes: the queue" in agreed.said
+    _ok(rehearsal.run("Destroy", ZONE="us-east4-a"))
+    assert _left(rehearsal) == []
+
+
+def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
+    """Kill a Create and all that it has started once the cloud has had a request."""
+    started = rehearsal.start("Create")
+    rehearsal.when_asked(method, path)
+    mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
+    deadline = time.monotonic() + 20
+    while present := processes.of_run(mark, started.pid):
+        assert time.monotonic() < deadline
+        processes.kill(present)
+        time.sleep(0.05)
+    started.communicate()
+
+
+@pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+@pytest.mark.parametrize(
+    ("method", "path", "action"),
+    [
+        ("POST", "/clusters", "Create"),
+        ("POST", "/nodePools", "Destroy"),
+        ("PATCH", "/resourceflavors", "Create"),
+    ],
+)
+def test_a_create_that_is_killed_is_finished_or_undone(
+    rehearse: Callable[..., Rehearsal], method: str, path: str, action: str
+) -> None:
+    rehearsal = rehearse(rate=0.005)
+    rehearsal.settings |= GKE
+    _kill(rehearsal, method, path)
+    _ok(rehearsal.run(action, "--yes"))
+    if action == "Create":
+        again = _ok(rehearsal.run("Create"))
+        assert again.document["changes"] == NOTHING
+        assert "Kubernetes: no changes" in again.said
+        _ok(rehearsal.run("Destroy"))
+    assert [line for line in rehearsal.resources() if not (stays(line) or "/logs/" in line)] == []

@@ -1,0 +1,183 @@
+"""Each scenario on GKE: its exit code, what a person reads, and the way out that it names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.kinds import status
+from rehearsal.inventory import stays
+from tests.runs import cluster_side
+from tests.runs.reading import normal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Golden
+    from tests.runs.conftest import Ended, Rehearsal, Standing
+
+FIXED = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"}
+QUEUED = {
+    "ORCHESTRATOR_TYPE": "gke",
+    "VM_TYPE": "g2-standard-24",
+    "ENABLE_QUEUED_PROVISIONING": "yes",
+    "ENABLE_FLEX_START": "yes",
+    "GKE_MAX_NODE_COUNT": "4",
+}
+SAMPLE = "sample-job-np-nodepool-1.yaml"
+
+
+def _ok(ended: Ended) -> Ended:
+    assert ended.code == 0, ended.said
+    return ended
+
+
+@pytest.fixture
+def created(made_once: Callable[..., Standing]) -> Ended:
+    """How the Create of a cluster with a queue ended."""
+    return made_once(QUEUED).created
+
+
+@pytest.fixture
+def queue(standing: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
+    """Make a rehearsal with a copy of that cluster."""
+
+    def make(**how: object) -> Rehearsal:
+        rehearsal = standing(QUEUED, **how)
+        rehearsal.settings |= QUEUED
+        return rehearsal
+
+    return make
+
+
+def _submit(rehearsal: Rehearsal, created: Ended) -> None:
+    """Submit the example job, as a user does."""
+    connection = created.document["connection"]
+    cluster = cluster_side.kubectl(rehearsal, connection)
+    cluster.create(cluster_side.job(rehearsal, connection, SAMPLE))
+
+
+def _told(rehearsal: Rehearsal) -> str:
+    """What Status says to a person of pools, jobs and requests."""
+    found = _ok(rehearsal.run("Status")).document["status"]
+    text = status.text(found)
+    text = text[text.index("Cluster ") : text.index("Cluster: https")]
+    text = re.sub(r"(sample-job-)[\w-]+?\b(?=-dws| )", r"\1<id>", text)
+    return re.sub(r"(job-sample-job-)[\w-]+-dws", r"\1<id>-dws", text)
+
+
+def test_a_quota_that_is_too_small_is_told_before_anything_is_made(
+    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    rehearsal = rehearse(scenario="quota")
+    rehearsal.settings |= FIXED
+    refused = rehearsal.run("Create")
+    assert refused.code == 4
+    golden.check(goldens / "gke-quota.txt", normal(refused.said))
+    assert rehearsal.resources() == []
+
+
+def test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_some(
+    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    refusing = rehearse(scenario="quota")
+    refusing.settings |= FIXED
+    refused = refusing.run("Create", SKIP_CHECKS="quota")
+    assert refused.code == 7
+    golden.check(goldens / "gke-quota-unchecked.txt", normal(refused.said))
+    asked = len(refusing.requests())
+    planned = _ok(refusing.run("Plan", "--detailed-exitcode", SKIP_CHECKS="quota"))
+    assert "stands, but lacks nodes: Create keeps it as it is" in planned.said
+    assert planned.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert refusing.writes(since=asked) == []
+    granting = rehearse()
+    granting.settings |= FIXED
+    created = _ok(granting.run("Create"))
+    assert created.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert "2 of 2 nodes of np-nodepool-1 run" in created.said
+
+
+def test_a_pool_of_a_zone_without_machines_moves_once_somebody_agrees(
+    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    rehearsal = rehearse(scenario="stockout")
+    rehearsal.settings |= FIXED
+    refused = rehearsal.run("Create")
+    assert refused.code == 7
+    golden.check(goldens / "gke-stockout.txt", normal(refused.said))
+    match = re.search(r"set ZONE=([\w-]+),", refused.problem["fix"])
+    assert match is not None
+    asked = rehearsal.run("Create", ZONE=match[1])
+    assert asked.code == 2
+    assert "would lose its nodes in us-central1-a" in asked.problem["why"]
+    moved = _ok(rehearsal.run("Create", "--yes", ZONE=match[1]))
+    assert moved.document["changes"] == {"add": 0, "change": 2, "destroy": 0}
+    assert moved.document["outputs"]["node_pools"]["np-nodepool-1"]["zone"] == match[1]
+    assert "2 of 2 nodes of np-nodepool-1 run" in moved.said
+
+
+@pytest.mark.parametrize(("scenario", "code"), [("never", 75), ("quota", 7), ("stockout", 7)])
+def test_nodes_that_do_not_come_end_the_test_with_a_reason_and_advice(
+    queue: Callable[..., Rehearsal], golden: Golden, goldens: Path, scenario: str, code: int
+) -> None:
+    tested = queue(scenario=scenario).run("Test")
+    assert tested.code == code
+    golden.check(goldens / f"gke-test-{scenario}.txt", normal(tested.said))
+
+
+@pytest.mark.parametrize("scenario", ["never", "quota", "stockout"])
+def test_a_job_whose_nodes_do_not_come_is_told_with_advice_and_goes_with_the_cluster(
+    queue: Callable[..., Rehearsal], created: Ended, golden: Golden, goldens: Path, scenario: str
+) -> None:
+    rehearsal = queue(scenario=scenario)
+    _submit(rehearsal, created)
+    golden.check(goldens / f"gke-status-{scenario}.txt", _told(rehearsal))
+    destroyed = _ok(rehearsal.run("Destroy"))
+    assert ("Cancelled: 1 requests for nodes" in destroyed.said) == (scenario == "never")
+    assert [line for line in rehearsal.resources() if not stays(line)] == []
+
+
+def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
+    queue: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = queue(scenario="queue", rate=0.01)
+    tested = _ok(rehearsal.run("Test"))
+    assert "waiting for nodes; Waiting for resources." in tested.said
+    assert "the bandwidth test runs" in tested.said
+    (measured,) = tested.document["checks"].values()
+    assert measured["average"] > 0
+    told = _told(rehearsal)
+    assert re.search(r"2 of 2 nodes ready, .* ends with its pods in 6 d 23 h", told), told
+
+
+def test_nodes_that_no_queue_asks_for_are_refused_in_the_autoscalers_words(
+    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    rehearsal = rehearse(scenario="stockout", rate=0.002)
+    rehearsal.settings |= FIXED | {"GKE_MAX_NODE_COUNT": "2", "GKE_MIN_NODE_COUNT": "0"}
+    _ok(rehearsal.run("Create"))
+    tested = rehearsal.run("Test", CAPACITY_TIMEOUT="60s")
+    assert tested.code == 75
+    said = re.sub(r"(?<=-nodepool-1-)[0-9a-f]{8}-\w{4}", "<id>", normal(tested.said))
+    golden.check(goldens / "gke-test-no-queue.txt", said)
+
+
+def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(
+    queue: Callable[..., Rehearsal], golden: Golden, goldens: Path, tmp_path: Path
+) -> None:
+    rehearsal = queue()
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+    (manifests / "jobset-v0.12.0.yaml").write_text("kind: Another\n")
+    rehearsal.environ["AIINFRA_MANIFESTS"] = str(manifests)
+    ended = rehearsal.run("Create")
+    assert ended.code == 8
+    golden.check(
+        goldens / "gke-objects.txt", normal(ended.said).replace(str(manifests), "<manifests>")
+    )
+    assert "--dns-endpoint" in ended.document["connection"]["get_credentials"]
+    del rehearsal.environ["AIINFRA_MANIFESTS"]
+    assert "Kubernetes: no changes" in _ok(rehearsal.run("Create")).said

@@ -1,0 +1,148 @@
+"""What a killed run leaves behind is found again: adopted by Create, removed by Destroy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+
+from provision.lifecycle.adopt import LOOKS
+from tests.runs import state_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal
+
+EVERYTHING = {
+    "NETWORK_CONFIG": "new_network",
+    "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD",
+    "ENABLE_COMPACT_PLACEMENT": "yes",
+}
+OF_OTHER_CLUSTERS = {
+    "google_compute_resize_request",
+    "google_container_cluster",
+    "google_container_node_pool",
+}
+NOTHING = {"add": 0, "change": 0, "destroy": 0}
+
+
+def _left(rehearsal: Rehearsal) -> list[str]:
+    return [line for line in rehearsal.resources() if not line.startswith("storage/")]
+
+
+def _send(rehearsal: Rehearsal, path: str, body: dict[str, Any]) -> None:
+    answer = requests.post(
+        rehearsal.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] + f"projects/my-project/{path}",
+        json=body,
+        headers={"Authorization": "Bearer test"},
+        timeout=10,
+    )
+    assert answer.ok, answer.text
+
+
+def test_create_adopts_all_of_it_and_changes_nothing_that_runs(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
+    before = sorted(_left(rehearsal))
+    state_file.forget(rehearsal, lambda _: True)
+
+    again = rehearsal.run("Create", NETWORK_CONFIG="new_network")
+    assert again.code == 0, again.said
+    assert "is there already" in again.said
+    assert again.document["changes"]["destroy"] == 0
+    assert sorted(_left(rehearsal)) == before
+    assert rehearsal.run("Create", NETWORK_CONFIG="new_network").document["changes"] == NOTHING
+    assert rehearsal.run("Destroy").code == 0
+    assert _left(rehearsal) == []
+
+
+@pytest.mark.parametrize(
+    "kind", sorted(LOOKS.keys() - OF_OTHER_CLUSTERS | {"google_project_iam_member"})
+)
+def test_destroy_removes_what_the_state_does_not_know(
+    standing: Callable[..., Rehearsal], kind: str
+) -> None:
+    rehearsal = standing(EVERYTHING)
+    assert kind in {resource["type"] for resource in state_file.resources(rehearsal)}
+    state_file.forget(rehearsal, lambda resource: resource["type"] == kind)
+    destroyed = rehearsal.run("Destroy")
+    assert destroyed.code == 0, destroyed.said
+    assert _left(rehearsal) == []
+
+
+def test_an_orphaned_template_takes_the_place_of_the_one_that_the_state_has(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    kept = state_file.resources(rehearsal)
+    assert rehearsal.run("Create", "--yes", LABELS="team=a").code == 0
+    # The run that made the new template and gave it to the group never wrote that down.
+    old = next(r for r in kept if r["type"] == "google_compute_instance_template")
+    _swap_in_state(rehearsal, old)
+    again = rehearsal.run("Create", "--yes", LABELS="team=a")
+    assert again.code == 0, again.said
+    assert rehearsal.run("Create", LABELS="team=a").document["changes"] == NOTHING
+    assert rehearsal.run("Destroy").code == 0
+    assert _left(rehearsal) == []
+
+
+def _swap_in_state(rehearsal: Rehearsal, resource: dict[str, Any]) -> None:
+    present = state_file.resources(rehearsal)
+    for it in present:
+        if it["type"] == resource["type"]:
+            it["instances"] = resource["instances"]
+    state_file.write(rehearsal, present)
+
+
+@pytest.mark.parametrize("action", ["Create", "Plan"])
+def test_somebody_elses_network_of_that_name_is_never_touched(
+    rehearsal: Rehearsal, action: str
+) -> None:
+    _send(rehearsal, "global/networks", {"name": "np-net", "autoCreateSubnetworks": False})
+    _send(
+        rehearsal,
+        "global/firewalls",
+        {
+            "name": "np-internal",
+            "network": "projects/my-project/global/networks/np-net",
+            "sourceRanges": ["10.0.0.0/8"],
+            "allowed": [{"IPProtocol": "tcp"}],
+        },
+    )
+    before = _left(rehearsal)
+    ended = rehearsal.run(action, NETWORK_CONFIG="new_network")
+    assert ended.code == 5
+    problems = ended.document["problems"]
+    assert {p["what"].split(" ")[0] for p in problems} == {
+        "projects/my-project/global/networks/np-net",
+        "projects/my-project/global/firewalls/np-internal",
+    }
+    assert all("choose another NAME_PREFIX" in p["fix"] for p in problems)
+    assert _left(rehearsal) == before
+
+
+def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    state_file.forget(rehearsal, lambda resource: "service_account" in resource["type"])
+    asked = len(rehearsal.requests())
+    planned = rehearsal.run("Plan")
+    assert planned.code == 0, planned.said
+    assert "np-nodes@" in planned.said
+    assert "is there already" in planned.said
+    assert rehearsal.writes(since=asked) == []
+
+
+def test_destroy_waits_for_nobody_who_is_at_work(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
+    state_file.forget(rehearsal, lambda resource: resource["type"] == "google_service_account")
+    state_file.hold_lock(rehearsal)
+    before = _left(rehearsal)
+    ended = rehearsal.run("Destroy")
+    assert ended.code == 5
+    assert "ann@laptop" in ended.problem["what"]
+    assert _left(rehearsal) == before

@@ -1,0 +1,79 @@
+"""The lock of a run that was killed: freed by --yes, and only once none of its processes lives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal import session
+from tests.chaos import processes
+from tests.chaos.processes import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal
+
+LOCK = "b/aiinfra-terraform-my-project/o/np-deployment/terraform/state/default.tflock"
+
+
+def _terraform_alone(rehearsal: Rehearsal) -> int:
+    """Kill the tool in the middle of a Create; its Terraform, stopped, lives on."""
+    started = rehearsal.start("Create")
+    rehearsal.when_asked("POST", "/instanceGroupManagers")
+    mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
+    present = processes.of_run(mark, started.pid)
+    (terraform,) = (pid for pid, role in present.items() if role is Role.TERRAFORM)
+    os.kill(terraform, signal.SIGSTOP)
+    started.kill()
+    started.communicate()
+    return terraform
+
+
+def _end(rehearsal: Rehearsal, terraform: int) -> None:
+    os.kill(terraform, signal.SIGKILL)
+    mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
+    deadline = time.monotonic() + 20
+    while processes.of_run(mark, 0):
+        assert time.monotonic() < deadline, "the plugin outlives Terraform"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+@pytest.mark.parametrize("action", ["Create", "Destroy"])
+def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
+    rehearse: Callable[..., Rehearsal], action: str
+) -> None:
+    rehearsal = rehearse(rate=0.05)
+    terraform = _terraform_alone(rehearsal)
+    alive = rehearsal.run(action, "--yes")
+    assert alive.code == 5
+    assert "Somebody else is at work" in alive.problem["what"]
+    assert LOCK in rehearsal.objects()
+
+    _end(rehearsal, terraform)
+    dead = rehearsal.run(action)
+    assert dead.code == 5
+    assert "was killed" in dead.problem["what"]
+    assert "with --yes" in dead.problem["fix"]
+    assert LOCK in rehearsal.objects()
+
+    agreed = rehearsal.run(action, "--yes")
+    assert agreed.code == 0, agreed.said
+    assert "Freed the lock" in agreed.said
+    assert [name for name in rehearsal.objects() if name == LOCK or "/runs/" in name] == []
+
+
+def test_yes_leaves_a_lock_alone_of_which_nothing_is_known(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(scenario="lock-held")
+    ended = rehearsal.run("Create", "--yes")
+    assert ended.code == 5
+    assert "ann@laptop" in ended.problem["what"]
+    assert "gcloud storage rm" in ended.problem["fix"]
+    assert LOCK in rehearsal.objects()

@@ -1,0 +1,157 @@
+"""Create, again, change, Plan and Destroy: whole actions, with real Terraform."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal, Standing
+
+
+def test_an_env_list_becomes_a_cluster_and_goes_away_again(rehearsal: Rehearsal) -> None:
+    created = rehearsal.run("Create", INSTANCE_COUNT="2")
+    assert created.code == 0, created.said
+    assert created.document["changes"]["add"] > 0
+    assert created.document["changes"]["destroy"] == 0
+    assert created.document["outputs"]["group"]["size"] == 2
+    vms = created.document["connection"]["vms"]
+    assert [vm["status"] for vm in vms] == ["RUNNING", "RUNNING"]
+    assert vms[0]["ssh"].startswith(f"gcloud compute ssh {vms[0]['name']} --project my-project")
+
+    again = rehearsal.run("Create", INSTANCE_COUNT="2")
+    assert again.code == 0, again.said
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert "No changes" in again.said
+    assert again.document["connection"] == created.document["connection"]
+
+    destroyed = rehearsal.run("Destroy")
+    assert destroyed.code == 0, destroyed.said
+    assert destroyed.document["changes"]["destroy"] == created.document["changes"]["add"]
+    left = [line for line in rehearsal.resources() if not line.startswith("storage/")]
+    assert left == []
+    assert [line for line in rehearsal.resources() if "-deployment/" in line] == []
+
+
+def test_a_network_of_its_own_comes_and_goes_with_the_cluster(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
+    again = rehearsal.run("Create", NETWORK_CONFIG="new_network")
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    (vm,) = again.document["connection"]["vms"]
+    assert vm["external_ip"] is None
+    assert vm["ssh"].endswith("--tunnel-through-iap")
+    assert any("networks/np-net" in line for line in rehearsal.resources())
+    assert rehearsal.run("Destroy").code == 0
+    assert [line for line in rehearsal.resources() if not line.startswith("storage/")] == []
+
+
+def test_a_plan_shows_what_create_would_do_and_writes_nothing(rehearsal: Rehearsal) -> None:
+    before = rehearsal.resources()
+    planned = rehearsal.run("Plan")
+    assert planned.code == 0, planned.said
+    assert planned.document["changes"]["add"] > 0
+    assert rehearsal.resources() == before
+    assert rehearsal.writes() == []
+
+
+def test_a_plan_of_what_exists_takes_no_lock(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
+    asked = len(rehearsal.requests())
+    planned = rehearsal.run("Plan", INSTANCE_COUNT="3")
+    assert planned.document["changes"] == {"add": 0, "change": 1, "destroy": 0}
+    assert rehearsal.writes(since=asked) == []
+
+
+def test_plan_has_terraforms_exit_codes_when_asked(rehearsal: Rehearsal) -> None:
+    assert rehearsal.run("Plan", "--detailed-exitcode").code == 2
+
+
+def test_plan_has_terraforms_exit_codes_of_what_exists(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    assert rehearsal.run("Plan", "--detailed-exitcode").code == 0
+    assert rehearsal.run("Plan", "--detailed-exitcode", ZONE="us-central1").code == 1
+
+
+def test_fewer_vms_want_an_agreement(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing({"INSTANCE_COUNT": "2"})
+    refused = rehearsal.run("Create", INSTANCE_COUNT="1")
+    assert refused.code == 2
+    assert "shrink from 2 to 1" in refused.problem["why"]
+    assert "--yes" in refused.problem["fix"]
+    assert len([line for line in rehearsal.resources() if "/instances/" in line]) == 2
+
+    assert rehearsal.run("Create", "--yes", INSTANCE_COUNT="1").code == 0
+    assert len([line for line in rehearsal.resources() if "/instances/" in line]) == 1
+
+
+def test_more_vms_do_not(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
+    grown = rehearsal.run("Create", INSTANCE_COUNT="3")
+    assert grown.code == 0, grown.said
+    assert len(grown.document["connection"]["vms"]) == 3
+
+
+def test_a_replacement_wants_an_agreement_and_names_what_it_replaces(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    refused = rehearsal.run("Create", LABELS="team=research")
+    assert refused.code == 2
+    assert "google_compute_instance_template.gpu would be replaced" in refused.problem["why"]
+    assert rehearsal.run("Create", "--yes", LABELS="team=research").code == 0
+
+
+def test_a_cluster_stays_on_its_image_when_the_family_moves_on(
+    made_once: Callable[..., Standing], standing: Callable[..., Rehearsal]
+) -> None:
+    again = standing().run("Create")
+    assert again.document["tfvars"]["image"] == {
+        "project": "deeplearning-platform-release",
+        "family": None,
+        "name": made_once({}).created.document["outputs"]["image"]["name"],
+    }
+
+
+def test_what_was_never_made_is_not_there_to_destroy(rehearsal: Rehearsal) -> None:
+    destroyed = rehearsal.run("Destroy")
+    assert destroyed.code == 0
+    assert destroyed.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert rehearsal.resources() == []
+
+
+def test_destroy_needs_little_of_the_env_list(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
+    destroyed = rehearsal.run("Destroy", INSTANCE_COUNT="many", VM_TYPE="a9-huge", METADATA="{{")
+    assert destroyed.code == 0, destroyed.said
+    assert {"INSTANCE_COUNT", "METADATA"} <= {n["setting"] for n in destroyed.document["notes"]}
+
+
+def test_minimized_logging_keeps_terraforms_output_in_the_state_folder(
+    rehearsal: Rehearsal,
+) -> None:
+    created = rehearsal.run("Create", MINIMIZE_TERRAFORM_LOGGING="yes")
+    assert created.code == 0, created.said
+    assert "Apply complete!" not in created.said
+    assert any("/logs/" in line for line in rehearsal.resources())
+    assert rehearsal.run("Destroy").code == 0
+    assert any("/logs/" in line for line in rehearsal.resources())
+
+
+def test_debug_writes_down_the_run_with_its_secrets_masked(rehearsal: Rehearsal) -> None:
+    debugged = rehearsal.run("Debug", METADATA='{ api_token = "hunter2", key1 = "val" }')
+    assert debugged.code == 0, debugged.said
+    assert "hunter2" not in json.dumps(debugged.document)
+    assert rehearsal.resources() == []
+
+
+def test_validate_checks_with_google_where_it_can(rehearsal: Rehearsal) -> None:
+    validated = rehearsal.run("Validate")
+    assert validated.code == 0, validated.said
+    assert rehearsal.requests() != []
+    assert rehearsal.writes() == []

@@ -1,0 +1,111 @@
+"""The table of machine types."""
+
+from __future__ import annotations
+
+import pytest
+
+from provision.catalogue import machines
+from provision.catalogue.machines import Consumption, GpuNetwork
+
+
+@pytest.mark.parametrize(
+    ("name", "accelerator", "gpus", "vcpus", "nics"),
+    [
+        ("a2-highgpu-2g", "nvidia-tesla-a100", 2, 24, 1),
+        ("a2-megagpu-16g", "nvidia-tesla-a100", 16, 96, 1),
+        ("a2-ultragpu-8g", "nvidia-a100-80gb", 8, 96, 1),
+        ("a3-highgpu-8g", "nvidia-h100-80gb", 8, 208, 5),
+        ("a3-megagpu-8g", "nvidia-h100-mega-80gb", 8, 208, 9),
+        ("a3-ultragpu-8g", "nvidia-h200-141gb", 8, 224, 10),
+        ("a4x-highgpu-4g", "nvidia-gb200", 4, 140, 6),
+        ("g2-standard-24", "nvidia-l4", 2, 24, 1),
+        ("n1-standard-96", None, None, 96, 1),
+    ],
+)
+def test_a_machine_type_has_its_gpus_processors_and_interfaces(
+    name: str, accelerator: str | None, gpus: int | None, vcpus: int, nics: int
+) -> None:
+    machine = machines.lookup(name)
+
+    assert machine is not None
+    assert (machine.accelerator, machine.gpus, machine.vcpus, machine.nics) == (
+        accelerator, gpus, vcpus, nics,
+    )  # fmt: skip
+
+
+def test_the_interfaces_are_those_of_the_gpu_network_and_the_first_ones() -> None:
+    for machine in machines.MACHINE_TYPES.values():
+        network = machine.gpu_network
+        if network is None:
+            assert machine.nics == 1
+        elif not machine.family.arm:  # half the GPUs, half the interfaces
+            first = 2 if network.second_gvnic else 1
+            assert machine.nics == first + network.vpcs * network.subnets
+
+
+def test_a_part_of_an_a3_high_machine_is_sold_as_spot_or_flex_start_and_has_no_gpu_network() -> (
+    None
+):
+    part, whole = machines.MACHINE_TYPES["a3-highgpu-4g"], machines.MACHINE_TYPES["a3-highgpu-8g"]
+
+    assert part.gpu_network is None
+    assert part.consumption == {Consumption.SPOT, Consumption.FLEX_START}
+    assert whole.gpu_network is GpuNetwork.TCPX
+    assert Consumption.ON_DEMAND in whole.consumption
+
+
+def test_only_the_families_on_hyperdisk_take_no_persistent_disk() -> None:
+    without = {
+        name
+        for name, family in machines.FAMILIES.items()
+        if not any(disk.startswith("pd-") for disk in family.boot_disks)
+    }
+
+    assert without == {"a3-ultragpu", "a4-highgpu", "a4x-highgpu", "g4-standard"}
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("n1-standard-1", 2), ("n1-standard-4", 4), ("g2-standard-96", 8), ("a3-megagpu-8g", 9)],
+)
+def test_the_most_interfaces_follow_from_the_processors_or_from_the_gpu_network(
+    name: str, most: int
+) -> None:
+    assert machines.MACHINE_TYPES[name].max_nics == most
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("a2-highgpu-3g", "a2-highgpu-8g"),
+        ("a2-higgpu-2g", "a2-highgpu-2g"),
+        ("a2-hihggpu-2g", "a2-highgpu-2g"),
+        ("2-highgpu-2g", "a2-highgpu-2g"),
+        ("A2-HIGHGPU-2G", "a2-highgpu-2g"),
+        ("a2-highgpu-zzzzzzzzzzzzzzzzz", "a2-highgpu-1g"),
+    ],
+)
+def test_a_slip_of_the_pen_finds_the_type_that_was_meant(name: str, meant: str) -> None:
+    assert machines.misspelt(name) == meant
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a2-highgpu-2g",
+        "a5-highgpu-8g",
+        "c4-standard-48",
+        "e2-standard-4",
+        "n1-custom-4-8192",
+        "n2-standard-8",
+        "a" * 100_000,
+    ],
+)
+def test_a_known_type_or_one_of_another_family_is_no_slip(name: str) -> None:
+    assert machines.misspelt(name) is None
+
+
+def test_an_accelerator_knows_the_machines_that_carry_it() -> None:
+    assert machines.carrying("nvidia-h200-141gb") == ("a3-ultragpu-8g",)
+    assert machines.carrying("nvidia-tesla-t4") == ()
+    assert machines.did_you_mean_accelerator("nvidia-tesla-t40") == "nvidia-tesla-t4"

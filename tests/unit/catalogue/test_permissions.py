@@ -1,0 +1,65 @@
+"""What a 403 means in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from provision.catalogue import permissions
+
+
+@pytest.mark.parametrize(
+    ("message", "permission", "role"),
+    [
+        (
+            "Required 'compute.networks.create' permission for 'projects/p/global/networks/n1'",
+            "compute.networks.create",
+            "roles/compute.networkAdmin",
+        ),
+        (
+            "Required 'compute.networks.updatePolicy' permission for 'projects/p'",
+            "compute.networks.updatePolicy",
+            "roles/compute.securityAdmin",
+        ),
+        (
+            "me@p does not have storage.buckets.get access to the Google Cloud Storage bucket.",
+            "storage.buckets.get",
+            "roles/storage.admin",
+        ),
+        (
+            "Permission 'iam.serviceAccounts.actAs' denied on resource (or it may not exist).",
+            "iam.serviceAccounts.actAs",
+            "roles/iam.serviceAccountUser",
+        ),
+    ],
+)
+def test_the_missing_permission_is_named_with_the_least_role_that_has_it(
+    message: str, permission: str, role: str
+) -> None:
+    remedy = permissions.remedy(message)
+    assert f"lack the permission {permission}:" in remedy
+    assert f"({role})" in remedy
+
+
+def test_a_permission_of_a_service_that_is_not_known_is_named_all_the_same() -> None:
+    remedy = permissions.remedy("Required 'quantum.bits.flip' permission for 'projects/p'")
+    assert "quantum.bits.flip" in remedy
+
+
+def test_an_api_that_is_off_is_to_be_enabled() -> None:
+    message = (
+        "Compute Engine API has not been used in project 123 before or it is disabled. Enable it by"
+        " visiting https://console.developers.google.com/apis/api/compute.googleapis.com/overview"
+        "?project=123 then retry."
+    )
+    assert "gcloud services enable compute.googleapis.com --project 123" in permissions.remedy(
+        message
+    )
+
+
+def test_an_api_that_google_does_not_link_is_to_be_enabled_too() -> None:
+    message = "Compute Engine API has not been used in project 123 before or it is disabled."
+    assert "enable the API" in permissions.remedy(message)
+
+
+def test_other_refusals_are_not_about_rights() -> None:
+    assert permissions.remedy("The resource 'projects/p' was not found") == ""

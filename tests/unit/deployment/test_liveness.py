@@ -1,0 +1,204 @@
+"""A lock is called stale only when its holder is provably dead."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.deployment import liveness
+from provision.deployment.liveness import Machine, Note
+from provision.errors import StateError
+from provision.terraform.lock import Lock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provision.deployment.folder import StateFolder
+
+
+class Folder:
+    """A state folder in memory."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        self.held: Lock | None = None
+
+    def write(self, name: str, text: str, _content_type: str) -> None:
+        self.files[name] = text
+
+    def texts(self, prefix: str) -> dict[str, str]:
+        return {name: text for name, text in self.files.items() if name.startswith(prefix)}
+
+    def remove(self, name: str) -> None:
+        del self.files[name]
+
+    def lock(self) -> Lock | None:
+        return self.held
+
+    @property
+    def as_folder(self) -> StateFolder:
+        return cast("StateFolder", self)
+
+
+HERE = Machine(host="here", boot="boot-1", files="mnt:[1]")
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.setattr(Machine, "here", lambda: HERE)
+    return Folder()
+
+
+def _lock(who: str = "ann@here") -> Lock:
+    return Lock("gs://b/lock", "OperationTypeApply", who, "2026-11-21", "1")
+
+
+def _is_stale(folder: Folder, lock: Lock) -> bool:
+    return liveness.is_stale(folder.as_folder, lock)
+
+
+def _note(folder: Folder, file: Path, **elsewhere: str) -> None:
+    machine = dataclasses.replace(HERE, **elsewhere)
+    folder.write("runs/dead.json", Note(machine=machine, alive=str(file)).document(), "")
+
+
+def _left_behind(folder: Folder, tmp_path: Path, **elsewhere: str) -> None:
+    """What a run leaves behind that was killed: its note, and its file with nobody's lock."""
+    file = tmp_path / "alive"
+    file.touch()
+    _note(folder, file, **elsewhere)
+
+
+def test_a_run_that_was_killed_here_is_over(folder: Folder, tmp_path: Path) -> None:
+    _left_behind(folder, tmp_path)
+    assert _is_stale(folder, _lock())
+
+
+def test_a_run_whose_folder_is_gone_is_over(folder: Folder, tmp_path: Path) -> None:
+    _note(folder, tmp_path / "gone")
+    assert _is_stale(folder, _lock())
+
+
+@pytest.mark.parametrize(
+    "elsewhere", [{"boot": "boot-2"}, {"files": "mnt:[2]"}], ids=["other start", "other container"]
+)
+def test_what_is_on_another_machine_of_that_name_can_not_be_known(
+    folder: Folder, tmp_path: Path, elsewhere: dict[str, str]
+) -> None:
+    _left_behind(folder, tmp_path, **elsewhere)
+    assert not _is_stale(folder, _lock())
+
+
+@pytest.mark.parametrize("name", ["boot", "files"])
+def test_without_ids_a_missing_file_proves_nothing_but_a_free_one_does(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    unknown = dataclasses.replace(HERE, **{name: ""})
+    monkeypatch.setattr(Machine, "here", lambda: unknown)
+    _note(folder, tmp_path / "gone", **{name: ""})
+    assert not _is_stale(folder, _lock())
+    _left_behind(folder, tmp_path, **{name: ""})
+    assert _is_stale(folder, _lock())
+
+
+def test_a_file_that_may_not_be_opened_proves_nothing(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    _note(folder, tmp_path / "file" / "alive")
+    assert not _is_stale(folder, _lock())
+
+
+@pytest.mark.parametrize("who", ["ann@laptop", "unknown", "here"])
+def test_a_lock_of_another_host_is_left_alone(folder: Folder, tmp_path: Path, who: str) -> None:
+    _left_behind(folder, tmp_path)
+    assert not _is_stale(folder, _lock(who))
+
+
+def test_a_lock_without_any_note_of_a_run_is_left_alone(folder: Folder) -> None:
+    assert not _is_stale(folder, _lock())
+
+
+def test_a_note_that_nobody_understands_can_be_anybodys(folder: Folder, tmp_path: Path) -> None:
+    _left_behind(folder, tmp_path)
+    folder.files["runs/other.json"] = "{}"
+    assert not _is_stale(folder, _lock())
+
+
+def test_runs_on_other_hosts_have_no_say(folder: Folder, tmp_path: Path) -> None:
+    _left_behind(folder, tmp_path)
+    elsewhere = Note(machine=dataclasses.replace(HERE, host="laptop"), alive="/nowhere")
+    folder.write("runs/elsewhere.json", elsewhere.document(), "")
+    assert _is_stale(folder, _lock())
+
+
+def test_while_one_process_of_a_run_lives_it_is_not_over(folder: Folder, tmp_path: Path) -> None:
+    """The tool is dead, and Terraform, which has inherited the file, is not."""
+    with liveness.announced(folder.as_folder, tmp_path) as alive:
+        child = _child_with(alive)
+        left = dict(folder.files)
+    folder.files = left
+    try:
+        assert not _is_stale(folder, _lock())
+    finally:
+        child.communicate()
+    assert _is_stale(folder, _lock())
+
+
+def _child_with(descriptor: int) -> subprocess.Popen[bytes]:
+    """A process that has the descriptor, and ends when its stdin does."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        pass_fds=(descriptor,),
+    )
+
+
+def test_a_run_takes_its_note_away_and_those_of_dead_ones(folder: Folder, tmp_path: Path) -> None:
+    _note(folder, tmp_path / "gone")
+    _other(folder)
+    with liveness.announced(folder.as_folder, tmp_path):
+        assert len(folder.files) == 3
+    assert set(folder.files) == {"runs/other.json"}
+
+
+def _other(folder: Folder) -> None:
+    other = Note(machine=dataclasses.replace(HERE, boot="boot-2"), alive="/nowhere")
+    folder.write("runs/other.json", other.document(), "")
+
+
+@pytest.mark.parametrize(
+    ("lock", "stays"), [(None, False), (_lock("ann@laptop"), False), (_lock(), True)]
+)
+def test_the_note_of_a_run_that_failed_stays_while_the_lock_may_be_its_own(
+    folder: Folder, tmp_path: Path, lock: Lock | None, stays: object
+) -> None:
+    folder.held = lock
+    with pytest.raises(RuntimeError), liveness.announced(folder.as_folder, tmp_path):
+        raise RuntimeError
+    assert bool(folder.files) is stays
+
+
+def test_a_note_that_can_not_be_removed_changes_nothing_about_how_a_run_ended(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise StateError("not now")
+
+    monkeypatch.setattr(folder, "texts", refuse)
+    monkeypatch.setattr(folder, "lock", refuse)
+    with liveness.announced(folder.as_folder, tmp_path):
+        """It ends well."""
+    (tmp_path / "alive").unlink()
+    with pytest.raises(RuntimeError), liveness.announced(folder.as_folder, tmp_path):
+        raise RuntimeError
+
+
+def test_the_descriptor_is_for_those_alone_to_whom_it_is_given(
+    folder: Folder, tmp_path: Path
+) -> None:
+    with liveness.announced(folder.as_folder, tmp_path) as alive:
+        assert not os.get_inheritable(alive)

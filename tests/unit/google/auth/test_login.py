@@ -1,0 +1,61 @@
+"""The login by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.google import auth
+from provision.google.auth import login
+from tests.unit.google.auth.conftest import refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody is there."""
+    monkeypatch.setattr(login, "_has_terminal", lambda: True)
+
+
+def _gcloud(tmp_path: Path, script: str) -> dict[str, str]:
+    """The environment in which gcloud does this."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "gcloud").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "bin" / "gcloud").chmod(0o755)
+    home = str(tmp_path / "home")
+    return {"HOME": home, "PATH": str(tmp_path / "bin"), "NO_GCE_CHECK": "true"}
+
+
+@pytest.mark.loopback
+def test_a_person_at_a_terminal_logs_in_with_gcloud(tmp_path: Path, key: Path) -> None:
+    environ = _gcloud(
+        tmp_path,
+        '[ "$*" = "auth application-default login --no-launch-browser" ] || exit 2\n'
+        '/bin/mkdir -p "$HOME/.config/gcloud"\n'
+        f'/bin/cp {key} "$HOME/.config/gcloud/application_default_credentials.json"',
+    )
+
+    assert auth.credentials(environ).token == "ya29.key"  # noqa: S105 - the server's
+    assert auth.for_terraform(environ)["GOOGLE_APPLICATION_CREDENTIALS"].startswith(environ["HOME"])
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("exit 1", "The login was not completed"),
+        ("exit 0", "The login by hand left no credentials"),
+    ],
+)
+def test_a_login_that_gives_nothing_is_an_error(tmp_path: Path, script: str, what: str) -> None:
+    assert refused(_gcloud(tmp_path, script)).what == what
+
+
+def test_a_pipeline_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login, "_has_terminal", lambda: False)
+    environ = _gcloud(tmp_path, 'echo >"$0.asked"')
+
+    assert refused(environ).what == "No Google credentials were found"
+    assert list((tmp_path / "bin").iterdir()) == [tmp_path / "bin" / "gcloud"]

@@ -1,0 +1,221 @@
+"""Requests to Google: what is sent again, how often, and what is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+import requests
+import tenacity
+from google.auth.exceptions import RefreshError, TransportError
+from google.oauth2.credentials import Credentials
+
+from provision.errors import CredentialsError
+from provision.google.api import GoogleApi, GoogleApiError, Service
+from provision.time import retries
+
+PATH = "projects/p/global/networks/n"
+
+
+def _answer(code: int, message: str = "", reason: str = "") -> requests.Response:
+    answer = requests.Response()
+    answer.status_code = code
+    document = {"error": {"message": message, "errors": [{"reason": reason}]}} if message else {}
+    answer._content = json.dumps(document).encode()
+    return answer
+
+
+class Session:
+    """Answers one request after the other; the last answer is for ever."""
+
+    def __init__(self, *answers: requests.Response | Exception) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    def request(self, *_: object, **__: object) -> requests.Response:
+        answer = self.answers[min(self.asked, len(self.answers) - 1)]
+        self.asked += 1
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def _api(session: Session, told: list[str] | None = None) -> GoogleApi:
+    tell = (told if told is not None else []).append
+    api = GoogleApi(Credentials("token"), {"CLOUD_CLOCK_RATE": "0"}, tell)
+    api._session = cast("Any", session)
+    return api
+
+
+def _page() -> requests.Response:
+    answer = requests.Response()
+    answer.status_code = 200
+    answer._content = b"<html>log in to the hotel's network</html>"
+    return answer
+
+
+PASSING: list[requests.Response | Exception] = [
+    _answer(408, "Timeout"),
+    _answer(409, "Another operation is running", "operationInProgress"),
+    _answer(409, "There is already an operation in progress."),
+    _answer(429, "Rate Limit Exceeded"),
+    _answer(500, "Internal"),
+    _answer(502, "Bad Gateway"),
+    _answer(503, "Unavailable"),
+    _answer(507, "Strange"),
+    _page(),
+    requests.ConnectionError("reset"),
+    requests.ReadTimeout("slow"),
+    requests.exceptions.ChunkedEncodingError("cut"),
+    TransportError("no token yet"),
+]
+FINAL = [
+    _answer(400, "Invalid"),
+    _answer(403, "Forbidden"),
+    _answer(409, "The resource already exists", "alreadyExists"),
+    _answer(412, "Precondition"),
+    _answer(501, "Not implemented"),
+]
+
+
+@pytest.mark.parametrize("trouble", PASSING, ids=repr)
+def test_passing_trouble_is_waited_out_and_told_in_one_line(
+    trouble: requests.Response | Exception,
+) -> None:
+    told: list[str] = []
+    session = Session(trouble, trouble, _answer(200))
+    assert _api(session, told).find(Service.COMPUTE, PATH) == {}
+    assert session.asked == 3
+    assert len(told) == 2
+    assert told[0].startswith("Google is busy, trying again (try 2 of 8): ")
+    assert all("\n" not in line for line in told)
+
+
+@pytest.mark.parametrize("refusal", FINAL, ids=repr)
+def test_a_refusal_is_never_sent_again(refusal: requests.Response) -> None:
+    session = Session(refusal)
+    with pytest.raises(GoogleApiError) as caught:
+        _api(session).find(Service.COMPUTE, PATH)
+    assert caught.value.code == refusal.status_code
+    assert session.asked == 1
+
+
+def test_trouble_that_stays_is_given_up_in_the_end() -> None:
+    session = Session(_answer(503, "Unavailable"))
+    with pytest.raises(GoogleApiError, match="503"):
+        _api(session).find(Service.COMPUTE, PATH)
+    assert session.asked == retries.TRIES
+
+
+@pytest.mark.parametrize("trouble", [_answer(401, "Expired"), RefreshError("revoked")], ids=repr)
+def test_credentials_that_end_are_not_a_failed_check(
+    trouble: requests.Response | Exception,
+) -> None:
+    session = Session(trouble)
+    with pytest.raises(CredentialsError):
+        _api(session).find(Service.COMPUTE, PATH)
+    assert session.asked == 1
+
+
+def test_a_missing_permission_is_named_with_a_role() -> None:
+    session = Session(_answer(403, "Required 'compute.networks.get' permission for 'projects/p'"))
+    with pytest.raises(GoogleApiError) as caught:
+        _api(session).find(Service.COMPUTE, PATH)
+    (problem,) = caught.value.problems
+    assert "roles/compute.networkAdmin" in problem.fix
+
+
+def test_pauses_grow_at_random_up_to_a_limit() -> None:
+    again = retries.policy({}, None)
+    state = tenacity.RetryCallState(again, None, (), {})
+    state.attempt_number = 30
+    pauses = {again.wait(state) for _ in range(50)}
+    assert len(pauses) > 10
+    assert max(pauses) <= 20
+
+
+def _saying(document: dict[str, Any]) -> requests.Response:
+    answer = requests.Response()
+    answer.status_code = 200
+    answer._content = json.dumps(document).encode()
+    return answer
+
+
+def test_there_are_no_instances_for_who_may_not_list_them() -> None:
+    assert _api(Session(_answer(403, "Cloud Filestore API is disabled"))).filestores("p") == []
+    assert _api(Session(_answer(403, "Forbidden"))).dashboards("p") == []
+
+
+def test_another_refusal_of_a_list_is_told() -> None:
+    with pytest.raises(GoogleApiError):
+        _api(Session(_answer(400, "Invalid"))).filestores("p")
+
+
+def test_the_deletion_of_a_share_is_waited_for() -> None:
+    name = "projects/p/locations/z/operations/o"
+    session = Session(*(_saying({"name": name, "done": done}) for done in (False, False, True)))
+
+    _api(session).delete(Service.FILESTORE, "projects/p/locations/z/instances/n")
+
+    assert session.asked == 3
+
+
+def test_a_share_that_cannot_be_deleted_is_told_in_googles_words() -> None:
+    session = Session(_saying({"done": True, "error": {"code": 9, "message": "has a snapshot"}}))
+
+    with pytest.raises(GoogleApiError, match="400") as caught:
+        _api(session).delete(Service.FILESTORE, "projects/p/locations/z/instances/n")
+    assert caught.value.message == "has a snapshot"
+
+
+def test_monitoring_has_its_version_after_its_address_also_when_moved() -> None:
+    moved = {"GOOGLE_MONITORING_CUSTOM_ENDPOINT": "http://localhost/monitoring/"}
+
+    assert Service.MONITORING.url({}) == "https://monitoring.googleapis.com/v1/"
+    assert Service.MONITORING.url(moved) == "http://localhost/monitoring/v1/"
+
+
+class Recording(Session):
+    """Keeps what is sent."""
+
+    def __init__(self, *answers: requests.Response | Exception) -> None:
+        super().__init__(*answers)
+        self.sent: list[tuple[str, Any]] = []
+
+    def request(self, *arguments: object, **more: object) -> requests.Response:
+        self.sent.append((str(arguments[0]), more.get("json")))
+        return super().request(*arguments, **more)
+
+
+POLICY = {
+    "etag": "CAE=",
+    "bindings": [{"role": "r", "members": ["a", "b"]}, {"role": "s", "members": ["a"]}],
+}
+
+
+def test_a_role_in_a_bucket_is_taken_from_its_member_and_from_no_other() -> None:
+    session = Recording(_saying(POLICY), _answer(412, "Precondition"), _saying(POLICY), _saying({}))
+
+    _api(session).revoke_in_bucket("data", lambda _, member: member == "a")
+
+    assert [method for method, _ in session.sent] == ["GET", "PUT", "GET", "PUT"]
+    left = [{"role": "r", "members": ["b"]}]
+    assert session.sent[-1][1] == {"etag": "CAE=", "bindings": left, "version": 3}
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_bucket_whose_roles_cannot_be_read_is_left_alone(code: int) -> None:
+    session = Recording(_answer(code, "no"))
+
+    _api(session).revoke_in_bucket("data", lambda *_: True)
+
+    assert [method for method, _ in session.sent] == ["GET"]
+
+
+def test_a_policy_that_stays_is_not_written() -> None:
+    session = Recording(_saying(POLICY))
+
+    _api(session).revoke_in_bucket("data", lambda *_: False)
+
+    assert [method for method, _ in session.sent] == ["GET"]

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from provision.errors import CredentialsError
+from provision.kinds.gke.kubernetes import client
+from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
+from provision.kinds.gke.kubernetes.objects import build
+from provision.time.retries import PassingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.kinds.gke.kubernetes.objects import Object
+
+pytestmark = pytest.mark.loopback
+KINDS = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
+THING = build("v1", "ConfigMap", "settings", "default", data={"a": "b"})
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """An API that knows one kind and answers as it is told."""
+
+    answer: ClassVar[tuple[int, Object]] = (200, {})
+    requests: ClassVar[list[tuple[str, str, str, str]]] = []
+
+    def _serve(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length).decode()
+        kind, token = self.headers.get("Content-Type", ""), self.headers.get("Authorization", "")
+        self.requests.append((f"{self.command} {self.path}", kind, token, body))
+        code, answer = (200, KINDS) if self.path == "/api/v1" else self.answer
+        content = json.dumps(answer).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_PATCH = do_DELETE = do_POST = _serve  # noqa: N815 - http.server's names
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    Handler.requests.clear()
+    Handler.answer = (200, {"items": []})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Cluster(f"http://127.0.0.1:{server.server_port}", lambda: "a-token")
+        server.shutdown()
+
+
+def _status(code: int, message: str) -> None:
+    Handler.answer = (code, {"kind": "Status", "message": message})
+
+
+def test_objects_are_applied_on_the_server_strictly_and_as_us(cluster: Cluster) -> None:
+    cluster.apply(THING)
+    asked, kind, token, body = Handler.requests[-1]
+    address = urlsplit(asked.removeprefix("PATCH "))
+    assert address.path == "/api/v1/namespaces/default/configmaps/settings"
+    assert parse_qs(address.query) == {
+        "fieldManager": ["aiinfra"],
+        "fieldValidation": ["Strict"],
+        "force": ["true"],
+    }
+    assert kind == "application/apply-patch+yaml"
+    assert token.split() == ["Bearer", "a-token"]
+    assert json.loads(body) == THING
+
+
+def test_a_kind_is_looked_for_once(cluster: Cluster) -> None:
+    cluster.apply(THING)
+    cluster.apply(THING)
+    assert [asked.split()[0] for asked, *_ in Handler.requests] == ["GET", "PATCH", "PATCH"]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (429, "slow down"),
+        (503, "no endpoints"),
+        (500, 'Internal error occurred: failed calling webhook "mclusterqueue.kb.io"'),
+    ],
+)
+def test_what_may_go_by_is_told_apart(cluster: Cluster, code: int, message: str) -> None:
+    _status(code, message)
+    with pytest.raises(PassingError, match=str(code)):
+        cluster.apply(THING)
+    assert len(Handler.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (500, "failed to create typed patch object: .spec.x: field not declared in schema"),
+        (400, "strict decoding error: unknown field"),
+        (422, "is invalid"),
+        (403, "forbidden"),
+    ],
+)
+def test_what_stays_as_it_is_is_final(cluster: Cluster, code: int, message: str) -> None:
+    _status(code, message)
+    with pytest.raises(KubernetesError) as caught:
+        cluster.apply(THING)
+    assert (caught.value.code, caught.value.message) == (code, message)
+
+
+def test_a_token_that_is_not_taken_is_a_matter_of_credentials(cluster: Cluster) -> None:
+    _status(401, "Unauthorized")
+    with pytest.raises(CredentialsError):
+        cluster.all("v1", "ConfigMap")
+
+
+def test_what_is_not_there_is_none_or_nothing(cluster: Cluster) -> None:
+    _status(404, "not found")
+    assert cluster.find("v1", "ConfigMap", "settings", "default") is None
+    assert cluster.all("v1", "ConfigMap", "default") == []
+    assert cluster.delete("v1", "ConfigMap", "settings", "default") is False
+    assert cluster.all("batch/v1", "Job") == []
+    assert cluster.all("v1", "Unheard") == []
+
+
+def test_listed_objects_know_their_kind(cluster: Cluster) -> None:
+    Handler.answer = (200, {"items": [{"metadata": {"name": "settings"}}]})
+    (found,) = cluster.all("v1", "ConfigMap", "default", "a=b")
+    assert found["kind"] == "ConfigMap"
+    assert "labelSelector=a%3Db" in Handler.requests[-1][0]
+
+
+def test_no_answer_may_be_one_later() -> None:
+    unheard = Cluster("http://127.0.0.1:9", lambda: "a-token")
+    with pytest.raises(PassingError):
+        unheard.apply(THING)
+
+
+def test_the_endpoint_can_be_moved() -> None:
+    moved = {client.ENDPOINT_VARIABLE: "http://127.0.0.1:80/kubernetes/{endpoint}"}
+    assert client.endpoint("gke-1.goog", {}) == "https://gke-1.goog"
+    assert client.endpoint("gke-1.goog", moved) == "http://127.0.0.1:80/kubernetes/gke-1.goog"

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+from provision.kinds.gke.kubernetes import facts
+from provision.kinds.gke.kubernetes.facts import Bucket, ExtraNetwork, Share
+from provision.settings import Settings
+
+TEXTS = {
+    "project_id": "my-project",
+    "name_prefix": "demo",
+    "zone": "us-central1-a",
+    "orchestrator_type": "gke",
+    "vm_type": "a3-ultragpu-8g",
+    "enable_flex_start": "yes",
+    "enable_queued_provisioning": "yes",
+    "gke_max_node_count": "4",
+    "kueue_gpu_quota": "16",
+}
+VARIABLES: dict[str, Any] = {
+    "gcs_mounts": [{"bucket": "data", "path": "/mnt/data"}],
+    "filestores": [{"path": "/mnt/nfs", "tier": "ZONAL", "size_gb": 1024, "location": "x"}],
+    "node_pools": {
+        "demo-nodepool-0": {
+            "gpu": {"type": "nvidia-h200-141gb", "count": 8, "driver": "LATEST"},
+            "capacity": {"model": "flex_start_queued", "max_run_seconds": 3600},
+        }
+    },
+}
+OUTPUTS: dict[str, Any] = {
+    "cluster": {"name": "demo-gke", "location": "us-central1", "dns_endpoint": "gke-1.goog"},
+    "node_pools": {
+        "demo-nodepool-0": {
+            "name": "demo-nodepool-0",
+            "zone": "us-central1-a",
+            "machine_type": "a3-ultragpu-8g",
+            "mode": "flex_start_queued",
+            "max": 4,
+        }
+    },
+    "networks": [
+        {
+            "name": "eth1",
+            "kubernetes_name": "gvnic-1",
+            "network": "projects/my-project/global/networks/demo-gpu-net-1",
+            "subnetwork": "demo-gpu-subnet-1",
+            "device_mode": "NetDevice",
+        }
+    ],
+    "service_accounts": {"node": "n@x", "workload": "w@x"},
+    "filestores": [{"path": "/mnt/nfs", "ip": "10.0.0.2", "share": "/share", "tier": "ZONAL"}],
+}
+
+
+def test_what_was_asked_for_is_joined_with_what_was_made() -> None:
+    found = facts.read(Settings(TEXTS), VARIABLES, OUTPUTS)
+    (pool,) = found.pools
+    assert (pool.accelerator, pool.gpus, pool.max_nodes, pool.interfaces) == (
+        "nvidia-h200-141gb",
+        8,
+        4,
+        10,
+    )
+    assert pool.queued
+    assert pool.flex_start
+    assert pool.max_run_seconds == 3600
+    assert found.queued_pools == (pool,)
+    assert found.networks == (
+        ExtraNetwork(
+            kubernetes_name="gvnic-1",
+            network="demo-gpu-net-1",
+            subnetwork="demo-gpu-subnet-1",
+            device_mode="NetDevice",
+        ),
+    )
+    assert found.buckets == (Bucket(bucket="data", path="/mnt/data"),)
+    assert found.shares == (
+        Share(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=1024),
+    )
+    assert found.gpu_quota == 16
+    assert found.workload_account == "w@x"

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from provision.kinds.gke.kubernetes import all_gather, jobs, objects
+from provision.kinds.gke.kubernetes.stages import stages
+from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from tests.conftest import Golden
+
+EXAMPLES = Path(__file__).parents[5] / "examples" / "jobs"
+GOLDEN = Path(__file__).parents[4] / "golden" / "kubernetes"
+CLUSTERS = {
+    "a3-ultra-flex-queued": samples.FLEX_QUEUED_ULTRA,
+    "t4-a100-queued": samples.TWO_QUEUED,
+    "a3-mega": samples.facts(samples.MEGA, networks=samples.TCPXO),
+}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_all_objects_are_as_they_were(name: str, golden: Golden) -> None:
+    found, _ = stages(CLUSTERS[name], {})
+    things = [
+        thing
+        for stage in found
+        for thing in stage.objects
+        if thing["kind"] != "CustomResourceDefinition"
+    ]
+    golden.check(GOLDEN / f"{name}.yaml", objects.to_yaml(things))
+
+
+@pytest.mark.parametrize("name", ["t4-a100-queued", "a3-mega"])
+def test_all_jobs_are_as_they_were(name: str, golden: Golden) -> None:
+    for file, text in jobs.render(CLUSTERS[name]).items():
+        golden.check(GOLDEN / name / file, text)
+
+
+def test_the_examples_are_those_of_an_a3_ultra_cluster(golden: Golden) -> None:
+    made = jobs.render(samples.FLEX_QUEUED_ULTRA)
+    for file, text in made.items():
+        golden.check(EXAMPLES / file, text)
+    assert {path.name for path in EXAMPLES.glob("*.yaml")} == set(made)
+
+
+def test_jobs_on_queued_pools_ask_for_no_longer_than_their_nodes_live() -> None:
+    short = samples.pool_like(samples.ULTRA, max_run_seconds=300)
+    for text in jobs.render(samples.facts(short)).values():
+        (thing,) = yaml.safe_load_all(text)
+        assert thing["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "dws-local-queue"}
+        seconds = thing["metadata"]["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"]
+        assert seconds == "300"
+
+
+def test_jobs_on_other_pools_know_no_queue() -> None:
+    for text in jobs.render(samples.facts(samples.MEGA)).values():
+        assert "kueue" not in text
+        assert "suspend" not in text
+
+
+def test_equal_pools_have_one_sample_job() -> None:
+    twins = [samples.pool_like(samples.T4, name=f"demo-nodepool-{i}") for i in range(50)]
+    files = jobs.render(samples.facts(*twins, samples.A100))
+    assert [name for name in files if name.startswith("sample")] == [
+        "sample-job-demo-nodepool-0.yaml",
+        "sample-job-demo-a100.yaml",
+    ]
+
+
+@pytest.mark.parametrize(
+    "pool", [samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4], ids=lambda pool: pool.name
+)
+def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: Pool) -> None:
+    script = all_gather.container(pool, 2)["command"][2]
+    checked = subprocess.run(
+        [Path(sys.executable).with_name("shellcheck"), "--shell=bash", "--exclude=SC1091", "-"],
+        input=script,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "pool", [samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4], ids=lambda pool: pool.name
+)
+def test_every_mount_of_the_bandwidth_test_has_its_volume(pool: Pool) -> None:
+    facts: ClusterFacts = samples.facts(pool, buckets=samples.FLEX_QUEUED_ULTRA.buckets)
+    template = jobs.test(facts, pool, 2)["spec"]["replicatedJobs"][0]["template"]["spec"]
+    pod = template["template"]["spec"]
+    volumes = [volume["name"] for volume in pod["volumes"]]
+    assert len(set(volumes)) == len(volumes)
+    for container in [*pod.get("initContainers", []), *pod["containers"]]:
+        assert {mount["name"] for mount in container["volumeMounts"]} <= set(volumes)

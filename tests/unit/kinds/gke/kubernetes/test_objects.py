@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provision.kinds.gke.kubernetes import kueue, networks, objects, storage
+from provision.kinds.gke.kubernetes.objects import name_of
+from tests.kubernetes import samples
+
+
+@given(st.text(max_size=100))
+def test_every_text_gives_a_name_that_kubernetes_takes(text: str) -> None:
+    name = name_of(text)
+    assert len(name) <= 63
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name)
+
+
+def test_paths_that_differ_in_what_a_name_can_not_hold_have_different_names() -> None:
+    paths = ["/mnt/data", "/mnt-data", "/mnt/Data", "/mnt/data_", "/mnt/data.", "/mnt_data"]
+    assert len({name_of(path) for path in paths}) == len(paths)
+    assert name_of("/mnt/data") == "mnt-data"
+
+
+@given(
+    st.integers(min_value=0, max_value=10000),
+    st.lists(st.integers(min_value=1, max_value=8000), min_size=1, max_size=50),
+)
+def test_the_flavors_quotas_are_the_queues_together(quota: int, wanted: list[int]) -> None:
+    parts = kueue.shares(quota, wanted)
+    assert sum(parts) == quota
+    assert all(part >= 0 for part in parts)
+
+
+def test_a_quota_of_all_gpus_gives_each_pool_its_own() -> None:
+    assert kueue.shares(33, [32, 1]) == [32, 1]
+    assert kueue.shares(16, [16, 16]) == [8, 8]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (8, "8"), (1000, "1k"), (8000, "8k"), (8008, "8008"), (2_000_000, "2M")],
+)
+def test_quotas_have_the_form_in_which_the_webhook_would_write_them(number: int, text: str) -> None:
+    assert kueue.quantity(number) == text
+
+
+def test_the_check_is_never_in_the_field_that_bypasses_it() -> None:
+    (queue,) = [
+        thing for thing in kueue.objects(samples.TWO_QUEUED) if thing["kind"] == "ClusterQueue"
+    ]
+    assert "admissionChecks" not in queue["spec"]
+    assert queue["spec"]["admissionChecksStrategy"] == {"admissionChecks": [{"name": "dws-prov"}]}
+
+
+def test_pods_without_gpus_come_first_and_get_none() -> None:
+    (queue,) = [
+        thing for thing in kueue.objects(samples.TWO_QUEUED) if thing["kind"] == "ClusterQueue"
+    ]
+    (group,) = queue["spec"]["resourceGroups"]
+    gpus = {
+        flavor["name"]: quota["nominalQuota"]
+        for flavor in group["flavors"]
+        for quota in flavor["resources"]
+        if quota["name"] == "nvidia.com/gpu"
+    }
+    assert list(gpus.items()) == [("default-flavor", "0"), ("demo-t4", "1"), ("demo-a100", "1")]
+
+
+def test_a_cluster_without_queued_pools_has_no_queue() -> None:
+    assert kueue.objects(samples.facts(samples.MEGA)) == []
+
+
+def test_only_machines_with_a_gpu_network_get_its_interfaces() -> None:
+    both = samples.facts(samples.ULTRA, samples.T4, networks=samples.RDMA)
+    assert networks.pod_annotations(both, samples.T4) == {}
+    interfaces = networks.pod_annotations(both, samples.ULTRA)["networking.gke.io/interfaces"]
+    assert interfaces.count("interfaceName") == 10
+    assert '"eth9", "network": "rdma-7"' in interfaces
+
+
+def test_a_cluster_without_mounts_has_no_storage_class() -> None:
+    assert storage.objects(samples.TWO_QUEUED) == []
+
+
+def test_scripts_are_written_as_blocks_that_people_can_read() -> None:
+    assert objects.to_yaml([{"script": "one\ntwo\n"}]) == "script: |\n  one\n  two\n"

@@ -1,0 +1,157 @@
+"""A GKE cluster: from settings to Terraform's variables, from outputs to words."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from provision.deployment.kind import Findings
+from provision.deployment.location import Location
+from provision.kinds.gke import variables
+from provision.settings.model import Settings
+
+MANDATORY = {
+    "project_id": "my-project",
+    "name_prefix": "np",
+    "zone": "us-central1-a",
+    "orchestrator_type": "gke",
+}
+LOCATION = Location("bucket", "np-deployment", is_default=True)
+
+
+def _variables(version: str | None = None, **settings: str) -> dict[str, Any]:
+    found = Findings(version=version)
+    return variables.variables(Settings(MANDATORY | settings), "3f9c2a71", LOCATION, found)
+
+
+def test_equal_pools_are_numbered_and_have_the_machine_types_own_parts() -> None:
+    made = _variables(vm_type="a3-ultragpu-8g", gke_node_pool_count="2", instance_count="4")
+
+    assert list(made["node_pools"]) == ["np-nodepool-1", "np-nodepool-2"]
+    assert made["node_pools"]["np-nodepool-1"] == made["node_pools"]["np-nodepool-2"]
+    assert made["node_pools"]["np-nodepool-1"] == {
+        "machine_type": "a3-ultragpu-8g",
+        "zone": "us-central1-a",
+        "gpu": {"type": "nvidia-h200-141gb", "count": 8, "driver": "DEFAULT"},
+        "capacity": {"model": "standard", "reservation": None, "max_run_seconds": None},
+        "size": {"count": 4, "min": None, "max": None},
+        "disk": {"size_gb": 100, "type": "hyperdisk-balanced"},
+        "local_ssds": 32,
+        "compact": False,
+        "gpu_networks": True,
+    }
+
+
+def test_the_networks_are_those_of_the_pools_that_have_some() -> None:
+    made = _variables(
+        gke_node_pools="name=l4,vm_type=g2-standard-4;name=ultra,vm_type=a3-ultragpu-8g,spot=yes"
+    )
+
+    assert [pool["gpu_networks"] for pool in made["node_pools"].values()] == [False, True]
+    assert made["gpu_networks"] == [
+        {"mtu": 8896, "nic_type": "GVNIC", "subnets": 1, "profile": None},
+        {"mtu": 8896, "nic_type": "MRDMA", "subnets": 8, "profile": "vpc-roce"},
+    ]
+
+
+def test_pools_without_networks_of_their_own_get_none() -> None:
+    assert _variables(vm_type="a2-highgpu-1g")["gpu_networks"] == []
+
+
+def test_pools_of_t4_and_a100_queue_in_zones_of_their_own_beside_a_spot_system_pool() -> None:
+    made = _variables(
+        enable_queued_provisioning="yes",
+        gpu_driver_version="LATEST",
+        disk_size_gb="20",
+        gke_node_pools="name=t4,vm_type=n1-standard-2,accelerator_type=nvidia-tesla-t4,"
+        "gpu_count=1,zone=us-central1-c,max=1;name=a100,vm_type=a2-highgpu-1g,max=1",
+        system_node_pool_spot="yes",
+        system_node_pool_zone="us-central1-f",
+        system_node_pool_vm_type="e2-small",
+    )
+
+    assert {name: (it["zone"], it["gpu"]) for name, it in made["node_pools"].items()} == {
+        "np-t4": ("us-central1-c", {"type": "nvidia-tesla-t4", "count": 1, "driver": "LATEST"}),
+        "np-a100": ("us-central1-a", {"type": "nvidia-tesla-a100", "count": 1, "driver": "LATEST"}),
+    }
+    for pool in made["node_pools"].values():
+        assert pool["capacity"]["model"] == "queued"
+        assert pool["size"] == {"count": None, "min": 0, "max": 1}
+        assert pool["disk"] == {"size_gb": 20, "type": "pd-ssd"}
+    assert made["system_pool"] == {
+        "machine_type": "e2-small",
+        "zone": "us-central1-f",
+        "min": 1,
+        "max": 3,
+        "disk_size_gb": 100,
+        "spot": True,
+    }
+
+
+def test_the_pools_own_values_win_over_the_clusters() -> None:
+    made = _variables(
+        disk_size_gb="200",
+        enable_spot="yes",
+        gke_min_node_count="1",
+        gke_max_node_count="3",
+        gke_node_pools="name=a,vm_type=g2-standard-4,disk_size_gb=50,disk_type=pd-balanced,"
+        "spot=no,reservation=mine,count=2;name=b,vm_type=g2-standard-4;"
+        "name=c,vm_type=g2-standard-4,min=2",
+    )["node_pools"]
+
+    assert made["np-a"]["disk"] == {"size_gb": 50, "type": "pd-balanced"}
+    assert made["np-a"]["capacity"]["model"] == "reservation"
+    assert made["np-a"]["capacity"]["reservation"] == "mine"
+    assert made["np-a"]["size"] == {"count": 2, "min": None, "max": None}
+    assert made["np-b"]["disk"] == {"size_gb": 200, "type": "pd-ssd"}
+    assert made["np-b"]["capacity"]["model"] == "spot"
+    assert made["np-b"]["size"] == {"count": None, "min": 1, "max": 3}
+    assert made["np-c"]["size"] == {"count": None, "min": 2, "max": 3}
+
+
+def test_the_control_plane_is_as_the_settings_and_the_run_say() -> None:
+    made = _variables(
+        "1.33.5-gke.1080000",
+        gke_release_channel="rapid",
+        authorized_cidr="203.0.113.0/24",
+        enable_ray_operator="yes",
+    )
+
+    assert made["cluster"] == {
+        "location": "us-central1",
+        "version": "1.33.5-gke.1080000",
+        "release_channel": "RAPID",
+        "authorized_cidrs": ["203.0.113.0/24"],
+        "ray_operator": True,
+    }
+
+
+def test_storage_identity_and_labels_are_handed_over_as_to_the_other_root() -> None:
+    made = _variables(
+        labels="team=ml",
+        service_account="default",
+        gcs_mount_list="data:/mnt/data",
+        nfs_fileshare_list="/mnt/nfs:ENTERPRISE:1024",
+    )
+
+    assert made["labels"] == {"team": "ml"}
+    assert made["service_account"] == {"create": False, "email": None}
+    assert made["gcs_mounts"] == [{"bucket": "data", "path": "/mnt/data"}]
+    assert made["filestores"] == [
+        {"path": "/mnt/nfs", "tier": "ENTERPRISE", "size_gb": 1024, "location": "us-central1"}
+    ]
+    assert made["state_folder"] == {"bucket": "bucket", "folder": "np-deployment"}
+
+
+def test_the_way_to_a_cluster_is_its_dns_endpoint() -> None:
+    cluster = {"name": "np-gke", "location": "us-central1", "dns_endpoint": "gke-1.gke.goog"}
+    outputs = {"cluster": cluster, "node_pools": {"np-a": {"name": "np-a"}}}
+
+    made = variables.connection(Settings(MANDATORY), outputs, cast("Any", None))
+
+    assert made == {
+        "cluster": "np-gke",
+        "endpoint": "https://gke-1.gke.goog",
+        "get_credentials": "gcloud container clusters get-credentials np-gke"
+        " --location us-central1 --project my-project --dns-endpoint",
+        "node_pools": [{"name": "np-a"}],
+    }

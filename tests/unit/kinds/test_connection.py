@@ -1,0 +1,82 @@
+"""What Google refuses after the apply, and at the end of a cluster, is told as what it is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provision.errors import ClusterError, ExitCode, TerraformError
+from provision.google.api import GoogleApiError
+from provision.kinds.vms import arrival
+from provision.lifecycle import remove
+from provision.report import Report
+
+GROUP = "projects/p/zones/z/instanceGroupManagers/np-mig"
+FINAL = "Cancelling resize request that has reached a final state is not possible."
+CLOUD = cast("Any", SimpleNamespace(folder=SimpleNamespace(location=SimpleNamespace(url="gs://b"))))
+
+
+def test_a_refusal_after_the_apply_is_no_failed_check_and_says_what_stands() -> None:
+    words = "Required 'compute.instances.list' permission for 'projects/p'"
+    with pytest.raises(ClusterError) as caught, arrival.standing(CLOUD):
+        raise GoogleApiError(403, words, "https://compute")
+    assert caught.value.exit_code is ExitCode.CLUSTER
+    (problem,) = caught.value.problems
+    assert "all that was made is kept, and so is its state in gs://b" in problem.why
+    assert "compute.instances.list" in problem.fix
+    assert "Create again" in problem.fix
+
+
+class Requests:
+    """A Google with requests for VMs, whose cancelling ends so."""
+
+    def __init__(self, *states: str, error: GoogleApiError | None = None) -> None:
+        self.states = states
+        self.error = error
+        self.cancelled: list[str] = []
+
+    def resize_requests(self, group: str) -> list[dict[str, Any]]:
+        assert group == GROUP
+        return [
+            {"name": f"np-{number}", "resizeBy": 1, "state": state}
+            for number, state in enumerate(self.states, 1)
+        ]
+
+    def cancel_resize_request(self, group: str, name: str) -> None:
+        assert group == GROUP
+        self.cancelled.append(name)
+        if self.error:
+            raise self.error
+
+    def marked(self, *_: str) -> list[str]:
+        return []
+
+
+def _cancel(api: Requests) -> None:
+    known = {GROUP, f"{GROUP}/resizeRequests/np-1", "projects/p/zones/z/instances/a", "np@p"}
+    cloud = SimpleNamespace(api=api, folder=SimpleNamespace(known=lambda: known))
+    run = SimpleNamespace(console=SimpleNamespace(progress=lambda _: None), report=Report())
+    record = SimpleNamespace(project_id="p", cluster_id="id")
+    remove._cancel_requests(cast("Any", run), cast("Any", cloud), cast("Any", record))
+
+
+def test_m8_open_requests_are_cancelled_and_no_others() -> None:
+    api = Requests("SUCCEEDED", "ACCEPTED", "FAILED", "CREATING", "CANCELLED")
+    _cancel(api)
+    assert api.cancelled == ["np-2", "np-4"]
+
+
+@pytest.mark.parametrize(("code", "words"), [(400, FINAL), (404, "not found")])
+def test_m15_a_request_that_has_ended_meanwhile_is_as_good_as_cancelled(
+    code: int, words: str
+) -> None:
+    api = Requests("ACCEPTED", "ACCEPTED", error=GoogleApiError(code, words, "url"))
+    _cancel(api)
+    assert api.cancelled == ["np-1", "np-2"]
+
+
+def test_a_request_that_may_not_be_cancelled_stops_a_destroy() -> None:
+    with pytest.raises(TerraformError, match="could not be cancelled"):
+        _cancel(Requests("ACCEPTED", error=GoogleApiError(403, "no", "url")))

@@ -1,0 +1,191 @@
+"""Start-ups: who is asked how often, what ends the wait, and who is named."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.errors import ClusterError, Problem
+from provision.kinds.vms import startup
+from provision.kinds.vms.startup import Reader, Startup
+from provision.time import patience
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provision.google.api import GoogleApi
+
+AT_ONCE = {"CLOUD_CLOCK_RATE": "0"}
+
+
+def _told(state: str, step: str | None = None, detail: str = "", **more: Any) -> dict[str, str]:
+    told = {"startup": json.dumps({"state": state, "step": step})}
+    if step:
+        told[f"step-{step}"] = json.dumps({"state": state, "detail": detail})
+    return told | {key.replace("_", "-"): json.dumps(value) for key, value in more.items()}
+
+
+DONE = _told("done")
+
+
+class FakeApi:
+    """VMs that answer each look with the next of their guest attributes."""
+
+    def __init__(self, **vms: list[dict[str, str]]) -> None:
+        self.vms = {name.replace("_", "-"): list(looks) for name, looks in vms.items()}
+        self.asked: list[str] = []
+        self.at_once = 0
+        self.most_at_once = 0
+        self._lock = threading.Lock()
+
+    def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
+        assert namespace == "aiinfra"
+        name = path.rpartition("/")[2]
+        with self._lock:
+            self.asked.append(name)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        time.sleep(0.001)
+        with self._lock:
+            self.at_once -= 1
+        looks = self.vms[name]
+        return looks.pop(0) if len(looks) > 1 else looks[0]
+
+
+def _wait(api: FakeApi) -> tuple[dict[str, Startup], list[str]]:
+    said: list[str] = []
+    reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", AT_ONCE)
+    return startup.wait(reader, api.vms, environ=AT_ONCE, tell=said.append), said
+
+
+def _failure(api: FakeApi) -> tuple[Problem, ...]:
+    with pytest.raises(ClusterError) as caught:
+        _wait(api)
+    return caught.value.problems
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "_SHORTEST", 0.0)
+
+
+def test_it_ends_when_all_are_done_and_tells_how_far_they_are() -> None:
+    api = FakeApi(a=[{}, _told("running", "gpu"), DONE], b=[DONE])
+    _, said = _wait(api)
+    assert said == [
+        "1 of 2 VMs have started up; 1 not begun",
+        "1 of 2 VMs have started up; 1 at the step gpu",
+        "2 of 2 VMs have started up",
+    ]
+
+
+def test_vms_that_are_done_are_not_asked_again() -> None:
+    api = FakeApi(a=[DONE], b=[{}, {}, DONE])
+    _wait(api)
+    assert api.asked.count("a") == 1
+    assert api.asked.count("b") == 3
+
+
+def test_a_thousand_vms_are_asked_a_few_at_a_time() -> None:
+    api = FakeApi(**{f"vm{number}": [DONE] for number in range(1000)})
+    _wait(api)
+    assert len(api.asked) == 1000
+    assert 1 < api.most_at_once <= 8
+
+
+def test_the_requests_are_spread_over_time() -> None:
+    api = FakeApi(**{f"vm{number}": [DONE] for number in range(21)})
+    reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", {"CLOUD_CLOCK_RATE": "0.1"})
+    begin = time.monotonic()
+    reader.read(api.vms)
+    # 10 in a second of the cloud's, of which there are 10 in one of ours.
+    assert time.monotonic() - begin >= 0.2
+
+
+def test_a_failure_names_the_vm_the_step_and_its_last_lines() -> None:
+    (problem,) = _failure(FakeApi(a=[DONE], b=[_told("failed", "mounts", "mount: no such bucket")]))
+    assert problem.what == "b failed in the step mounts"
+    assert problem.why == "mount: no such bucket"
+    assert "gcloud compute instances reset b" in problem.fix
+
+
+def test_all_vms_that_fail_are_named_and_a_handful_in_full() -> None:
+    vms = {f"vm{number}": [_told("failed", "ray", f"line {number}")] for number in range(9)}
+    problems = _failure(FakeApi(**vms))
+    assert [problem.what for problem in problems[:5]] == [
+        f"vm{number} failed in the step ray" for number in range(5)
+    ]
+    assert problems[5].what == "4 more: vm5, vm6, vm7, vm8 failed in the step ray"
+    assert len(problems) == 6
+
+
+def test_a_failure_is_told_although_others_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "_SHORTEST", 60.0)
+    begin = time.monotonic()
+    problems = _failure(FakeApi(a=[_told("failed", "gpu", "no driver")], b=[{}]))
+    assert time.monotonic() - begin < 30
+    assert [problem.what.partition(" ")[0] for problem in problems] == ["a", "After"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_vm_that_says_nothing_is_late_in_the_end() -> None:
+    (problem,) = _failure(FakeApi(a=[{}]))
+    assert problem.what == "After 30 minutes, a has not begun its start-up"
+    assert "guest agent" in problem.why
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_command_that_takes_long_is_no_failure() -> None:
+    found, _ = _wait(FakeApi(a=[_told("running", "command")]))
+    (note,) = startup.notes(found)
+    assert note.setting == "STARTUP_COMMAND"
+    assert note.what == "the command still runs on a"
+
+
+def test_a_command_that_fails_is_one() -> None:
+    (problem,) = _failure(FakeApi(a=[_told("failed", "command", "exit code 3")]))
+    assert problem.setting == "STARTUP_COMMAND"
+    assert problem.why == "exit code 3"
+
+
+def test_a_step_that_may_fail_is_worth_a_note() -> None:
+    agent = {"step-ops-agent": json.dumps({"state": "failed", "detail": "apt\nE: no route"})}
+    found, _ = _wait(FakeApi(a=[DONE | agent]))
+    (note,) = startup.notes(found)
+    assert "the step ops-agent failed on a" in note.what
+    assert note.why.endswith("E: no route")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null"])
+def test_what_can_not_be_read_counts_as_not_told(text: str) -> None:
+    assert Startup.of({"startup": text, "step-gpu": text, "gpu-check": text}).state == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("done", True), ("skipped", False), ("failed", False)]
+)
+def test_a_notebook_is_expected_only_where_there_is_one(*, state: str, expected: bool) -> None:
+    told = Startup.of({"step-notebook": json.dumps({"state": state})})
+    assert told.has_notebook is expected
+
+
+def test_an_interrupt_does_not_wait_for_a_thousand_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = FakeApi(**{f"vm{number}": [DONE] for number in range(200)})
+    original: Callable[..., dict[str, str]] = api.guest_attributes
+
+    def fail(path: str, namespace: str) -> dict[str, str]:
+        if path.endswith("vm3"):
+            raise KeyboardInterrupt
+        return original(path, namespace)
+
+    monkeypatch.setattr(api, "guest_attributes", fail)
+    reader = Reader(cast("GoogleApi", api), "z", {"CLOUD_CLOCK_RATE": "0.1"})
+    with pytest.raises(KeyboardInterrupt):
+        reader.read(api.vms)
+    assert len(api.asked) < 100

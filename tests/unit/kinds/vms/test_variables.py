@@ -1,0 +1,164 @@
+"""A group of VMs: from settings to Terraform's variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provision.deployment.kind import Findings, ResizeRequest
+from provision.deployment.location import Location
+from provision.files.archive import Archive
+from provision.intake import load
+from provision.kinds.vms import variables
+
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+LOCATION = Location("state", "clusters/np-deployment", is_default=False)
+NOTHING = Findings()
+
+
+def _variables(found: Findings = NOTHING, /, **settings: str) -> dict[str, Any]:
+    loaded = load({**MANDATORY, **settings})
+    assert loaded.settings is not None, loaded.problems
+    return variables.variables(loaded.settings, "3f9c2a71", LOCATION, found)
+
+
+@pytest.mark.parametrize("network_config", ["default_network", "new_network"])
+def test_one_network_comes_without_gpu_networks(network_config: str) -> None:
+    made = _variables(NETWORK_CONFIG=network_config, VM_TYPE="a3-megagpu-8g")
+
+    assert made["network_config"] == network_config
+    assert made["gpu_networks"] == []
+
+
+def test_several_networks_are_handed_over_in_order_as_plain_values() -> None:
+    made = _variables(NETWORK_CONFIG="multi_nic_network", VM_TYPE="a3-ultragpu-8g")
+
+    assert made["network_config"] == "multi_nic_network"
+    assert made["gpu_networks"] == [
+        {"mtu": 8896, "nic_type": "GVNIC", "subnets": 1, "profile": None},
+        {"mtu": 8896, "nic_type": "MRDMA", "subnets": 8, "profile": "vpc-roce"},
+    ]
+
+
+def test_gpus_are_attached_to_n1_machines() -> None:
+    made = _variables(VM_TYPE="n1-standard-8", ACCELERATOR_TYPE="nvidia-tesla-t4", GPU_COUNT="2")
+
+    assert made["group"]["gpu"] == {"type": "nvidia-tesla-t4", "count": 2}
+
+
+@pytest.mark.parametrize("vm_type", ["a2-highgpu-8g", "a9-highgpu-8g"])
+def test_gpus_are_attached_to_no_other_machine_known_or_not(vm_type: str) -> None:
+    made = _variables(VM_TYPE=vm_type, ACCELERATOR_TYPE="nvidia-tesla-a100", GPU_COUNT="8")
+
+    assert made["group"]["gpu"] is None
+
+
+def test_vms_are_told_where_the_deployment_is() -> None:
+    made = _variables()
+
+    assert made["state_folder"] == {"bucket": "state", "folder": "clusters/np-deployment"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "capacity"),
+    [
+        ({}, ("standard", None, None, False)),
+        ({"ENABLE_SPOT": "yes", "MAX_RUN_DURATION": "12h"}, ("spot", None, 43200, False)),
+        ({"RESERVATION_NAME": "mine"}, ("reservation", "mine", None, False)),
+        (
+            {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a3-highgpu-8g"},
+            ("flex_start", None, 604800, False),
+        ),
+        ({"ENABLE_COMPACT_PLACEMENT": "yes"}, ("standard", None, None, True)),
+    ],
+    ids=["mandatory", "spot", "reservation", "flex_start", "compact"],
+)
+def test_capacity_is_of_the_model_that_was_asked_for(
+    settings: dict[str, str], capacity: tuple[Any, ...]
+) -> None:
+    made = _variables(**settings)
+
+    names = ("model", "reservation", "max_run_seconds", "compact")
+    assert made["capacity"] == dict(zip(names, capacity, strict=True))
+
+
+def test_requests_and_files_are_those_that_the_run_has_found() -> None:
+    archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
+    requests = {"np-3": ResizeRequest(count=2, run_seconds=86400)}
+
+    made = _variables(Findings(files=archive, resize_requests=requests))
+
+    assert made["resize_requests"] == {"np-3": {"count": 2, "run_seconds": 86400}}
+    assert made["files"] == {"archive": "0a1b.tar.gz", "sha256": "0a1b"}
+
+
+def test_without_findings_nothing_is_copied_and_nothing_requested() -> None:
+    made = _variables()
+
+    assert made["resize_requests"] == {}
+    assert made["files"] == {"archive": None, "sha256": None}
+
+
+def test_an_image_that_was_settled_on_is_kept() -> None:
+    (family,) = {_variables()["image"]["family"]}
+    project = _variables()["image"]["project"]
+    settled = {"project": project, "family": family, "name": "image-of-may"}
+
+    made = _variables(Findings(image=settled))
+
+    assert made["image"] == {"project": project, "family": None, "name": "image-of-may"}
+
+
+def test_shares_are_in_the_zone_or_by_their_tier_in_the_region() -> None:
+    made = _variables(NFS_FILESHARE_LIST="/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024")
+
+    assert made["filestores"] == [
+        {"path": "/mnt/a", "tier": "BASIC_SSD", "size_gb": 2560, "location": "us-central1-a"},
+        {"path": "/mnt/b", "tier": "ENTERPRISE", "size_gb": 1024, "location": "us-central1"},
+    ]
+
+
+def test_buckets_are_mounted_in_the_order_of_the_list() -> None:
+    made = _variables(GCS_MOUNT_LIST="my-data:/mnt/data,my-models:/mnt/models")
+
+    assert made["gcs_mounts"] == [
+        {"bucket": "my-data", "path": "/mnt/data"},
+        {"bucket": "my-models", "path": "/mnt/models"},
+    ]
+
+
+def test_a_vm_checks_for_the_gpus_and_interfaces_that_it_was_made_with() -> None:
+    made = _variables(NETWORK_CONFIG="multi_nic_network", VM_TYPE="a3-ultragpu-8g")
+
+    assert made["startup"]["gpus"] == {"count": 8, "accelerator": "nvidia-h200-141gb"}
+    assert made["startup"]["interfaces"] == 10
+
+
+def test_a_vm_of_an_unknown_machine_type_checks_for_no_gpus_and_one_interface() -> None:
+    made = _variables(VM_TYPE="a9-highgpu-8g")
+
+    assert made["startup"]["gpus"] is None
+    assert made["startup"]["interfaces"] == 1
+
+
+def test_what_is_set_up_on_a_vm_follows_the_settings() -> None:
+    usual = _variables()["startup"]
+    other = _variables(
+        ORCHESTRATOR_TYPE="ray",
+        RAY_VERSION="2.60.0",
+        DISABLE_OPS_AGENT="yes",
+        ENABLE_NOTEBOOK="no",
+        STARTUP_COMMAND='echo "$HOME" \'',
+        VM_LOCALFILE_DEST_PATH="/srv/files",
+    )["startup"]
+
+    assert (usual["ray"], usual["ops_agent"], usual["notebook"]) == (None, True, True)
+    assert (usual["command"], usual["files_destination"]) == (None, "/usr/aiinfra/copy")
+    assert (other["ray"], other["ops_agent"], other["notebook"]) == (
+        {"version": "2.60.0"},
+        False,
+        False,
+    )
+    assert (other["command"], other["files_destination"]) == ('echo "$HOME" \'', "/srv/files")

@@ -1,0 +1,89 @@
+"""Who decides that a stale lock is freed: --yes, or a person; Destroy asks nobody."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provision.context import Action
+from provision.deployment import liveness
+from provision.errors import StateError
+from provision.lifecycle import exclusive
+from provision.report import Report
+from provision.terraform.lock import Lock
+
+LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@here", "2026-11-21", "1", 7)
+
+
+class Situation:
+    """A run that meets a stale lock."""
+
+    def __init__(
+        self, *, agreed: bool, answer: bool | None, action: Action = Action.CREATE
+    ) -> None:
+        self.freed: list[Lock] = []
+        self.said: list[str] = []
+        self.questions: list[str] = []
+        self._answer = answer
+        console = SimpleNamespace(
+            is_terminal=answer is not None, progress=self.said.append, ask=self._ask
+        )
+        self.run = SimpleNamespace(agreed=agreed, console=console, report=Report(action=action))
+        self.cloud = SimpleNamespace(folder=self)
+
+    def _ask(self, question: str) -> bool | None:
+        self.questions.append(question)
+        return self._answer
+
+    def free(self, lock: Lock) -> bool:
+        self.freed.append(lock)
+        return True
+
+    def meet(self) -> None:
+        exclusive.free_stale(cast("Any", self.run), cast("Any", self.cloud), LOCK)
+
+
+@pytest.fixture(autouse=True)
+def _stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "is_stale", lambda *_: True)
+
+
+@pytest.mark.parametrize("action", [Action.CREATE, Action.DESTROY])
+def test_yes_is_enough(action: Action) -> None:
+    met = Situation(agreed=True, answer=False, action=action)
+    met.meet()
+    assert met.freed == [LOCK]
+    assert met.questions == []
+    assert "Freed the lock of ann@here" in met.said[0]
+
+
+def test_a_person_who_says_yes_is_enough() -> None:
+    met = Situation(agreed=False, answer=True)
+    met.meet()
+    assert met.freed == [LOCK]
+
+
+@pytest.mark.parametrize(
+    ("met", "questions"),
+    [
+        (Situation(agreed=False, answer=False), 1),
+        (Situation(agreed=False, answer=None), 0),
+        (Situation(agreed=False, answer=True, action=Action.DESTROY), 0),
+    ],
+    ids=["a no", "no terminal", "Destroy, which never asks"],
+)
+def test_without_agreement_the_lock_stays(met: Situation, questions: int) -> None:
+    with pytest.raises(StateError, match="was killed"):
+        met.meet()
+    assert met.freed == []
+    assert len(met.questions) == questions
+
+
+def test_a_lock_that_is_not_stale_is_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "is_stale", lambda *_: False)
+    met = Situation(agreed=True, answer=True)
+    with pytest.raises(StateError, match="Somebody else is at work"):
+        met.meet()
+    assert met.freed == []

@@ -1,0 +1,211 @@
+"""What `load` gives: effective values, and less of them for Destroy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pydantic
+import pytest
+
+from provision.intake import load
+from provision.settings.model import Settings
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import Given
+
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
+GKE = {"ORCHESTRATOR_TYPE": "gke"}
+
+
+def test_the_mandatory_settings_are_enough(given: Given) -> None:
+    settings = given().loaded.settings
+
+    assert settings is not None
+    assert settings.model_fields_set == {"project_id", "name_prefix", "zone"}
+
+
+def test_settings_do_not_change(given: Given) -> None:
+    settings = given(LABELS="a=b").loaded.settings
+    assert settings is not None
+
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        settings.zone = "us-east1-b"
+    with pytest.raises(TypeError):
+        settings.labels["a"] = "c"  # type: ignore[index]  # that it can't be done is the point
+
+
+@pytest.mark.parametrize(
+    ("environ", "variable", "value"),
+    [
+        ({}, "REGION", "us-central1"),
+        ({"ZONE": "us-central1-ai1a"}, "REGION", "us-central1"),
+        ({}, "TERRAFORM_GCS_PATH", "gs://aiinfra-terraform-my-project"),
+        ({}, "GPU_COUNT", 2),
+        ({"VM_TYPE": "a3-megagpu-8g"}, "GPU_COUNT", 8),
+        ({"VM_TYPE": "a3-megagpu-8g"}, "ACCELERATOR_TYPE", "nvidia-h100-mega-80gb"),
+        ({}, "IMAGE_FAMILY_NAME", "pytorch-1-12-gpu-debian-10"),
+        ({"IMAGE_NAME": "a"}, "IMAGE_FAMILY_NAME", None),
+        ({}, "DISK_SIZE_GB", 2000),
+        (GKE, "DISK_SIZE_GB", 100),
+        ({}, "DISK_TYPE", "pd-ssd"),
+        ({"VM_TYPE": "a3-ultragpu-8g"}, "DISK_TYPE", "hyperdisk-balanced"),
+        ({"VM_TYPE": "a9-highgpu-8g"}, "DISK_TYPE", "pd-ssd"),
+        ({}, "MAX_RUN_DURATION", None),
+        ({"ENABLE_FLEX_START": "yes"}, "MAX_RUN_DURATION", 604800),
+        ({}, "ENABLE_EXTERNAL_IP", True),
+        ({"NETWORK_CONFIG": "new_network"}, "ENABLE_EXTERNAL_IP", False),
+        ({"NETWORK_CONFIG": "multi_nic_network"}, "ENABLE_EXTERNAL_IP", False),
+        (GKE, "ENABLE_EXTERNAL_IP", False),
+        ({}, "CAPACITY_TIMEOUT", 1800),
+        (GKE, "GKE_MIN_NODE_COUNT", None),
+        (GKE | {"ENABLE_FLEX_START": "1", "INSTANCE_COUNT": "8"}, "GKE_MIN_NODE_COUNT", 0),
+        (GKE | {"ENABLE_FLEX_START": "1", "INSTANCE_COUNT": "8"}, "GKE_MAX_NODE_COUNT", 8),
+        ({"ENABLE_FLEX_START": "1"}, "GKE_MAX_NODE_COUNT", None),
+        ({}, "TEST_NODES", 1),
+        ({"INSTANCE_COUNT": "8"}, "TEST_NODES", 2),
+        (GKE, "SYSTEM_NODE_POOL_ZONE", "us-central1-a"),
+        (GKE, "KUEUE_GPU_QUOTA", None),
+        (
+            GKE
+            | {
+                "ENABLE_QUEUED_PROVISIONING": "1",
+                "INSTANCE_COUNT": "4",
+                "GKE_NODE_POOL_COUNT": "3",
+            },
+            "KUEUE_GPU_QUOTA",
+            24,
+        ),
+        (
+            GKE
+            | {
+                "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,max=5,queued=yes"
+                ";name=b,vm_type=a2-highgpu-2g,count=3,queued=yes;name=c,vm_type=a2-highgpu-8g"
+            },
+            "KUEUE_GPU_QUOTA",
+            11,
+        ),
+        ({}, "MINIMIZE_TERRAFORM_LOGGING", None),
+        ({"MINIMIZE_TERRAFORM_LOGGING": "no"}, "MINIMIZE_TERRAFORM_LOGGING", True),
+        ({"ACTION": "create"}, "ACTION", "Create"),
+        ({"GKE_NODE_COUNT_PER_NODE_POOL": "3"}, "INSTANCE_COUNT", 3),
+        ({"GKE_ENABLE_COMPACT_PLACEMENT": "yes"}, "ENABLE_COMPACT_PLACEMENT", True),
+        (
+            {"GCS_MOUNT_LIST": "data:/a"},
+            "GCS_MOUNT_LIST",
+            [{"bucket": "data", "path": "/a"}],
+        ),
+        (
+            {"NFS_FILESHARE_LIST": "/a:zonal:1024"},
+            "NFS_FILESHARE_LIST",
+            [{"path": "/a", "tier": "ZONAL", "size_gb": 1024}],
+        ),
+    ],
+)
+def test_an_effective_value_is_typed_and_follows_from_the_others(
+    given: Given, environ: dict[str, str], variable: str, value: Any
+) -> None:
+    found = given(**environ)[variable]
+
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_every_setting_is_effective_once_under_its_own_name(given: Given) -> None:
+    effective = given(NFS_FILESTORE_LIST="/a:BASIC_SSD").loaded.effective
+
+    assert list(effective) == [name.upper() for name in Settings.model_fields]
+
+
+def test_a_bad_value_is_effective_as_its_text_and_what_follows_from_it_is_open(
+    given: Given,
+) -> None:
+    case = given(VM_TYPE="a2-highgpu-3g", ZONE="bogus")
+
+    assert case["VM_TYPE"] == "a2-highgpu-3g"
+    assert [case[name] for name in ("GPU_COUNT", "DISK_TYPE", "REGION", "TEST_NODES")] == [
+        None, None, None, 1,
+    ]  # fmt: skip
+    assert case["INSTANCE_COUNT"] == 1
+
+
+def test_missing_settings_are_effective_as_nothing() -> None:
+    effective = load({}).effective
+
+    assert effective["PROJECT_ID"] is None
+    assert effective["TERRAFORM_GCS_PATH"] is None
+
+
+def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
+    environ = MANDATORY | {
+        "VM_TYPE": "a2-highgpu-3g",
+        "INSTANCE_COUNT": "abc",
+        "IMAGE_NAME": "a",
+        "IMAGE_FAMILY_NAME": "b",
+        "SETUP_RAY": "yes",
+        "ENABLE_SPOT": "yes",
+        "RESERVATION_NAME": "r",
+    }
+
+    loaded = load(environ, only=IDENTITY)
+
+    assert not loaded.problems
+    assert {"VM_TYPE", "INSTANCE_COUNT", "IMAGE_FAMILY_NAME", "SETUP_RAY"} <= {
+        note.setting for note in loaded.notes
+    }
+    assert loaded.settings is not None
+    assert loaded.settings.vm_type == "a2-highgpu-2g"
+    assert loaded.settings.enable_spot is False
+    assert loaded.effective["VM_TYPE"] == "a2-highgpu-3g"
+
+
+def test_destroy_still_needs_the_settings_that_identify_the_cluster() -> None:
+    loaded = load(
+        {"PROJECT_ID": "example.com:project-1", "ZONE": "us-central1-a", "REGION": "us-east1"},
+        only=IDENTITY,
+    )
+
+    assert {problem.setting for problem in loaded.problems} == {
+        "NAME_PREFIX",
+        "REGION",
+        "TERRAFORM_GCS_PATH",
+    }
+    assert loaded.settings is None
+
+
+def test_the_process_environment_is_never_read_behind_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in MANDATORY.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("instance_count", "7")
+
+    assert {problem.setting for problem in load({}).problems} == set(MANDATORY)
+
+
+def test_loading_twice_gives_the_same(given: Given) -> None:
+    environ = {"VM_TYPE": "x y", "LABELS": '{ a = "b" }', "METADATA": "token=x"}
+
+    assert given(**environ).loaded == given(**environ).loaded
+
+
+def test_loading_needs_no_heavy_library() -> None:
+    code = f"""
+import json, sys
+from provision.intake import load
+load({MANDATORY!r} | {{"LABELS": "a=b", "METADATA": '{{"a": "b"}}'}})
+print(json.dumps(sorted(sys.modules)))
+"""
+    root = Path(__file__).parents[2]
+    environ = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, check=True, text=True
+    )
+
+    heavy = {"google", "grpc", "hcl2", "lark", "kubernetes", "requests", "rich", "yaml"}
+    assert not heavy.intersection(json.loads(done.stdout))
