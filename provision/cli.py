@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 from provision import __version__, intake, signals
 from provision.console import Console
-from provision.context import Action, Run
+from provision.context import Context
 from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, SettingsError
 from provision.files import archive
 from provision.report import Report
+from provision.settings.choices import Action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,7 +95,7 @@ def _act(
     console.notes(loaded.notes)
     if loaded.settings is None or not report.action:
         raise SettingsError.of([*([] if report.action else [_NO_ACTION]), *loaded.problems])
-    run = Run(
+    run = Context(
         settings=loaded.settings,
         environ=environ,
         console=console,
@@ -106,37 +107,37 @@ def _act(
     return _perform(run)
 
 
-def _perform(run: Run) -> bool:
+def _perform(context: Context) -> bool:
     """Run the action; whether a Plan found changes."""
-    match Action(run.report.action):
+    match Action(context.report.action):
         case Action.CREATE:
             from provision.actions.create import create
 
-            create(run)
+            create(context)
         case Action.DESTROY:
             from provision.actions.destroy import destroy
 
-            destroy(run)
+            destroy(context)
         case Action.VALIDATE:
             from provision.actions.validate import validate
 
-            validate(run)
+            validate(context)
         case Action.PLAN:
             from provision.actions.plan import plan
 
-            return plan(run)
+            return plan(context)
         case Action.DEBUG:
             from provision.actions.debug import debug
 
-            debug(run)
+            debug(context)
         case Action.STATUS:
             from provision.actions.status import show_status
 
-            show_status(run)
+            show_status(context)
         case Action.TEST:
             from provision.actions.test import test
 
-            test(run)
+            test(context)
     return False
 
 

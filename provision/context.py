@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from provision.deployment import location
+from provision.errors import SettingsError
 from provision.terraform.log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from provision.cloud import Cloud
     from provision.console import Console
-    from provision.deployment.deployment import Deployment
+    from provision.deployment.folder import StateFolder
     from provision.errors import Problem
+    from provision.google.api import GoogleApi
     from provision.report import Report
     from provision.settings import Settings
     from provision.terraform import Terraform
 
 
-class Action(enum.StrEnum):
-    """What a user can ask for."""
-
-    CREATE = "Create"
-    DESTROY = "Destroy"
-    VALIDATE = "Validate"
-    PLAN = "Plan"
-    DEBUG = "Debug"
-    STATUS = "Status"
-    TEST = "Test"
-
-
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Context:
     """What every action needs to know about this run.
 
     Attributes:
@@ -60,12 +49,6 @@ class Run:
         """Tell what is worth knowing, and keep it for the report."""
         self.report.notes.extend(notes)
         self.console.notes(notes)
-
-    def show(self, target: Deployment) -> Deployment:
-        """Put a deployment into the report; gives it back."""
-        self.report.tfvars = target.masked_variables
-        self.report.backend = target.location.backend
-        return target
 
     def terraform(self, root: Path, log: Log) -> Terraform:
         """A Terraform in a run folder that speaks into a log."""
@@ -94,3 +77,49 @@ class Run:
                 self.console.progress(
                     f"Terraform's output is in {cloud.folder.location.url}/{name}"
                 )
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Google, as these credentials see it, and the deployment's folder in it."""
+
+    api: GoogleApi
+    folder: StateFolder
+    project_number: str
+
+    def has_bucket(self) -> bool:
+        """Whether the state's bucket exists; only the default one may be missing.
+
+        Raises:
+            StateError: A given one is missing, or it can't be used.
+        """
+        exists = self.folder.check_bucket(self.project_number)
+        if not exists and not self.folder.location.is_default:
+            raise self.folder.missing()
+        return exists
+
+
+def connect(context: Context) -> Cloud:
+    """Find out who asks, and meet the project and the state folder.
+
+    Raises:
+        SettingsError: The run is to be offline.
+        CredentialsError: Google does not know who asks.
+        CheckError: The project can't be seen.
+    """
+    if context.offline:
+        raise SettingsError(
+            "--offline can't be had with this action: it needs Google",
+            fix="use --offline with Validate, or leave it out",
+        )
+    from provision.deployment.folder import StateFolder  # noqa: PLC0415 - half of a start
+    from provision.google import auth  # noqa: PLC0415 - as above
+    from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
+
+    credentials = auth.credentials(context.environ, context.console.progress)
+    api = GoogleApi(credentials, context.environ, context.console.progress)
+    project_number = api.project_number(context.settings.project_id)
+    folder = StateFolder(
+        location.locate(context.settings), context.settings.project_id, credentials, context.environ
+    )
+    return Cloud(api, folder, project_number)

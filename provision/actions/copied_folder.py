@@ -14,23 +14,23 @@ from provision.settings.choices import Orchestrator
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.context import Run
+    from provision.context import Context
 
 
 @contextlib.contextmanager
-def packed(run: Run) -> Iterator[files.Archive | None]:
+def packed(context: Context) -> Iterator[files.Archive | None]:
     """The folder that travels to the VMs, packed, for as long as it is needed.
 
     Raises:
         SettingsError: A folder that was named is not there, or can't travel.
     """
-    if run.copy is not None and not run.copy.is_dir():
+    if context.copy is not None and not context.copy.is_dir():
         raise SettingsError(
-            f"There is no folder {run.copy} to copy to the VMs",
+            f"There is no folder {context.copy} to copy to the VMs",
             fix="check what follows --copy; in a container, mount it with: docker run -v",
         )
-    if run.settings.orchestrator_type is Orchestrator.GKE:
-        if run.copy is not None:
+    if context.settings.orchestrator_type is Orchestrator.GKE:
+        if context.copy is not None:
             raise SettingsError(
                 "--copy has no VMs to copy to: a GKE cluster's pods mount buckets and shares",
                 fix="leave it out; GCS_MOUNT_LIST and NFS_FILESHARE_LIST say what pods can mount",
@@ -38,9 +38,9 @@ def packed(run: Run) -> Iterator[files.Archive | None]:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="aiinfra-files-") as place:
-        archive = files.pack(run.copy or files.COPY_FOLDER, Path(place))
+        archive = files.pack(context.copy or files.COPY_FOLDER, Path(place))
         if archive is not None:
-            run.console.progress(
+            context.console.progress(
                 f"{archive.count} files ({archive.size / 1e6:.1f} MB) travel to every VM"
             )
         yield archive

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from provision.actions import copied_folder
-from provision.cloud import connect
+from provision.context import connect
 from provision.deployment.kind import Kind
 from provision.errors import TerraformError
 from provision.kinds.vms import arrival
 from provision.lifecycle import apply
 
 if TYPE_CHECKING:
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.lifecycle.apply import Made
 
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
 class Arrival(Protocol):
     """What follows the apply of a kind of cluster."""
 
-    def capacity(self, run: Run, cloud: Cloud, made: Made) -> None:
+    def capacity(self, context: Context, cloud: Cloud, made: Made) -> None:
         """Wait for the machines that were asked for."""
 
-    def finish(self, run: Run, cloud: Cloud, made: Made) -> None:
+    def finish(self, context: Context, cloud: Cloud, made: Made) -> None:
         """Bring up what runs on them, and say how to connect."""
 
     def explain(self, cloud: Cloud, target: Deployment) -> None:
@@ -43,28 +42,30 @@ def _arrival(kind: Kind) -> Arrival:
             return gke_arrival
 
 
-def create(run: Run) -> None:
+def create(context: Context) -> None:
     """Check, plan, show, apply that plan, wait for the VMs, say how to connect."""
-    cloud = connect(run)
+    cloud = connect(context)
     exists = cloud.has_bucket()
-    with copied_folder.packed(run) as archive:
-        target = apply.settle(run, cloud, archive, bucket=exists)
-        if not exists and cloud.folder.require_bucket(cloud.project_number, run.settings.region):
+    with copied_folder.packed(context) as archive:
+        target = apply.settle(context, cloud, archive, bucket=exists)
+        if not exists and cloud.folder.require_bucket(
+            cloud.project_number, context.settings.region
+        ):
             bucket = cloud.folder.location.bucket
-            run.console.progress(f"Made the bucket gs://{bucket} for the state")
+            context.console.progress(f"Made the bucket gs://{bucket} for the state")
         while True:
-            made = _applied(run, cloud, target)
+            made = _applied(context, cloud, target)
             coming = _arrival(made.target.kind)
             with arrival.standing(cloud):
-                coming.capacity(run, cloud, made)
+                coming.capacity(context, cloud, made)
             # What could not be asked for while a request was open is asked for now.
             if not made.postponed:
                 break
     with arrival.standing(cloud):
-        coming.finish(run, cloud, made)
+        coming.finish(context, cloud, made)
 
 
-def _applied(run: Run, cloud: Cloud, target: Deployment) -> Made:
+def _applied(context: Context, cloud: Cloud, target: Deployment) -> Made:
     """Apply, and ask Google for the reason where Terraform can't tell it.
 
     Raises:
@@ -72,7 +73,7 @@ def _applied(run: Run, cloud: Cloud, target: Deployment) -> Made:
         CapacityError: Google refused machines.
     """
     try:
-        return apply.apply(run, cloud, target)
+        return apply.apply(context, cloud, target)
     except TerraformError:
         _arrival(target.kind).explain(cloud, target)
         raise

@@ -10,15 +10,17 @@ from provision.deployment import deployment
 from provision.deployment.kind import Findings
 
 if TYPE_CHECKING:
-    from provision.context import Run
+    from provision.context import Context
 
 
-def debug(run: Run) -> None:
+def debug(context: Context) -> None:
     """Write down all that a run would use, and on a terminal open a shell there."""
-    with copied_folder.packed(run) as archive:
-        target = run.show(deployment.make(run.settings, Findings(files=archive)))
-        folder = debug_folder.write(target, run.report, terraform.find(run.environ))
-    run.console.result(f"Everything a run would use is in {folder}")
-    if run.console.is_terminal:
-        run.console.progress(f"A shell in {folder}, with terraform ready; leave it with: exit")
-        debug_folder.open_shell(folder, terraform.environment(run.environ))
+    with copied_folder.packed(context) as archive:
+        target = deployment.show(
+            context, deployment.make(context.settings, Findings(files=archive))
+        )
+        folder = debug_folder.write(target, context.report, terraform.find(context.environ))
+    context.console.result(f"Everything a run would use is in {folder}")
+    if context.console.is_terminal:
+        context.console.progress(f"A shell in {folder}, with terraform ready; leave it with: exit")
+        debug_folder.open_shell(folder, terraform.environment(context.environ))

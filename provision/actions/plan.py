@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.actions import copied_folder
-from provision.cloud import connect
+from provision.context import connect
 from provision.lifecycle import apply
 
 if TYPE_CHECKING:
-    from provision.context import Run
+    from provision.context import Context
 
 
-def plan(run: Run) -> bool:
+def plan(context: Context) -> bool:
     """Show what Create would do, and say whether that is anything.
 
     Nothing is written to the cloud, not even a lock.
     """
-    cloud = connect(run)
+    cloud = connect(context)
     exists = cloud.has_bucket()
-    with copied_folder.packed(run) as archive:
-        target = apply.settle(run, cloud, archive, bucket=exists)
-        found = apply.plan(run, cloud, target, backend=exists and cloud.folder.has_state())
-    run.report.changes = found.counts
-    run.console.result(apply.counts(found))
+    with copied_folder.packed(context) as archive:
+        target = apply.settle(context, cloud, archive, bucket=exists)
+        found = apply.plan(context, cloud, target, backend=exists and cloud.folder.has_state())
+    context.report.changes = found.counts
+    context.console.result(apply.counts(found))
     return not found.is_empty

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.cloud import connect
+from provision.context import connect
 from provision.kinds import status
 from provision.lifecycle import ownership
 
 if TYPE_CHECKING:
-    from provision.context import Run
+    from provision.context import Context
 
 
-def show_status(run: Run) -> None:
+def show_status(context: Context) -> None:
     """Say what exists and how it stands, without a lock and without writing anything."""
-    cloud = connect(run)
-    run.report.backend = cloud.folder.location.backend
-    record = ownership.deployed(run, cloud)
+    cloud = connect(context)
+    context.report.backend = cloud.folder.location.backend
+    record = ownership.deployed(context, cloud)
     if record is None:
-        run.report.status = {"kind": None, "resources": []}
-        run.console.result(f"There is no deployment in {cloud.folder.location.url}")
+        context.report.status = {"kind": None, "resources": []}
+        context.console.result(f"There is no deployment in {cloud.folder.location.url}")
         return
-    run.report.status = status.look(run, cloud, record)
-    run.console.result(status.text(run.report.status))
+    context.report.status = status.look(context, cloud, record)
+    context.console.result(status.text(context.report.status))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.catalogue import names
-from provision.cloud import connect
+from provision.context import connect
 from provision.deployment.kind import Kind
 from provision.errors import StateError
 from provision.kinds import status
@@ -14,12 +14,11 @@ from provision.kinds.vms import gpu_check, instances
 from provision.lifecycle import ownership
 
 if TYPE_CHECKING:
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.record import Record
 
 
-def test(run: Run) -> None:
+def test(context: Context) -> None:
     """Judge the bandwidth of a GKE cluster, or the GPU check that each VM's start-up has recorded.
 
     Raises:
@@ -28,26 +27,26 @@ def test(run: Run) -> None:
         StillWaiting: They did not come in time.
         ClusterError: Something is not as it should be.
     """
-    cloud = connect(run)
-    record = ownership.deployed(run, cloud)
+    cloud = connect(context)
+    record = ownership.deployed(context, cloud)
     if record is None:
         raise StateError(
             f"There is no deployment in {cloud.folder.location.url} to test",
             fix="run Create first, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
         )
     if record.kind == Kind.GKE:
-        run.console.result(bandwidth_check.run(run, cloud))
+        context.console.result(bandwidth_check.run(context, cloud))
     else:
-        run.console.result(_test_vms(run, cloud, record))
+        context.console.result(_test_vms(context, cloud, record))
 
 
-def _test_vms(run: Run, cloud: Cloud, record: Record) -> str:
+def _test_vms(context: Context, cloud: Cloud, record: Record) -> str:
     found = instances.find(
-        cloud.api, record.project_id, record.zone, record.cluster_id, run.environ
+        cloud.api, record.project_id, record.zone, record.cluster_id, context.environ
     )
-    told = status.read_startups(run, cloud, record, [vm.name for vm in found])
+    told = status.read_startups(context, cloud, record, [vm.name for vm in found])
     group = names.GROUP.of(record.name_prefix)
-    run.report.checks = gpu_check.judge(
+    context.report.checks = gpu_check.judge(
         found, told, f"{group} --zone {record.zone} --project {record.project_id}"
     )
     return f"{len(found)} VMs have all their GPUs and interfaces, and no memory errors"

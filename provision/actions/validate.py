@@ -9,17 +9,19 @@ from provision.deployment import deployment
 from provision.deployment.kind import Findings
 
 if TYPE_CHECKING:
-    from provision.context import Run
+    from provision.context import Context
 
 
-def validate(run: Run) -> None:
+def validate(context: Context) -> None:
     """Check the settings and the folder to copy, and then what only Google knows."""
-    with copied_folder.packed(run) as archive:
-        target = run.show(deployment.make(run.settings, Findings(files=archive)))
-        if run.offline:
-            run.console.result("The settings are valid. Google was not asked (--offline).")
+    with copied_folder.packed(context) as archive:
+        target = deployment.show(
+            context, deployment.make(context.settings, Findings(files=archive))
+        )
+        if context.offline:
+            context.console.result("The settings are valid. Google was not asked (--offline).")
             return
         # Offline, half of the time would go into loading what talks to Google.
         from provision.actions import validate_online  # noqa: PLC0415
 
-        validate_online.validate(run, target)
+        validate_online.validate(context, target)

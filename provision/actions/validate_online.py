@@ -5,36 +5,36 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from provision.cloud import connect
+from provision.context import connect
 from provision.deployment import deployment
 from provision.errors import CredentialsError
 from provision.lifecycle import apply
 
 if TYPE_CHECKING:
-    from provision.context import Run
+    from provision.context import Context
     from provision.deployment.deployment import Deployment
 
 
-def validate(run: Run, target: Deployment) -> None:
+def validate(context: Context, target: Deployment) -> None:
     """Make the online checks; without credentials, only say that they were not made.
 
     Args:
-        run: The run.
+        context: The run.
         target: What the settings describe, found good offline.
 
     Raises:
         CheckError: Google would refuse it.
     """
     try:
-        cloud = connect(run)
+        cloud = connect(context)
     except CredentialsError as error:
         (problem,) = error.problems
-        run.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
-        run.console.result("The settings are valid. Google was not asked: no credentials.")
+        context.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
+        context.console.result("The settings are valid. Google was not asked: no credentials.")
         return
-    target = apply.settle(run, cloud, target.findings.files, bucket=cloud.has_bucket())
-    with run.log(None, "validate") as log, deployment.run_folder(target, backend=False) as root:
-        tool = run.terraform(root, log)
+    target = apply.settle(context, cloud, target.findings.files, bucket=cloud.has_bucket())
+    with context.log(None, "validate") as log, deployment.run_folder(target, backend=False) as root:
+        tool = context.terraform(root, log)
         tool.init(backend=False)
         tool.validate()
-    run.console.result("The settings are valid, and the online checks passed.")
+    context.console.result("The settings are valid, and the online checks passed.")

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__
 from provision.deployment.kind import Cluster, Findings, Kind
-from provision.deployment.location import Location
+from provision.deployment.location import Location, locate
 from provision.deployment.record import Record
-from provision.errors import SettingsError
 from provision.kinds.gke import variables as gke
 from provision.kinds.vms import variables as mig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provision.context import Context
     from provision.deployment.kind import ResizeRequest
     from provision.settings import Settings
 
@@ -92,6 +92,13 @@ class Deployment:
         )
 
 
+def show(context: Context, target: Deployment) -> Deployment:
+    """Put a deployment into the report; gives it back."""
+    context.report.tfvars = target.masked_variables
+    context.report.backend = target.location.backend
+    return target
+
+
 def cluster_id(project_id: str, name_prefix: str) -> str:
     """The marker's value: the same at every run, different for every project and prefix."""
     return hashlib.sha256(f"{project_id}/{name_prefix}".encode()).hexdigest()[:12]
@@ -107,23 +114,15 @@ def make(settings: Settings, findings: Findings | None = None) -> Deployment:
     cluster = _cluster(Kind.GKE if settings.orchestrator_type == "gke" else Kind.MIG)
     found = Findings() if findings is None else findings
     identity = cluster_id(settings.project_id, settings.name_prefix)
-    location = locate(settings)
+    place = locate(settings)
     return Deployment(
         cluster=cluster,
         cluster_id=identity,
-        location=location,
-        variables=cluster.variables(settings, identity, location, found),
+        location=place,
+        variables=cluster.variables(settings, identity, place, found),
         settings=settings,
         findings=found,
     )
-
-
-def locate(settings: Settings) -> Location:
-    """Where the settings' deployment has its state."""
-    path = settings.terraform_gcs_path
-    if path is None:  # a rule of the settings asks for it where there is no default bucket
-        raise SettingsError("No place for the state", setting="TERRAFORM_GCS_PATH")
-    return Location.of(settings.project_id, settings.name_prefix, path)
 
 
 def _cluster(kind: Kind) -> Cluster:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from provision.errors import SettingsError
+
+if TYPE_CHECKING:
+    from provision.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -47,3 +52,11 @@ class Location:
         bucket, _, folder = gcs_path.removeprefix("gs://").partition("/")
         path = "/".join(part for part in (folder, f"{name_prefix}-deployment") if part)
         return cls(bucket, path, is_default=bucket == f"aiinfra-terraform-{project_id}")
+
+
+def locate(settings: Settings) -> Location:
+    """Where the settings' deployment has its state."""
+    path = settings.terraform_gcs_path
+    if path is None:  # a rule of the settings asks for it where there is no default bucket
+        raise SettingsError("No place for the state", setting="TERRAFORM_GCS_PATH")
+    return Location.of(settings.project_id, settings.name_prefix, path)

@@ -12,8 +12,7 @@ from provision.lifecycle.adopt import MARKER
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.lifecycle.apply import Made
 
 _SHELLS: Final = 8
@@ -46,11 +45,11 @@ def of_cluster(cloud: Cloud, made: Made, jobs: Mapping[str, str]) -> dict[str, A
     return found | {"jobs": dict(jobs)}
 
 
-def tell(run: Run, cloud: Cloud, made: Made, found: Mapping[str, Any]) -> None:
+def tell(context: Context, cloud: Cloud, made: Made, found: Mapping[str, Any]) -> None:
     """Say how to connect, and keep it as `connection.json`.
 
     Args:
-        run: The run; its report gets it too.
+        context: The run; its report gets it too.
         cloud: Has the folder.
         made: What was made.
         found: The kind's own part.
@@ -64,11 +63,11 @@ def tell(run: Run, cloud: Cloud, made: Made, found: Mapping[str, Any]) -> None:
         "billing_label": f"{MARKER}={target.cluster_id}",
         "dashboard": dashboard.get("url"),
     }
-    run.report.connection = connection
+    context.report.connection = connection
     cloud.folder.write(
         "connection.json", json.dumps(connection, indent=2) + "\n", "application/json"
     )
-    run.console.result(text(connection))
+    context.console.result(text(connection))
 
 
 def text(connection: Mapping[str, Any]) -> str:

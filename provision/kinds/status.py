@@ -19,8 +19,7 @@ from provision.time import clock
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.record import Record
     from provision.kinds.vms.startup import Startup
 
@@ -30,18 +29,18 @@ _VMS: Final = 50
 """VMs that are listed for people; the JSON has all."""
 
 
-def look(run: Run, cloud: Cloud, record: Record) -> dict[str, Any]:
+def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     """Find out how a deployment stands.
 
     Args:
-        run: The run.
+        context: The run.
         cloud: Where it is.
         record: What it is.
     """
     addresses = sorted(cloud.folder.addresses())
     outputs = cloud.folder.outputs()
     is_gke = record.kind == Kind.GKE
-    own = status.look(run, cloud, record) if is_gke else _group(run, cloud, record)
+    own = status.look(context, cloud, record) if is_gke else _group(context, cloud, record)
     return {
         "kind": record.kind,
         "cluster_id": record.cluster_id,
@@ -56,23 +55,25 @@ def look(run: Run, cloud: Cloud, record: Record) -> dict[str, Any]:
     }
 
 
-def _group(run: Run, cloud: Cloud, record: Record) -> dict[str, Any]:
+def _group(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     """The VMs of a group, and the requests for more."""
     found = instances.find(
-        cloud.api, record.project_id, record.zone, record.cluster_id, run.environ
+        cloud.api, record.project_id, record.zone, record.cluster_id, context.environ
     )
-    run.note(instances.ending_soon(found))
-    told = read_startups(run, cloud, record, [vm.name for vm in found])
+    context.note(instances.ending_soon(found))
+    told = read_startups(context, cloud, record, [vm.name for vm in found])
     return {
         "vms": [_vm(vm, told[vm.name]) for vm in found],
-        "requests": [_request(one, run.environ) for one in _requests(cloud, record)],
+        "requests": [_request(one, context.environ) for one in _requests(cloud, record)],
     }
 
 
-def read_startups(run: Run, cloud: Cloud, record: Record, wanted: list[str]) -> dict[str, Startup]:
+def read_startups(
+    context: Context, cloud: Cloud, record: Record, wanted: list[str]
+) -> dict[str, Startup]:
     """What the VMs of a deployment say of their start-up."""
     zone = f"projects/{record.project_id}/zones/{record.zone}"
-    return startup.Reader(cloud.api, zone, run.environ).read(wanted)
+    return startup.Reader(cloud.api, zone, context.environ).read(wanted)
 
 
 def text(found: Mapping[str, Any]) -> str:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.record import Record
     from provision.files import archive as files
@@ -44,11 +43,13 @@ class Made:
     postponed: int
 
 
-def settle(run: Run, cloud: Cloud, archive: files.Archive | None, *, bucket: bool) -> Deployment:
+def settle(
+    context: Context, cloud: Cloud, archive: files.Archive | None, *, bucket: bool
+) -> Deployment:
     """Make the deployment, if Google would take it.
 
     Args:
-        run: The run.
+        context: The run.
         cloud: Says what exists.
         archive: What travels to the VMs.
         bucket: Whether there is a bucket that could hold a deployment.
@@ -56,23 +57,23 @@ def settle(run: Run, cloud: Cloud, archive: files.Archive | None, *, bucket: boo
     Raises:
         CheckError: Google would refuse what the settings ask for.
     """
-    offline = deployment.make(run.settings)
-    record = ownership.check(run, cloud, offline.kind) if bucket else None
+    offline = deployment.make(context.settings)
+    record = ownership.check(context, cloud, offline.kind) if bucket else None
     found = preflight.run(
-        run.settings,
+        context.settings,
         cloud.api,
         cluster_id=offline.cluster_id,
         record=record,
         makes_bucket=not bucket,
     )
-    run.note(found.notes)
+    context.note(found.notes)
     settings = found.require()
     findings = Findings(
         image=record.image if record else {},
         files=archive,
         version=_version(settings, found.gke_version, record),
     )
-    return run.show(deployment.make(settings, findings))
+    return deployment.show(context, deployment.make(settings, findings))
 
 
 def _version(settings: Settings, found: str | None, record: Record | None) -> str | None:
@@ -96,26 +97,26 @@ def _version(settings: Settings, found: str | None, record: Record | None) -> st
     )
 
 
-def plan(run: Run, cloud: Cloud, target: Deployment, *, backend: bool) -> plans.Plan:
+def plan(context: Context, cloud: Cloud, target: Deployment, *, backend: bool) -> plans.Plan:
     """Find out what Create would do; nothing is written to the cloud, not even a lock.
 
     Args:
-        run: The run.
+        context: The run.
         cloud: Where it would be.
         target: What would be made.
         backend: Whether there is a state.
     """
     with (
-        run.log(cloud if backend else None, "plan") as log,
+        context.log(cloud if backend else None, "plan") as log,
         deployment.run_folder(target, backend=backend) as root,
     ):
-        tool = run.terraform(root, log)
+        tool = context.terraform(root, log)
         tool.init()
         flex_start.ask_nothing_yet(cloud, target, root)
         found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
         pools = unfinished.standing(found.unfinished, cloud.api)
         for address in pools:
-            run.console.progress(f"{address} stands, but lacks nodes: Create keeps it as it is")
+            context.console.progress(f"{address} stands, but lacks nodes: Create keeps it as it is")
         if pools:
             deployment.detach(root, unfinished.untainted(tool.state(), pools))
             tool.init()
@@ -125,13 +126,13 @@ def plan(run: Run, cloud: Cloud, target: Deployment, *, backend: bool) -> plans.
         )
         here = [orphan for orphan in orphans if not orphan.displaces]
         if here:
-            _tell_orphans(run, here)
+            _tell_orphans(context, here)
             deployment.write_imports(root, adopt.import_blocks(here))
             found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
     return found
 
 
-def apply(run: Run, cloud: Cloud, target: Deployment) -> Made:
+def apply(context: Context, cloud: Cloud, target: Deployment) -> Made:
     """Plan, show, apply that plan, and keep what was settled on.
 
     Raises:
@@ -140,30 +141,30 @@ def apply(run: Run, cloud: Cloud, target: Deployment) -> Made:
         TerraformError: It failed.
     """
     with (
-        run.log(cloud, "create") as log,
+        context.log(cloud, "create") as log,
         deployment.run_folder(target, backend=True) as root,
         exclusive.explained(
             cloud, "run Create again to finish, or Destroy to remove what was made"
         ),
     ):
-        tool = run.terraform(root, log)
+        tool = context.terraform(root, log)
         if cloud.folder.record() is None:
             # Before anything else is there: a folder without it would not count as ours.
-            cloud.folder.write_record(record(run, cloud, target, tool, {}))
-        with exclusive.alone(run, cloud, target.settings, root, tool):
+            cloud.folder.write_record(record(context, cloud, target, tool, {}))
+        with exclusive.alone(context, cloud, target.settings, root, tool):
             tool.init()
             asked = flex_start.ask(cloud, target, root, tool)
-            found = _planned(run, cloud, asked.target, root, tool)
-            run.report.changes = _sum(run.report.changes, found.counts)
-            run.console.progress(counts(found))
-            _agree(run, found)
+            found = _planned(context, cloud, asked.target, root, tool)
+            context.report.changes = _sum(context.report.changes, found.counts)
+            context.console.progress(counts(found))
+            _agree(context, found)
             if not found.is_empty:
                 tool.apply()
-            outputs = run.report.outputs = tool.outputs()
+            outputs = context.report.outputs = tool.outputs()
             cloud.folder.write_record(
-                record(run, cloud, asked.target, tool, outputs.get("image", {}))
+                record(context, cloud, asked.target, tool, outputs.get("image", {}))
             )
-    run.show(asked.target)
+    deployment.show(context, asked.target)
     return Made(asked.target, outputs, asked.postponed)
 
 
@@ -173,12 +174,16 @@ def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[st
 
 
 def record(
-    run: Run, cloud: Cloud, target: Deployment, tool: Terraform, image: Mapping[str, str | None]
+    context: Context,
+    cloud: Cloud,
+    target: Deployment,
+    tool: Terraform,
+    image: Mapping[str, str | None],
 ) -> Record:
     """What `deployment.json` is to say of a deployment.
 
     Args:
-        run: The run.
+        context: The run.
         cloud: Has what it said before.
         target: The deployment.
         tool: The Terraform that applies it.
@@ -191,7 +196,7 @@ def record(
         settled = {"project": asked.image_project, "family": family, "name": image["name"]}
     before = cloud.folder.record()
     return dataclasses.replace(
-        target.record(run.report.settings or {}, tool.binary.version, settled),
+        target.record(context.report.settings or {}, tool.binary.version, settled),
         last_request=before.last_request if before else 0,
     )
 
@@ -208,44 +213,48 @@ def counts(found: plans.Plan) -> str:
     return f"Plan: {found.add} to add, {found.change} to change, {found.destroy} to destroy."
 
 
-def _planned(run: Run, cloud: Cloud, target: Deployment, root: Path, tool: Terraform) -> plans.Plan:
+def _planned(
+    context: Context, cloud: Cloud, target: Deployment, root: Path, tool: Terraform
+) -> plans.Plan:
     """Plan, and plan again with what a run that ended early left behind."""
     found = tool.plan(var_file=deployment.VARIABLES_FILE)
     pools = unfinished.standing(found.unfinished, cloud.api)
     for address in pools:
-        run.console.progress(f"{address} stands, but lacks nodes: it is kept, and Google goes on")
+        context.console.progress(
+            f"{address} stands, but lacks nodes: it is kept, and Google goes on"
+        )
         tool.untaint(address)
     if pools:
         found = tool.plan(var_file=deployment.VARIABLES_FILE)
     orphans = adopt.find(found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api)
     if not orphans:
         return found
-    _tell_orphans(run, orphans)
+    _tell_orphans(context, orphans)
     tool.forget([orphan.address for orphan in orphans if orphan.displaces])
     deployment.write_imports(root, adopt.import_blocks(orphans))
     return tool.plan(var_file=deployment.VARIABLES_FILE)
 
 
-def _tell_orphans(run: Run, orphans: Sequence[adopt.Orphan]) -> None:
+def _tell_orphans(context: Context, orphans: Sequence[adopt.Orphan]) -> None:
     for orphan in orphans:
-        run.console.progress(
+        context.console.progress(
             f"{orphan.import_id} is there already: a run that ended early left it behind."
             " It is brought into the state."
         )
 
 
-def _agree(run: Run, found: plans.Plan) -> None:
+def _agree(context: Context, found: plans.Plan) -> None:
     """Nothing is replaced, removed or made smaller unless somebody agrees.
 
     Raises:
         SettingsError: Nobody did.
     """
-    if not found.losses or run.agreed:
+    if not found.losses or context.agreed:
         return
     losses = "\n".join(found.losses)
-    if run.console.is_terminal:
-        run.console.progress(losses)
-        if run.console.ask("Shall that be done?"):
+    if context.console.is_terminal:
+        context.console.progress(losses)
+        if context.console.ask("Shall that be done?"):
             return
         raise SettingsError("Nothing was changed, as you asked", why=losses)
     raise SettingsError(

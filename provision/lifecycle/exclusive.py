@@ -5,29 +5,28 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from provision.context import Action
 from provision.deployment import liveness
 from provision.errors import Interrupted, ProvisionError
 from provision.lifecycle import settle
+from provision.settings.choices import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.terraform import Terraform
     from provision.terraform.lock import Lock
 
 
 @contextlib.contextmanager
 def alone(
-    run: Run, cloud: Cloud, place: settle.Place, root: Path, tool: Terraform
+    context: Context, cloud: Cloud, place: settle.Place, root: Path, tool: Terraform
 ) -> Iterator[None]:
     """See that nothing of an ended run is in the way, and announce this one.
 
     Args:
-        run: The run.
+        context: The run.
         cloud: Has the lock.
         place: What is worked on.
         root: The run folder.
@@ -38,14 +37,14 @@ def alone(
     """
     lock = cloud.folder.lock()
     if lock is not None:
-        free_stale(run, cloud, lock)
+        free_stale(context, cloud, lock)
     with liveness.announced(cloud.folder, root) as alive:
         tool.inherits(alive)
-        settle.wait(cloud.api, place, run.environ, run.console.progress)
+        settle.wait(cloud.api, place, context.environ, context.console.progress)
         yield
 
 
-def free_stale(run: Run, cloud: Cloud, lock: Lock) -> None:
+def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
     """Free the lock of a dead run, if somebody agrees; Destroy never asks.
 
     Raises:
@@ -54,15 +53,17 @@ def free_stale(run: Run, cloud: Cloud, lock: Lock) -> None:
     if not liveness.is_stale(cloud.folder, lock):
         raise lock.error()
     error = lock.stale_error()
-    if not run.agreed:
-        if run.report.action == Action.DESTROY or not run.console.is_terminal:
+    if not context.agreed:
+        if context.report.action == Action.DESTROY or not context.console.is_terminal:
             raise error
-        run.console.progress(f"{error}: {error.problems[0].why}.")
-        if not run.console.ask("Shall the lock be freed?"):
+        context.console.progress(f"{error}: {error.problems[0].why}.")
+        if not context.console.ask("Shall the lock be freed?"):
             raise error
     # Should somebody have been quicker, Terraform finds out whose lock is there now.
     if cloud.folder.free(lock):
-        run.console.progress(f"Freed the lock of {lock.who}: no process of that run lives any more")
+        context.console.progress(
+            f"Freed the lock of {lock.who}: no process of that run lives any more"
+        )
 
 
 @contextlib.contextmanager

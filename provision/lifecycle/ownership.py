@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from provision.errors import StateError
 
 if TYPE_CHECKING:
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
     from provision.deployment.record import Record
 
 
-def deployed(run: Run, cloud: Cloud) -> Record | None:
+def deployed(context: Context, cloud: Cloud) -> Record | None:
     """What is deployed; None when nothing is.
 
     Raises:
@@ -21,11 +20,11 @@ def deployed(run: Run, cloud: Cloud) -> Record | None:
     """
     record = cloud.folder.record() if cloud.has_bucket() else None
     if record is not None:
-        check_project(run, cloud, record)
+        check_project(context, cloud, record)
     return record
 
 
-def check(run: Run, cloud: Cloud, kind: Kind) -> Record | None:
+def check(context: Context, cloud: Cloud, kind: Kind) -> Record | None:
     """Make sure that what exists under this prefix is ours, of this project and this kind.
 
     Returns:
@@ -37,10 +36,10 @@ def check(run: Run, cloud: Cloud, kind: Kind) -> Record | None:
     record = cloud.folder.record()
     if record is None:
         return None
-    check_project(run, cloud, record)
+    check_project(context, cloud, record)
     if record.kind != kind:
         raise StateError(
-            f"{run.settings.name_prefix} is a cluster of the kind {record.kind} already",
+            f"{context.settings.name_prefix} is a cluster of the kind {record.kind} already",
             why=f"these settings describe one of the kind {kind}; applying them would"
             " replace everything",
             fix="run Destroy first, or choose another NAME_PREFIX",
@@ -49,16 +48,16 @@ def check(run: Run, cloud: Cloud, kind: Kind) -> Record | None:
     return record
 
 
-def check_project(run: Run, cloud: Cloud, record: Record) -> None:
+def check_project(context: Context, cloud: Cloud, record: Record) -> None:
     """Make sure that a deployment is in the project that the settings name.
 
     Raises:
         StateError: It is in another one.
     """
-    if record.project_id != run.settings.project_id:
+    if record.project_id != context.settings.project_id:
         raise StateError(
             f"{cloud.folder.location.url} holds a deployment of the project {record.project_id}",
-            why=f"PROJECT_ID is {run.settings.project_id}",
+            why=f"PROJECT_ID is {context.settings.project_id}",
             fix="choose another NAME_PREFIX or TERRAFORM_GCS_PATH, or set PROJECT_ID to that"
             " project",
             setting="PROJECT_ID",

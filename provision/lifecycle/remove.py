@@ -17,8 +17,7 @@ from provision.time.retries import PassingError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.record import Record
     from provision.google.api import GoogleApi
     from provision.terraform import Terraform
@@ -28,13 +27,13 @@ _PARTS: Final = 5
 """Slashes in "projects/P/zones/Z/instanceGroupManagers/N"."""
 
 
-def remove(run: Run, cloud: Cloud, record: Record, tool: Terraform) -> None:
+def remove(context: Context, cloud: Cloud, record: Record, tool: Terraform) -> None:
     """Remove what the state has and what only the cloud has; either can stand in the other's way.
 
     Each round removes something, or fails.
 
     Args:
-        run: The run; its report gets the counts.
+        context: The run; its report gets the counts.
         cloud: Where things are.
         record: The deployment.
         tool: In a root that declares nothing.
@@ -43,42 +42,42 @@ def remove(run: Run, cloud: Cloud, record: Record, tool: Terraform) -> None:
         TerraformError: Something can't be removed.
     """
     if record.kind == Kind.GKE:
-        _give_up_requests(run, cloud)
-    _cancel_requests(run, cloud, record)
+        _give_up_requests(context, cloud)
+    _cancel_requests(context, cloud, record)
     removed = 0
     while True:
-        removed += _sweep(run, cloud, record, last=False)
+        removed += _sweep(context, cloud, record, last=False)
         found = tool.plan(destroy=True)
-        run.report.changes = found.counts | {"destroy": found.destroy + removed}
+        context.report.changes = found.counts | {"destroy": found.destroy + removed}
         try:
             tool.apply()
         except TerraformError:
             swept = 0
             # A Terraform that was killed has left its lock; what is told is how it ended.
             with contextlib.suppress(StateError):
-                swept = _sweep(run, cloud, record, last=False)
+                swept = _sweep(context, cloud, record, last=False)
             if not swept:
                 raise
             removed += swept
         else:
             break
     # What a run that was killed had asked for can come to be after the first look.
-    removed += _sweep(run, cloud, record, last=True)
-    run.report.changes = found.counts | {"destroy": found.destroy + removed}
+    removed += _sweep(context, cloud, record, last=True)
+    context.report.changes = found.counts | {"destroy": found.destroy + removed}
 
 
-def _cancel_requests(run: Run, cloud: Cloud, record: Record) -> None:
+def _cancel_requests(context: Context, cloud: Cloud, record: Record) -> None:
     """Cancel the open requests for VMs: the deletion of a group would wait for them (rule M8)."""
     with _told("What is still asked of Google could not be cancelled"):
         for group in sorted(_groups(cloud, record)):
             found = [Request.of(document) for document in cloud.api.resize_requests(group)]
             for request in found:
                 if request.is_open:
-                    run.console.progress(f"Cancelling: {request.words}")
+                    context.console.progress(f"Cancelling: {request.words}")
                     _cancel(cloud.api, group, request.name)
 
 
-def _give_up_requests(run: Run, cloud: Cloud) -> None:
+def _give_up_requests(context: Context, cloud: Cloud) -> None:
     """Cancel what a GKE cluster's jobs have asked for, as far as it is there and answers.
 
     All requests go with the cluster, so nothing that fails here stands in the way.
@@ -89,14 +88,14 @@ def _give_up_requests(run: Run, cloud: Cloud) -> None:
     path = f"projects/{facts.project}/locations/{facts.location}/clusters/{facts.name}"
     if cloud.api.find(Service.CONTAINER, path) is None:
         return
-    cluster = control_plane.reach(facts, cloud.api, run.environ)
+    cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
         count = ending.give_up(cluster, facts)
     except (ClusterError, CredentialsError, PassingError) as error:
-        run.console.progress(f"The cluster's queue is not asked first: {error}")
+        context.console.progress(f"The cluster's queue is not asked first: {error}")
         return
     if count:
-        run.console.progress(f"Cancelled: {count} requests for nodes")
+        context.console.progress(f"Cancelled: {count} requests for nodes")
 
 
 def _groups(cloud: Cloud, record: Record) -> set[str]:
@@ -132,7 +131,7 @@ def _told(what: str) -> Iterator[None]:
         ) from error
 
 
-def _sweep(run: Run, cloud: Cloud, record: Record, *, last: bool) -> int:
+def _sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
     """Remove what ended runs have left behind, under the lock, so that no run is at work."""
     with (
         cloud.folder.held("OperationTypeSweep"),
@@ -143,7 +142,7 @@ def _sweep(run: Run, cloud: Cloud, record: Record, *, last: bool) -> int:
             record.cluster_id,
             cloud.folder.known(),
             cloud.api,
-            run.console.progress,
+            context.console.progress,
             last=last,
             buckets=_buckets(cloud, record),
         )

@@ -24,7 +24,7 @@ FLOORS = [
     ["kinds"],
     ["lifecycle", "deployment.kind", "deployment.deployment", "deployment.workspace"],
     ["preflight"],
-    ["context", "cloud"],
+    ["context"],
     ["console", "report"],
     ["deployment"],
     ["intake"],
@@ -39,8 +39,6 @@ FLOORS = [
 ]
 # Arrows that still run up; each goes with the cut that its place waits for. None is added.
 STILL_UP: dict[str, set[str]] = {
-    "provision.cloud": {"provision.deployment.deployment"},
-    "provision.context": {"provision.deployment.deployment"},
     "provision.deployment.deployment": {
         "provision.kinds.gke.variables",
         "provision.kinds.vms.variables",

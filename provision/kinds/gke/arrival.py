@@ -17,8 +17,7 @@ from provision.kinds.vms import waiting
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.lifecycle.apply import Made
@@ -28,7 +27,7 @@ _GO_ON: Final = "everything is kept: run Create again to go on, or Destroy to re
 _JOBS: Final = "jobs"
 
 
-def capacity(run: Run, cloud: Cloud, made: Made) -> None:
+def capacity(context: Context, cloud: Cloud, made: Made) -> None:
     """Wait for the nodes of pools of a fixed size; others come when a job asks for them.
 
     Terraform has waited for those of a new pool. What is missing of an older one is told here.
@@ -42,9 +41,9 @@ def capacity(run: Run, cloud: Cloud, made: Made) -> None:
         waiting.for_vms(
             cloud.api,
             group,
-            timeout=run.settings.capacity_timeout,
-            environ=run.environ,
-            tell=run.console.progress,
+            timeout=context.settings.capacity_timeout,
+            environ=context.environ,
+            tell=context.console.progress,
         )
 
 
@@ -60,7 +59,7 @@ def explain(cloud: Cloud, target: Deployment) -> None:
         capacities.check(group, instances, running, cloud.api)
 
 
-def finish(run: Run, cloud: Cloud, made: Made) -> None:
+def finish(context: Context, cloud: Cloud, made: Made) -> None:
     """Bring all objects into the cluster, and say how to connect, whatever failed there.
 
     Raises:
@@ -70,23 +69,23 @@ def finish(run: Run, cloud: Cloud, made: Made) -> None:
     known = facts.read(settings, variables, made.outputs)
     control_plane.keep(cloud.folder, known)
     try:
-        _apply(run, cloud, known)
+        _apply(context, cloud, known)
     except ClusterError as error:
-        connection.tell(run, cloud, made, connection.of_cluster(cloud, made, {}))
+        connection.tell(context, cloud, made, connection.of_cluster(cloud, made, {}))
         raise ClusterError.of(
             [dataclasses.replace(it, fix=it.fix or _GO_ON) for it in error.problems]
         ) from error
     examples = _keep_jobs(cloud, known)
-    connection.tell(run, cloud, made, connection.of_cluster(cloud, made, examples))
+    connection.tell(context, cloud, made, connection.of_cluster(cloud, made, examples))
 
 
-def _apply(run: Run, cloud: Cloud, known: ClusterFacts) -> None:
-    wanted, notes = stages.stages(known, run.environ)
-    run.note(notes)
-    cluster = control_plane.reach(known, cloud.api, run.environ)
-    changed = apply.apply(cluster, wanted, environ=run.environ, tell=run.console.progress)
+def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:
+    wanted, notes = stages.stages(known, context.environ)
+    context.note(notes)
+    cluster = control_plane.reach(known, cloud.api, context.environ)
+    changed = apply.apply(cluster, wanted, environ=context.environ, tell=context.console.progress)
     if not changed:
-        run.console.progress("Kubernetes: no changes")
+        context.console.progress("Kubernetes: no changes")
 
 
 def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:

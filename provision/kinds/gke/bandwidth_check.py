@@ -10,17 +10,16 @@ from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import bandwidth, bandwidth_test, jobs
 
 if TYPE_CHECKING:
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.kinds.gke.kubernetes.bandwidth import Measurement
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
 
 
-def run(action: Run, cloud: Cloud) -> str:
+def run(context: Context, cloud: Cloud) -> str:
     """Measure, print the table, and judge it; the job is gone afterwards, however that ends.
 
     Args:
-        action: The run; its report gets what was measured.
+        context: The run; its report gets what was measured.
         cloud: Where the cluster is.
 
     Returns:
@@ -32,25 +31,25 @@ def run(action: Run, cloud: Cloud) -> str:
         StillWaiting: The nodes did not come in time.
         ClusterError: The test failed, or the bandwidth is too low; with a diagnosis.
     """
-    facts = _facts(action, cloud)
+    facts = _facts(context, cloud)
     measured, log = bandwidth_test.run(
-        control_plane.reach(facts, cloud.api, action.environ),
+        control_plane.reach(facts, cloud.api, context.environ),
         facts,
-        timeout=action.settings.capacity_timeout,
-        environ=action.environ,
-        tell=action.console.progress,
+        timeout=context.settings.capacity_timeout,
+        environ=context.environ,
+        tell=context.console.progress,
     )
     pool = jobs.main_pool(facts)
     nodes = min(facts.test_nodes, pool.max_nodes)
-    action.report.checks = {pool.name: {"nodes": nodes, **_document(measured)}}
+    context.report.checks = {pool.name: {"nodes": nodes, **_document(measured)}}
     if measured.table:
-        action.console.result(measured.table)
+        context.console.result(measured.table)
     else:
-        action.console.progress(log)
+        context.console.progress(log)
     return bandwidth.judge(measured, pool, nodes)
 
 
-def _facts(action: Run, cloud: Cloud) -> ClusterFacts:
+def _facts(context: Context, cloud: Cloud) -> ClusterFacts:
     """What is known of the cluster; a TEST_NODES of this run goes before that of its Create.
 
     Raises:
@@ -63,8 +62,8 @@ def _facts(action: Run, cloud: Cloud) -> ClusterFacts:
             why="no Create has come so far",
             fix="run Create again",
         )
-    if "test_nodes" in action.settings.model_fields_set:
-        return dataclasses.replace(facts, test_nodes=action.settings.test_nodes)
+    if "test_nodes" in context.settings.model_fields_set:
+        return dataclasses.replace(facts, test_nodes=context.settings.test_nodes)
     return facts
 
 

@@ -19,8 +19,7 @@ from provision.time import clock
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.record import Record
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
 
@@ -31,11 +30,11 @@ _ANSWERS: Final = ("RUNNING", "RECONCILING", "RUNNING_WITH_ERROR", "DEGRADED")
 _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
 
-def look(run: Run, cloud: Cloud, record: Record) -> dict[str, Any]:
+def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     """Find out how a cluster stands; what it does not tell is left out, with a note.
 
     Args:
-        run: The run.
+        context: The run.
         cloud: Where it is.
         record: What it is.
     """
@@ -44,10 +43,10 @@ def look(run: Run, cloud: Cloud, record: Record) -> dict[str, Any]:
     document = cloud.api.find(Service.CONTAINER, path)
     facts = control_plane.kept(cloud.folder)
     answers = document is not None and document.get("status") in _ANSWERS
-    told = _ask(run, cloud, facts) if answers and facts is not None else _NOTHING
+    told = _ask(context, cloud, facts) if answers and facts is not None else _NOTHING
     return {
         "cluster": _cluster(document) if document else None,
-        "node_pools": _pools(document or {}, facts, told, run.environ),
+        "node_pools": _pools(document or {}, facts, told, context.environ),
         "workloads": [dataclasses.asdict(one) for one in told.workloads],
         "requests": [dataclasses.asdict(one) for one in told.requests],
     }
@@ -78,16 +77,16 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
             yield from _waiting_lines(found[key])
 
 
-def _ask(run: Run, cloud: Cloud, facts: ClusterFacts) -> status.Status:
+def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
     """What Kubernetes says; nothing, and a note, where it does not answer or not to us."""
-    cluster = control_plane.reach(facts, cloud.api, run.environ)
+    cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
-        return Patience(_PATIENCE, run.environ).through(
+        return Patience(_PATIENCE, context.environ).through(
             lambda: status.read(cluster), "look at the cluster"
         )
     except ClusterError as error:
         (problem,) = error.problems
-        run.note(
+        context.note(
             [
                 Problem(
                     what="What runs in the cluster is not known: Kubernetes did not tell",

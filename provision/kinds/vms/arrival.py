@@ -13,8 +13,7 @@ from provision.kinds.vms import flex_start, instances, startup, waiting
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.cloud import Cloud
-    from provision.context import Run
+    from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.kinds.vms.startup import Startup
     from provision.lifecycle.apply import Made
@@ -42,7 +41,7 @@ def standing(cloud: Cloud) -> Iterator[None]:
         ) from error
 
 
-def capacity(run: Run, cloud: Cloud, made: Made) -> None:
+def capacity(context: Context, cloud: Cloud, made: Made) -> None:
     """Wait until Google has granted what was asked for, as long as CAPACITY_TIMEOUT allows.
 
     Raises:
@@ -51,36 +50,36 @@ def capacity(run: Run, cloud: Cloud, made: Made) -> None:
         ClusterError: Google does not tell.
     """
     group = flex_start.group(made.target)
-    timeout = run.settings.capacity_timeout
-    tell = run.console.progress
+    timeout = context.settings.capacity_timeout
+    tell = context.console.progress
     requests = made.target.findings.resize_requests
     if requests:
         waiting.for_requests(
-            cloud.api, group, requests, timeout=timeout, environ=run.environ, tell=tell
+            cloud.api, group, requests, timeout=timeout, environ=context.environ, tell=tell
         )
     if not made.postponed:
-        waiting.for_vms(cloud.api, group, timeout=timeout, environ=run.environ, tell=tell)
+        waiting.for_vms(cloud.api, group, timeout=timeout, environ=context.environ, tell=tell)
 
 
-def finish(run: Run, cloud: Cloud, made: Made) -> None:
+def finish(context: Context, cloud: Cloud, made: Made) -> None:
     """Wait for the VMs' start-up and notebooks, and say how to connect, whatever failed there.
 
     Raises:
         ClusterError: A start-up failed.
     """
     target = made.target
-    found = _vms(run, cloud, target)
-    run.note(instances.ending_soon(list(found.values())))
-    reader = startup.Reader(cloud.api, _zone(target), run.environ)
+    found = _vms(context, cloud, target)
+    context.note(instances.ending_soon(list(found.values())))
+    reader = startup.Reader(cloud.api, _zone(target), context.environ)
     try:
-        told = startup.wait(reader, found, environ=run.environ, tell=run.console.progress)
+        told = startup.wait(reader, found, environ=context.environ, tell=context.console.progress)
     except ClusterError:
         so_far = {name: vm.notebook for name, vm in found.items()}
-        connection.tell(run, cloud, made, connection.of_vms(cloud, made, so_far))
+        connection.tell(context, cloud, made, connection.of_vms(cloud, made, so_far))
         raise
-    run.note(startup.notes(told))
-    urls = _urls(run, cloud, target, told)
-    connection.tell(run, cloud, made, connection.of_vms(cloud, made, urls))
+    context.note(startup.notes(told))
+    urls = _urls(context, cloud, target, told)
+    connection.tell(context, cloud, made, connection.of_vms(cloud, made, urls))
 
 
 def explain(_cloud: Cloud, _target: Deployment) -> None:
@@ -91,28 +90,28 @@ def _zone(target: Deployment) -> str:
     return f"projects/{target.settings.project_id}/zones/{target.settings.zone}"
 
 
-def _vms(run: Run, cloud: Cloud, target: Deployment) -> dict[str, instances.Vm]:
+def _vms(context: Context, cloud: Cloud, target: Deployment) -> dict[str, instances.Vm]:
     settings = target.settings
     found = instances.find(
-        cloud.api, settings.project_id, settings.zone, target.cluster_id, run.environ
+        cloud.api, settings.project_id, settings.zone, target.cluster_id, context.environ
     )
     return {vm.name: vm for vm in found}
 
 
 def _urls(
-    run: Run, cloud: Cloud, target: Deployment, told: Mapping[str, Startup]
+    context: Context, cloud: Cloud, target: Deployment, told: Mapping[str, Startup]
 ) -> dict[str, str]:
     """The notebooks' URLs, as far as they are wanted; a note on those that are missing."""
-    if not (run.settings.show_proxy_url and run.settings.enable_notebook):
+    if not (context.settings.show_proxy_url and context.settings.enable_notebook):
         return {}
     wanted = {name for name, it in told.items() if it.has_notebook}
     if not wanted:
         return {}
     urls = waiting.for_urls(
-        lambda: {name: vm.notebook for name, vm in _vms(run, cloud, target).items()},
+        lambda: {name: vm.notebook for name, vm in _vms(context, cloud, target).items()},
         wanted,
-        environ=run.environ,
-        tell=run.console.progress,
+        environ=context.environ,
+        tell=context.console.progress,
     )
-    run.note(connection.missing(wanted - urls.keys()))
+    context.note(connection.missing(wanted - urls.keys()))
     return urls

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from provision.cloud import Cloud
+    from provision.context import Cloud
     from provision.deployment.deployment import Deployment
     from provision.google.api import GoogleApi
     from provision.terraform import Terraform
