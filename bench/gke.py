@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.measuring import Program, compared, row, timed
 from provision.kinds.gke.kubernetes import manifests
-from provision.time import clock
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
@@ -69,7 +68,7 @@ def _create(environ: Mapping[str, str]) -> list[str]:
     rate = float(_RATE)
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        moved = {**environ, clock.VARIABLE: _RATE}
+        moved = {**environ, "CLOUD_CLOCK_RATE": _RATE}
         with Cloud(database=folder / session.DATABASE, environ=moved) as cloud:
             program = Program(folder, cloud.base_url, moved)
             whole = timed(functools.partial(program.run, "Create", **_WHOLE)) / rate

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.measuring import Program, compared, timed
-from provision.time import clock
 from rehearsal import session
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.server import Cloud
@@ -28,7 +27,7 @@ def notebooks(environ: dict[str, str]) -> list[str]:
     """Create a thousand VMs and count what it asked for while they came up."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        moved = environ | {clock.VARIABLE: _RATE}
+        moved = environ | {"CLOUD_CLOCK_RATE": _RATE}
         log = folder / "requests.jsonl"
         with Cloud(database=folder / session.DATABASE, environ=moved, log=log) as cloud:
             program = Program(folder, cloud.base_url, moved)

@@ -18,6 +18,7 @@ from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, Set
 from provision.files import archive
 from provision.report import Report
 from provision.settings.choices import Action
+from provision.time.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -98,6 +99,7 @@ def _act(
     run = Context(
         settings=loaded.settings,
         environ=environ,
+        clock=Clock.of(environ),
         console=console,
         report=report,
         offline=options.offline,

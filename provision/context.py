@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from provision.deployment import location
 from provision.errors import SettingsError
 from provision.terraform.log import Log
+from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from provision.report import Report
     from provision.settings import Settings
     from provision.terraform import Terraform
+    from provision.time.clock import Clock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,7 @@ class Context:
     Attributes:
         settings: The checked settings.
         environ: The process's environment.
+        clock: Google Cloud's.
         console: Where to speak.
         report: What is found out and done; filled as it goes.
         offline: Nothing may be asked of Google.
@@ -39,11 +42,17 @@ class Context:
 
     settings: Settings
     environ: Mapping[str, str]
+    clock: Clock
     console: Console
     report: Report
     offline: bool = False
     agreed: bool = False
     copy: Path | None = None
+
+    @property
+    def progress(self) -> Progress:
+        """Google Cloud's clock, and where to tell how it goes."""
+        return Progress(self.clock, self.console.progress)
 
     def note(self, notes: Sequence[Problem]) -> None:
         """Tell what is worth knowing, and keep it for the report."""
@@ -117,7 +126,7 @@ def connect(context: Context) -> Cloud:
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
 
     credentials = auth.credentials(context.environ, context.console.progress)
-    api = GoogleApi(credentials, context.environ, context.console.progress)
+    api = GoogleApi(credentials, context.environ, context.progress)
     project_number = api.project_number(context.settings.project_id)
     folder = StateFolder(
         location.locate(context.settings), context.settings.project_id, credentials, context.environ

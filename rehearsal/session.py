@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from provision.errors import ProvisionError, SettingsError
-from provision.time import clock
+from rehearsal import clock
 from rehearsal.cloud import scenarios
 from rehearsal.provider import mirror
 

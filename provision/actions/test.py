@@ -42,7 +42,7 @@ def test(context: Context) -> None:
 
 def _test_vms(context: Context, cloud: Cloud, record: Record) -> str:
     found = instances.find(
-        cloud.api, record.project_id, record.zone, record.cluster_id, context.environ
+        cloud.api, record.project_id, record.zone, record.cluster_id, context.clock
     )
     told = status.read_startups(context, cloud, record, [vm.name for vm in found])
     group = names.GROUP.of(record.name_prefix)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from provision.errors import CheckError
 from provision.google.http import GoogleApiError, Rest, Service
-from provision.time import clock, retries
+from provision.time import retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -20,7 +19,6 @@ _CONFLICTS = (409, 412)
 """Somebody else changed it meanwhile: as most of the APIs say that, and as Cloud Storage does."""
 _OPERATION_POLL = 2.0
 """Seconds of cloud time between two looks at an operation."""
-_SHORTEST_POLL = 0.05
 _GLOBAL = frozenset({"networks", "firewalls", "instanceTemplates"})
 """Collections without regions or zones."""
 
@@ -236,7 +234,7 @@ class GoogleApi(Rest):
             raise GoogleApiError(400, failure.get("message", ""), path)
 
     def _pause(self) -> None:
-        time.sleep(max(_OPERATION_POLL * clock.rate(self._environ), _SHORTEST_POLL))
+        self._progress.clock.pause(_OPERATION_POLL)
 
     def _finish(self, operation: dict[str, Any], path: str) -> None:
         """Wait for the end of one of Compute Engine's operations.

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from google.auth.credentials import Credentials
 
+    from provision.time.progress import Progress
+
 _REQUEST_TIMEOUT = 60.0
 _UNAUTHORIZED = 401
 _AT_ONCE = 16
@@ -88,12 +90,12 @@ class Rest:
 
     Args:
         credentials: Who is asking.
-        environ: For moved endpoints and the clock's rate.
-        tell: Takes a sentence when a request has to be repeated.
+        environ: For moved endpoints.
+        progress: The run's clock, and its voice for when a request has to be repeated.
     """
 
     def __init__(
-        self, credentials: Credentials, environ: Mapping[str, str], tell: Any = None
+        self, credentials: Credentials, environ: Mapping[str, str], progress: Progress
     ) -> None:
         from google.auth.transport.requests import AuthorizedSession  # noqa: PLC0415 - 0.2 s
         from requests.adapters import HTTPAdapter  # noqa: PLC0415 - with it
@@ -104,7 +106,7 @@ class Rest:
         # Google compresses for those alone who say so here, too; a VM's metadata is half of a list.
         self._session.headers["User-Agent"] = f"aiinfra-cluster/{__version__} (gzip)"
         self._environ = environ
-        self._tell = tell
+        self._progress = progress
 
     def token(self) -> str:
         """An access token that is valid now, for who is asked in another way than here.
@@ -171,7 +173,7 @@ class Rest:
             CredentialsError: Google does not take the credentials.
         """
         url = service.url(self._environ) + path
-        again = retries.policy(self._environ, self._tell)
+        again = retries.policy(self._progress.clock, self._progress.tell)
         try:
             return again(self._once, method, url, query, body)
         except PassingError as error:

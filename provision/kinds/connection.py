@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.errors import Problem
-from provision.kinds.vms.startup import names_of
 from provision.lifecycle.adopt import MARKER
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def missing(vms: Collection[str]) -> list[Problem]:
     return [
         Problem(
             setting="SHOW_PROXY_URL",
-            what=f"there is no URL yet for the notebook on {names_of(vms)}",
+            what=f"there is no URL yet for the notebook on {words.listed(vms)}",
             why="Google's proxy gives it once Jupyter runs on the VM; some images have no Jupyter",
             fix="Status shows it when it is there; SHOW_PROXY_URL=no does not wait for it",
         )

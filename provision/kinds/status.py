@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import names
 from provision.deployment.kind import Kind
 from provision.kinds import shortage
 from provision.kinds.gke import status
-from provision.kinds.vms import instances, startup, waiting
+from provision.kinds.vms import instances, startup
 from provision.kinds.vms.requests import Request
-from provision.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.record import Record
     from provision.kinds.vms.startup import Startup
+    from provision.time.clock import Clock
 
 _CONSOLE: Final = "https://console.cloud.google.com"
 _INDEX: Final = re.compile(r"\[[^]]*\]")
@@ -58,13 +58,13 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
 def _group(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     """The VMs of a group, and the requests for more."""
     found = instances.find(
-        cloud.api, record.project_id, record.zone, record.cluster_id, context.environ
+        cloud.api, record.project_id, record.zone, record.cluster_id, context.clock
     )
     context.note(instances.ending_soon(found))
     told = read_startups(context, cloud, record, [vm.name for vm in found])
     return {
         "vms": [_vm(vm, told[vm.name]) for vm in found],
-        "requests": [_request(one, context.environ) for one in _requests(cloud, record)],
+        "requests": [_request(one, context.clock) for one in _requests(cloud, record)],
     }
 
 
@@ -73,7 +73,7 @@ def read_startups(
 ) -> dict[str, Startup]:
     """What the VMs of a deployment say of their start-up."""
     zone = f"projects/{record.project_id}/zones/{record.zone}"
-    return startup.Reader(cloud.api, zone, context.environ).read(wanted)
+    return startup.Reader(cloud.api, zone, context.clock).read(wanted)
 
 
 def text(found: Mapping[str, Any]) -> str:
@@ -101,7 +101,7 @@ def _group_lines(found: Mapping[str, Any]) -> Iterator[str]:
     if len(found["vms"]) > _VMS:
         yield f"  ... and {len(found['vms']) - _VMS} more: --output json has all"
     for request in found["requests"]:
-        yield f"{request['words']}, since {waiting.in_words(request['age_seconds'])}"
+        yield f"{request['words']}, since {words.duration(request['age_seconds'])}"
         yield from (f"  {line}" for line in request["reasons"])
 
 
@@ -110,7 +110,7 @@ def _vm_line(vm: Mapping[str, Any]) -> str:
     if vm["startup"]["state"] == "failed" and vm["startup"]["detail"]:
         parts += [vm["startup"]["detail"].splitlines()[-1]]
     if vm["remaining_seconds"] is not None:
-        parts += [f"{waiting.in_words(vm['remaining_seconds'])} left"]
+        parts += [f"{words.duration(vm['remaining_seconds'])} left"]
     if vm["notebook"]:
         parts += [vm["notebook"]]
     return "; ".join(parts)
@@ -140,14 +140,14 @@ def _requests(cloud: Cloud, record: Record) -> list[Request]:
     return [Request.of(document) for document in cloud.api.resize_requests(path)]
 
 
-def _request(request: Request, environ: Mapping[str, str]) -> dict[str, Any]:
+def _request(request: Request, clock: Clock) -> dict[str, Any]:
     return {
         "name": request.name,
         "count": request.count,
         "run_seconds": request.run_seconds,
         "state": request.state,
         "words": request.words[0].upper() + request.words[1:],
-        "age_seconds": int(clock.cloud_seconds(max(0.0, time.time() - request.created), environ)),
+        "age_seconds": int(clock.since(request.created)),
         "reasons": list(dict.fromkeys(map(shortage.words, request.errors))),
     }
 

@@ -40,7 +40,7 @@ def alone(
         free_stale(context, cloud, lock)
     with liveness.announced(cloud.folder, root) as alive:
         tool.inherits(alive)
-        settle.wait(cloud.api, place, context.environ, context.console.progress)
+        settle.wait(cloud.api, place, context.progress)
         yield
 
 

@@ -6,25 +6,22 @@ being made or deleted can be neither changed nor made anew, so the next run wait
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from provision.catalogue import names
 from provision.google.api import GoogleApiError
 from provision.lifecycle.adopt import COLLECTIONS
-from provision.time import clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from provision.google.api import GoogleApi
+    from provision.time.progress import Progress
 
 _POLL: Final = 5.0
 """Seconds of cloud time between two looks."""
 _LONGEST: Final = 1200.0
 """Seconds of cloud time after which the run goes on, to find out what is wrong."""
-_SHORTEST_POLL: Final = 0.05
-_SHORTEST_DEADLINE: Final = 10.0
 _FORBIDDEN: Final = 403
 _PASSING: Final = {"CREATING": "insert", "DELETING": "delete", "REPAIRING": "repair"}
 """States of a Filestore instance that end by themselves."""
@@ -50,9 +47,7 @@ class Place(Protocol):
         """How the names of all that is made begin."""
 
 
-def wait(
-    api: GoogleApi, place: Place, environ: Mapping[str, str], tell: Callable[[str], None]
-) -> None:
+def wait(api: GoogleApi, place: Place, progress: Progress) -> None:
     """Wait until nothing of a deployment is being made, changed or deleted.
 
     A group's VMs are not waited for: a group can be changed and deleted while they come and go.
@@ -60,17 +55,15 @@ def wait(
     Args:
         api: Google; whoever may not list operations does not wait.
         place: Whose resources count.
-        environ: For the clock's rate.
-        tell: Takes a sentence when there is something to wait for.
+        progress: The run's clock and voice.
     """
-    rate = clock.rate(environ)
-    deadline = time.monotonic() + max(_LONGEST * rate, _SHORTEST_DEADLINE)
+    patience = progress.patience(_LONGEST, _POLL)
     said = ""
-    while (found := ", ".join(_unfinished(api, place))) and time.monotonic() < deadline:
+    while (found := ", ".join(_unfinished(api, place))) and not patience.is_over:
         if found != said:
-            tell(f"Waiting for what an earlier run has begun: {found}")
+            progress.tell(f"Waiting for what an earlier run has begun: {found}")
             said = found
-        time.sleep(max(_POLL * rate, _SHORTEST_POLL))
+        patience.pause()
 
 
 def _unfinished(api: GoogleApi, place: Place) -> Iterator[str]:

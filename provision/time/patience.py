@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from provision.time import clock
+from provision.errors import ClusterError
+from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
-_SHORTEST_POLL: Final = 0.05
+    from provision.time.clock import Clock
+
+T = TypeVar("T")
+
 _SHORTEST: Final = 5.0
-"""Seconds of ours that are waited at least, however fast the cloud's time runs."""
+"""Seconds of wall time that every wait lasts at least, however fast the cloud's time runs."""
 
 
 class Patience:
@@ -21,14 +25,14 @@ class Patience:
     Args:
         seconds: Of cloud time, from now to the deadline.
         poll: Seconds of cloud time between two looks.
-        environ: For the clock's rate.
+        clock: Google Cloud's.
     """
 
-    def __init__(self, seconds: float, poll: float, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        self._pause = max(poll * clock.rate(environ), _SHORTEST_POLL)
+    def __init__(self, seconds: float, poll: float, clock: Clock) -> None:
+        self._clock = clock
+        self._poll = poll
         self._start = time.monotonic()
-        self._end = self._start + max(seconds * clock.rate(environ), _SHORTEST)
+        self._end = self._start + max(clock.wall(seconds), _SHORTEST)
 
     @property
     def is_over(self) -> bool:
@@ -38,13 +42,35 @@ class Patience:
     @property
     def passed(self) -> float:
         """Seconds of cloud time since the start."""
-        return clock.cloud_seconds(time.monotonic() - self._start, self._environ)
+        return self._clock.cloud(time.monotonic() - self._start)
 
     def shorten(self, seconds: float) -> None:
-        """Wait no longer than that many seconds of cloud time from now."""
-        end = time.monotonic() + max(seconds * clock.rate(self._environ), 2 * self._pause)
-        self._end = min(self._end, end)
+        """Wait no longer than that many seconds of cloud time from now, but for two more looks."""
+        least = max(2 * self._clock.wall(self._poll), 0.1)
+        self._end = min(self._end, time.monotonic() + max(self._clock.wall(seconds), least))
 
     def pause(self) -> None:
         """Let the time between two looks pass."""
-        time.sleep(self._pause)
+        self._clock.pause(self._poll)
+
+    def through(self, attempt: Callable[[], T], doing: str) -> T:
+        """Repeat an attempt while what hinders it may go by.
+
+        Args:
+            attempt: Raises a `PassingError` when it is hindered.
+            doing: What it does, as the end of "Could not ... in time".
+
+        Raises:
+            ClusterError: The deadline has passed; it carries the last hindrance.
+        """
+        while True:
+            try:
+                return attempt()
+            except PassingError as error:
+                if self.is_over:
+                    raise ClusterError(
+                        f"Could not {doing} in time",
+                        why=str(error),
+                        fix="everything is kept: run Create again to go on",
+                    ) from error
+            self.pause()

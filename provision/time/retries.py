@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import tenacity
 
-from provision.time import clock
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+    from provision.time.clock import Clock
 
 TRIES: Final = 8
 _LONGEST_PAUSE: Final = 20.0  # seconds of cloud time
@@ -38,22 +38,22 @@ def is_passing(code: int, reason: str, message: str) -> bool:
     return code in (_TIMEOUT, _TOO_MANY) or (code >= _SERVER_ERROR and code != _NOT_IMPLEMENTED)
 
 
-def policy(environ: Mapping[str, str], tell: Callable[[str], None] | None) -> tenacity.Retrying:
+def policy(clock: Clock, tell: Callable[[str], None]) -> tenacity.Retrying:
     """Try again after a `PassingError`, ever more slowly and at random, but not for ever.
 
     Only for requests that may be repeated: reads, deletions, and changes under an etag.
 
     Args:
-        environ: For the clock's rate.
+        clock: Google Cloud's.
         tell: Takes one line whenever a request is to be repeated.
     """
 
     def say(state: tenacity.RetryCallState) -> None:
-        if tell is not None and state.outcome is not None:
+        if state.outcome is not None:
             again = f"try {state.attempt_number + 1} of {TRIES}"
             tell(f"Google is busy, trying again ({again}): {state.outcome.exception()}")
 
-    pause = clock.rate(environ)
+    pause = clock.wall(1.0)
     return tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(PassingError),
         wait=tenacity.wait_random_exponential(multiplier=pause, max=_LONGEST_PAUSE * pause),

@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import parse_qsl
 
-from provision.time import clock
+from rehearsal import clock
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.request_log import RequestLog
 from rehearsal.cloud.store import Database

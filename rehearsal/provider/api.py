@@ -13,7 +13,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from provision.time import clock
+from rehearsal import clock
 from rehearsal.provider import durations, endpoints
 from rehearsal.provider.batches import Batches
 from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError

@@ -25,7 +25,7 @@ from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
 from tests.kubernetes import samples
-from tests.kubernetes.world import ENVIRON, World
+from tests.kubernetes.world import PROGRESS, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def _stages(facts: ClusterFacts) -> list[Stage]:
 
 
 def _apply(world: World, facts: ClusterFacts) -> None:
-    apply.apply(world.cluster, _stages(facts), environ=ENVIRON, tell=lambda _: None)
+    apply.apply(world.cluster, _stages(facts), progress=PROGRESS)
 
 
 def _find(world: World, thing: Object) -> Object:
@@ -172,7 +172,7 @@ def test_the_field_that_bypasses_the_queue_is_refused_at_once(world: World) -> N
     old: dict[str, Any] = kueue._cluster_queue(samples.TWO_QUEUED)
     old["spec"]["admissionChecks"] = [kueue.CHECK]
     with pytest.raises(KubernetesError) as caught:
-        apply.apply(world.cluster, [Stage("wrong", [old])], environ=ENVIRON, tell=lambda _: None)
+        apply.apply(world.cluster, [Stage("wrong", [old])], progress=PROGRESS)
     assert ".spec.admissionChecks: field not declared in schema" in caught.value.message
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from provision.kinds.gke.kubernetes import apply, kueue, status
 from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.objects import conditions as conditions_of
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ENVIRON = {"CLOUD_CLOCK_RATE": "0.2"}
+PROGRESS = Progress(Clock(0.2), lambda _: None)
 _PATIENCE = 60.0
 
 
@@ -35,7 +37,7 @@ class World:
         first = [thing for thing in things if thing["kind"] in ("Namespace", _DEFINITION)]
         rest = [thing for thing in things if thing not in first]
         stages = [Stage("definitions", first), Stage("the rest", rest)]
-        apply.apply(self.cluster, stages, environ=ENVIRON, tell=lambda _: None)
+        apply.apply(self.cluster, stages, progress=PROGRESS)
 
     def until(self, look: Callable[[], T | None]) -> T:
         """What a look finds once it finds something."""

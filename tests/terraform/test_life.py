@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from provision.time import clock
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
@@ -122,7 +121,7 @@ class Root:
 def root(terraform: Terraform, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Root]:
     terraform.init("mig")
     directory = terraform.copy("mig", re.sub(r"\W+", "-", request.node.name))
-    instant = {**terraform.environment, clock.VARIABLE: "0"}
+    instant = {**terraform.environment, "CLOUD_CLOCK_RATE": "0"}
     database = tmp_path / "cloud.sqlite"
     with Cloud(database=database, environ=instant) as cloud:
         environment = session.environment(cloud.base_url, tmp_path, instant)

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.errors import ClusterError
 from provision.google.api import Service
-from provision.kinds import connection
+from provision.kinds import connection, machines
 from provision.kinds import shortage as capacities
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import apply, facts, jobs, stages
-from provision.kinds.vms import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,12 +37,11 @@ def capacity(context: Context, cloud: Cloud, made: Made) -> None:
         ClusterError: Google does not tell.
     """
     for group in _groups(cloud, made.target):
-        waiting.for_vms(
+        machines.wait(
             cloud.api,
             group,
             timeout=context.settings.capacity_timeout,
-            environ=context.environ,
-            tell=context.console.progress,
+            progress=context.progress,
         )
 
 
@@ -83,7 +81,7 @@ def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:
     wanted, notes = stages.stages(known, context.environ)
     context.note(notes)
     cluster = control_plane.reach(known, cloud.api, context.environ)
-    changed = apply.apply(cluster, wanted, environ=context.environ, tell=context.console.progress)
+    changed = apply.apply(cluster, wanted, progress=context.progress)
     if not changed:
         context.console.progress("Kubernetes: no changes")
 

@@ -36,8 +36,7 @@ def run(context: Context, cloud: Cloud) -> str:
         control_plane.reach(facts, cloud.api, context.environ),
         facts,
         timeout=context.settings.capacity_timeout,
-        environ=context.environ,
-        tell=context.console.progress,
+        progress=context.progress,
     )
     pool = jobs.main_pool(facts)
     nodes = min(facts.test_nodes, pool.max_nodes)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import time
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import names
 from provision.errors import ClusterError, Problem
 from provision.google.api import Service
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import status
-from provision.kinds.gke.kubernetes.apply import Patience
-from provision.kinds.vms import waiting
-from provision.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,9 +19,11 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.record import Record
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.time.clock import Clock
 
 _PATIENCE: Final = 30.0
 """Seconds of cloud time for a control plane that does not answer; it may be under repair."""
+_POLL: Final = 2.0
 _ANSWERS: Final = ("RUNNING", "RECONCILING", "RUNNING_WITH_ERROR", "DEGRADED")
 """States of a cluster in which its Kubernetes API answers."""
 _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
@@ -46,7 +45,7 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     told = _ask(context, cloud, facts) if answers and facts is not None else _NOTHING
     return {
         "cluster": _cluster(document) if document else None,
-        "node_pools": _pools(document or {}, facts, told, context.environ),
+        "node_pools": _pools(document or {}, facts, told, context.clock),
         "workloads": [dataclasses.asdict(one) for one in told.workloads],
         "requests": [dataclasses.asdict(one) for one in told.requests],
     }
@@ -81,7 +80,7 @@ def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
     """What Kubernetes says; nothing, and a note, where it does not answer or not to us."""
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
-        return Patience(_PATIENCE, context.environ).through(
+        return context.progress.patience(_PATIENCE, _POLL).through(
             lambda: status.read(cluster), "look at the cluster"
         )
     except ClusterError as error:
@@ -112,7 +111,7 @@ def _pools(
     document: Mapping[str, Any],
     facts: ClusterFacts | None,
     told: status.Status,
-    environ: Mapping[str, str],
+    clock: Clock,
 ) -> list[dict[str, Any]]:
     known = {pool.name: pool for pool in facts.pools} if facts else {}
     nodes = {one.pool: one for one in told.nodes}
@@ -131,21 +130,18 @@ def _pools(
                 "max": scaling.get("totalMaxNodeCount") if scaling.get("enabled") else None,
                 "nodes": there.count if there else 0,
                 "ready": there.ready if there else 0,
-                "remaining_seconds": _remaining(mine, there, environ),
+                "remaining_seconds": _remaining(mine, there, clock),
             }
         )
     return found
 
 
-def _remaining(
-    pool: Pool | None, nodes: status.Nodes | None, environ: Mapping[str, str]
-) -> int | None:
+def _remaining(pool: Pool | None, nodes: status.Nodes | None, clock: Clock) -> int | None:
     """Seconds of cloud time until Google deletes a pool's oldest node (rule F7)."""
     if pool is None or nodes is None or not (pool.max_run_seconds and nodes.oldest):
         return None
     since = dt.datetime.fromisoformat(nodes.oldest).timestamp()
-    age = clock.cloud_seconds(max(0.0, time.time() - since), environ)
-    return max(0, int(pool.max_run_seconds - age))
+    return max(0, int(pool.max_run_seconds - clock.since(since)))
 
 
 def _pool_line(pool: Mapping[str, Any]) -> str:
@@ -153,7 +149,7 @@ def _pool_line(pool: Mapping[str, Any]) -> str:
     if pool["max"] is not None:
         size += f", scales from {pool['min']} to {pool['max']}"
     if pool["remaining_seconds"] is not None:
-        size += f", the oldest ends with its pods in {waiting.in_words(pool['remaining_seconds'])}"
+        size += f", the oldest ends with its pods in {words.duration(pool['remaining_seconds'])}"
     return f"{pool['name']} {pool['machine_type']}, {pool['mode']}, {pool['status']}: {size}"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
-from provision.kinds import connection
+from provision.kinds import connection, machines
 from provision.kinds.vms import flex_start, instances, startup, waiting
 
 if TYPE_CHECKING:
@@ -51,14 +51,11 @@ def capacity(context: Context, cloud: Cloud, made: Made) -> None:
     """
     group = flex_start.group(made.target)
     timeout = context.settings.capacity_timeout
-    tell = context.console.progress
     requests = made.target.findings.resize_requests
     if requests:
-        waiting.for_requests(
-            cloud.api, group, requests, timeout=timeout, environ=context.environ, tell=tell
-        )
+        waiting.for_requests(cloud.api, group, requests, timeout=timeout, progress=context.progress)
     if not made.postponed:
-        waiting.for_vms(cloud.api, group, timeout=timeout, environ=context.environ, tell=tell)
+        machines.wait(cloud.api, group, timeout=timeout, progress=context.progress)
 
 
 def finish(context: Context, cloud: Cloud, made: Made) -> None:
@@ -70,9 +67,9 @@ def finish(context: Context, cloud: Cloud, made: Made) -> None:
     target = made.target
     found = _vms(context, cloud, target)
     context.note(instances.ending_soon(list(found.values())))
-    reader = startup.Reader(cloud.api, _zone(target), context.environ)
+    reader = startup.Reader(cloud.api, _zone(target), context.clock)
     try:
-        told = startup.wait(reader, found, environ=context.environ, tell=context.console.progress)
+        told = startup.wait(reader, found, progress=context.progress)
     except ClusterError:
         so_far = {name: vm.notebook for name, vm in found.items()}
         connection.tell(context, cloud, made, connection.of_vms(cloud, made, so_far))
@@ -93,7 +90,7 @@ def _zone(target: Deployment) -> str:
 def _vms(context: Context, cloud: Cloud, target: Deployment) -> dict[str, instances.Vm]:
     settings = target.settings
     found = instances.find(
-        cloud.api, settings.project_id, settings.zone, target.cluster_id, context.environ
+        cloud.api, settings.project_id, settings.zone, target.cluster_id, context.clock
     )
     return {vm.name: vm for vm in found}
 
@@ -110,8 +107,7 @@ def _urls(
     urls = waiting.for_urls(
         lambda: {name: vm.notebook for name, vm in _vms(context, cloud, target).items()},
         wanted,
-        environ=context.environ,
-        tell=context.console.progress,
+        progress=context.progress,
     )
     context.note(connection.missing(wanted - urls.keys()))
     return urls

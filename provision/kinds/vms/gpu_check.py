@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import machines
 from provision.errors import ClusterError, Problem
-from provision.kinds.vms.startup import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ def _shortened(problems: Sequence[Problem]) -> list[Problem]:
     rest = [problem.what.partition(":")[0] for problem in problems[_MOST:]]
     return [
         *problems[:_MOST],
-        Problem(what=f"{len(rest)} more: {names_of(rest)}", fix="Status has all of them"),
+        Problem(what=f"{len(rest)} more: {words.listed(rest)}", fix="Status has all of them"),
     ]
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from provision import words
 from provision.errors import Problem
-from provision.kinds.vms.startup import names_of
-from provision.kinds.vms.waiting import in_words
 from provision.lifecycle.adopt import MARKER
-from provision.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provision.google.api import GoogleApi
+    from provision.time.clock import Clock
 
 _URL_KEY: Final = "proxy-url"
 _SHORT: Final = 86400.0
@@ -46,12 +44,12 @@ class Vm:
     notebook: str | None
 
     @classmethod
-    def of(cls, instance: Mapping[str, Any], environ: Mapping[str, str]) -> Self:
+    def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
         """From Google's words.
 
         Args:
             instance: The VM.
-            environ: For the clock's rate.
+            clock: Google Cloud's.
         """
         metadata = instance.get("metadata", {}).get("items", [])
         urls = [item.get("value") for item in metadata if item["key"] == _URL_KEY]
@@ -64,14 +62,12 @@ class Vm:
                 it["acceleratorType"].rpartition("/")[2]: int(it["acceleratorCount"])
                 for it in instance.get("guestAccelerators", [])
             },
-            remaining=_remaining(instance, environ),
+            remaining=_remaining(instance, clock),
             notebook=_https(urls[0]) if urls and urls[0] else None,
         )
 
 
-def find(
-    api: GoogleApi, project: str, zone: str, cluster_id: str, environ: Mapping[str, str]
-) -> list[Vm]:
+def find(api: GoogleApi, project: str, zone: str, cluster_id: str, clock: Clock) -> list[Vm]:
     """The VMs of a cluster by their names, with one request for every 500.
 
     Args:
@@ -79,10 +75,10 @@ def find(
         project: Where they are.
         zone: Where they are.
         cluster_id: The marker's value.
-        environ: For the clock's rate.
+        clock: Google Cloud's.
     """
     found = api.labelled_instances(project, zone, MARKER, cluster_id)
-    return sorted((Vm.of(one, environ) for one in found), key=lambda vm: vm.name)
+    return sorted((Vm.of(one, clock) for one in found), key=lambda vm: vm.name)
 
 
 def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
@@ -94,20 +90,20 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
     return [
         Problem(
             setting="MAX_RUN_DURATION",
-            what=f"in {in_words(min(ending.values()))} Google deletes {names_of(ending)}",
+            what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
             why="their run duration is over then, and it can't be made longer",
             fix="save what they have made; a Create after that asks for new ones",
         )
     ]
 
 
-def _remaining(instance: Mapping[str, Any], environ: Mapping[str, str]) -> float | None:
+def _remaining(instance: Mapping[str, Any], clock: Clock) -> float | None:
     duration = instance.get("scheduling", {}).get("maxRunDuration", {}).get("seconds")
     start = instance.get("lastStartTimestamp") or instance.get("creationTimestamp")
     if duration is None or not start:
         return None
-    passed = time.time() - dt.datetime.fromisoformat(start).timestamp()
-    return max(0.0, int(duration) - clock.cloud_seconds(max(0.0, passed), environ))
+    passed = clock.since(dt.datetime.fromisoformat(start).timestamp())
+    return max(0.0, int(duration) - passed)
 
 
 def _https(url: str) -> str:

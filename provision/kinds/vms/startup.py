@@ -13,14 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from provision import words
 from provision.errors import ClusterError, Problem
-from provision.time import clock
-from provision.time.patience import Patience
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from provision.google.api import GoogleApi
+    from provision.time.clock import Clock
+    from provision.time.progress import Progress
 
 NAMESPACE: Final = "aiinfra"
 _KEY: Final = "startup"
@@ -42,7 +43,6 @@ _AFTER_FAILURE: Final = 60.0
 """Seconds of cloud time in which others may fail too, so that all are told at once."""
 _IN_FULL: Final = 5
 """VMs whose failure is told with its last lines."""
-_NAMED: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,13 +139,13 @@ class Reader:
     Args:
         api: Google.
         zone: The VMs': "projects/P/zones/Z".
-        environ: For the clock's rate.
+        clock: Google Cloud's.
     """
 
-    def __init__(self, api: GoogleApi, zone: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, api: GoogleApi, zone: str, clock: Clock) -> None:
         self._api = api
         self._zone = zone
-        self._gap = clock.rate(environ) / _PER_SECOND
+        self._gap = clock.wall(1 / _PER_SECOND)
         self._next = 0.0
         self._lock = threading.Lock()
 
@@ -175,16 +175,14 @@ def wait(
     reader: Reader,
     names: Collection[str],
     *,
-    environ: Mapping[str, str],
-    tell: Callable[[str], None],
+    progress: Progress,
 ) -> dict[str, Startup]:
     """Wait until the start-up of all VMs is over; VMs that are done are not asked again.
 
     Args:
         reader: Asks them.
         names: The VMs.
-        environ: For the clock's rate.
-        tell: Takes a sentence whenever there is news.
+        progress: The run's clock and voice.
 
     Returns:
         Their start-ups. A STARTUP_COMMAND that takes long may still be running.
@@ -192,7 +190,7 @@ def wait(
     Raises:
         ClusterError: One has failed, or is not done in time; all such VMs are named.
     """
-    patience = Patience(_AT_MOST, _POLL, environ)
+    patience = progress.patience(_AT_MOST, _POLL)
     found: dict[str, Startup] = dict.fromkeys(names, Startup())
     said = ""
     is_shorter: set[str] = set()
@@ -200,7 +198,7 @@ def wait(
         found |= reader.read(name for name, it in found.items() if not it.is_over)
         news = _progress(found.values())
         if news != said:
-            tell(news)
+            progress.tell(news)
             said = news
         waiting = [it for it in found.values() if not it.is_over]
         if not waiting or patience.is_over:
@@ -236,7 +234,8 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
         detail = next(iter(vms.values())).steps[step].detail
         result.append(
             Problem(
-                what=f"the step {step} failed on {names_of(vms)}; the rest of the start-up went on",
+                what=f"the step {step} failed on {words.listed(vms)};"
+                " the rest of the start-up went on",
                 why="\n".join(detail.splitlines()[-3:]),
                 fix="see the VM's serial port 1 for all of it",
             )
@@ -246,19 +245,12 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
         result.append(
             Problem(
                 setting="STARTUP_COMMAND",
-                what=f"the command still runs on {names_of(running)}",
+                what=f"the command still runs on {words.listed(running)}",
                 why="it was waited for, but not until its end: it may take as long as it likes",
                 fix="Status says when it is over, and how it ended",
             )
         )
     return result
-
-
-def names_of(vms: Collection[str]) -> str:
-    """The names of VMs, or of the first of many."""
-    named = sorted(vms)[:_NAMED]
-    more = f" and {len(vms) - len(named)} more" if len(vms) > len(named) else ""
-    return ", ".join(named) + more
 
 
 def _progress(startups: Iterable[Startup]) -> str:
@@ -312,6 +304,6 @@ def _others(rest: Mapping[str, Startup]) -> Problem:
     for name, it in rest.items():
         steps.setdefault(it.words, []).append(name)
     return Problem(
-        what="; ".join(f"{len(vms)} more: {names_of(vms)} {how}" for how, vms in steps.items()),
+        what="; ".join(f"{len(vms)} more: {words.listed(vms)} {how}" for how, vms in steps.items()),
         fix="Status names every VM with its step",
     )

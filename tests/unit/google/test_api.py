@@ -14,6 +14,8 @@ from google.oauth2.credentials import Credentials
 from provision.errors import CredentialsError
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.time import retries
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 
 PATH = "projects/p/global/networks/n"
 
@@ -43,7 +45,7 @@ class Session:
 
 def _api(session: Session, told: list[str] | None = None) -> GoogleApi:
     tell = (told if told is not None else []).append
-    api = GoogleApi(Credentials("token"), {"CLOUD_CLOCK_RATE": "0"}, tell)
+    api = GoogleApi(Credentials("token"), {}, Progress(Clock(0), tell))
     api._session = cast("Any", session)
     return api
 
@@ -127,7 +129,7 @@ def test_a_missing_permission_is_named_with_a_role() -> None:
 
 
 def test_pauses_grow_at_random_up_to_a_limit() -> None:
-    again = retries.policy({}, None)
+    again = retries.policy(Clock(), print)
     state = tenacity.RetryCallState(again, None, (), {})
     state.attempt_number = 30
     pauses = {again.wait(state) for _ in range(50)}

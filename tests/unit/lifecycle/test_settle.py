@@ -9,6 +9,8 @@ import pytest
 
 from provision.google.api import GoogleApiError
 from provision.lifecycle import settle
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from provision.google.api import GoogleApi
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 PLACE = SimpleNamespace(
     project_id="p", region="us-central1", zone="us-central1-a", name_prefix="np"
 )
-AT_ONCE = {"CLOUD_CLOCK_RATE": "0"}
+AT_ONCE = Clock(0)
 
 
 def _operation(target: str) -> dict[str, Any]:
@@ -60,7 +62,7 @@ class Api:
 
 def _wait(api: object) -> list[str]:
     said: list[str] = []
-    settle.wait(cast("GoogleApi", api), PLACE, AT_ONCE, said.append)
+    settle.wait(cast("GoogleApi", api), PLACE, Progress(AT_ONCE, said.append))
     return said
 
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from provision.errors import ClusterError
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, title
-from provision.time import clock
 from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
     from provision.kinds.gke.kubernetes.client import Cluster
-
-T = TypeVar("T")
+    from provision.time.patience import Patience
+    from provision.time.progress import Progress
 
 DEADLINE: Final = 600.0
 """Seconds of cloud time for one stage; a first Kueue takes a minute or two to start."""
 
 _PAUSE: Final = 2.0
-_SHORTEST_PAUSE: Final = 0.05
-_SHORTEST_DEADLINE: Final = 10.0
 _NOT_FOUND: Final = 404
 
 
@@ -41,52 +36,11 @@ class Stage:
     objects: list[Object] = field(default_factory=list)
 
 
-class Patience:
-    """How long to go on with what does not work yet.
-
-    Args:
-        seconds: Of cloud time, counted from now.
-        environ: For the clock's rate.
-    """
-
-    def __init__(self, seconds: float, environ: Mapping[str, str]) -> None:
-        self._rate = clock.rate(environ)
-        self._end = time.monotonic() + max(seconds * self._rate, _SHORTEST_DEADLINE)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() >= self._end
-
-    def pause(self, seconds: float = _PAUSE) -> None:
-        """Wait before the next look, by the cloud's clock."""
-        time.sleep(max(seconds * self._rate, _SHORTEST_PAUSE))
-
-    def through(self, attempt: Callable[[], T], doing: str) -> T:
-        """Repeat an attempt while what hinders it may go by.
-
-        Raises:
-            ClusterError: The time is up; it carries the last hindrance.
-        """
-        while True:
-            try:
-                return attempt()
-            except PassingError as error:
-                if self.is_over:
-                    raise ClusterError(
-                        f"Could not {doing} in time",
-                        why=str(error),
-                        fix="everything is kept: run Create again to go on",
-                    ) from error
-            self.pause()
-
-
 def apply(
     cluster: Cluster,
     stages: Iterable[Stage],
     *,
-    environ: Mapping[str, str],
-    tell: Callable[[str], None],
+    progress: Progress,
     deadline: float = DEADLINE,
 ) -> int:
     """Apply all stages in order; what is as it should be is left alone.
@@ -94,8 +48,7 @@ def apply(
     Args:
         cluster: Where to.
         stages: What; each has the deadline for itself.
-        environ: For the clock's rate.
-        tell: Takes a sentence when a stage is done.
+        progress: The run's clock and voice.
         deadline: Seconds of cloud time for each stage.
 
     Returns:
@@ -110,7 +63,7 @@ def apply(
     for stage in stages:
         if not stage.objects:
             continue
-        patience = Patience(deadline, environ)
+        patience = progress.patience(deadline, _PAUSE)
         changed = 0
         for thing in stage.objects:
             changed += patience.through(
@@ -121,7 +74,9 @@ def apply(
             _await(cluster, thing, patience)
         total += changed
         if changed:
-            tell(f"Kubernetes: {stage.name} ({changed} of {len(stage.objects)} objects changed)")
+            progress.tell(
+                f"Kubernetes: {stage.name} ({changed} of {len(stage.objects)} objects changed)"
+            )
     return total
 
 

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, status
-from provision.kinds.gke.kubernetes.apply import Patience
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from provision.kinds.gke.kubernetes.bandwidth import Measurement
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.time.patience import Patience
+    from provision.time.progress import Progress
 
 NAME: Final = "aiinfra-bandwidth-test"
 _API: Final = "jobset.x-k8s.io/v1alpha2"
@@ -27,6 +26,7 @@ _POLL: Final = 10.0
 _NO_SCALE_UP: Final = "FailedScaleUp"
 """The autoscaler's reason in the event of a pod for which no node could be had."""
 _CLEANING: Final = 120.0  # seconds of cloud time
+_CLEANING_POLL: Final = 2.0
 
 
 def run(
@@ -34,8 +34,7 @@ def run(
     facts: ClusterFacts,
     *,
     timeout: float,
-    environ: Mapping[str, str],
-    tell: Callable[[str], None],
+    progress: Progress,
 ) -> tuple[Measurement, str]:
     """Measure on the main pool; what was submitted is gone at the end, however it ends.
 
@@ -43,8 +42,7 @@ def run(
         cluster: Where.
         facts: Of the cluster.
         timeout: Seconds of cloud time to wait for nodes at most (CAPACITY_TIMEOUT).
-        environ: For the clock's rate.
-        tell: Takes a sentence whenever there is news.
+        progress: The run's clock and voice.
 
     Returns:
         What was measured, and the whole log.
@@ -59,22 +57,22 @@ def run(
     wanted = jobs.test(facts, pool, nodes)
     wanted["metadata"] = {**wanted["metadata"], "name": NAME}
     del wanted["metadata"]["generateName"]
-    _clean(cluster, environ)
+    _clean(cluster, progress)
     try:
-        patience = Patience(_CLEANING, environ)
+        patience = progress.patience(_CLEANING, _CLEANING_POLL)
         patience.through(lambda: cluster.apply(wanted), "submit the bandwidth test")
-        tell(f"the bandwidth test waits for {nodes} nodes of {pool.name}")
-        _await_start(cluster, Patience(timeout, environ), tell)
-        tell("the bandwidth test runs")
-        log = _await_end(cluster, Patience(all_gather.SECONDS, environ))
+        progress.tell(f"the bandwidth test waits for {nodes} nodes of {pool.name}")
+        _await_start(cluster, timeout, progress)
+        progress.tell("the bandwidth test runs")
+        log = _await_end(cluster, progress.patience(all_gather.SECONDS, _POLL))
     finally:
-        _clean(cluster, environ)
+        _clean(cluster, progress)
     return bandwidth.parse(log), log
 
 
-def _clean(cluster: Cluster, environ: Mapping[str, str]) -> None:
+def _clean(cluster: Cluster, progress: Progress) -> None:
     """Delete what is there of a test, and wait until its pods are gone too."""
-    patience = Patience(_CLEANING, environ)
+    patience = progress.patience(_CLEANING, _CLEANING_POLL)
 
     def left() -> list[Object]:
         cluster.delete(_API, _KIND, NAME, NAMESPACE)
@@ -84,7 +82,8 @@ def _clean(cluster: Cluster, environ: Mapping[str, str]) -> None:
         patience.pause()
 
 
-def _await_start(cluster: Cluster, patience: Patience, tell: Callable[[str], None]) -> None:
+def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
+    patience = progress.patience(timeout, _POLL)
     said = ""
     while not patience.through(lambda: _has_started(cluster), "look at the bandwidth test"):
         work = patience.through(lambda: _workload(cluster), "look at the queue")
@@ -94,7 +93,7 @@ def _await_start(cluster: Cluster, patience: Patience, tell: Callable[[str], Non
         why = work.message if work else patience.through(lambda: _warning(cluster), "look at it")
         news = "; ".join(filter(None, [state, why]))
         if news != said:
-            tell(f"the bandwidth test: {news}")
+            progress.tell(f"the bandwidth test: {news}")
             said = news
         if patience.is_over:
             raise StillWaiting(
@@ -103,7 +102,7 @@ def _await_start(cluster: Cluster, patience: Patience, tell: Callable[[str], Non
                 fix="run Test again later, or raise CAPACITY_TIMEOUT",
                 setting="CAPACITY_TIMEOUT",
             )
-        patience.pause(_POLL)
+        patience.pause()
 
 
 def _await_end(cluster: Cluster, patience: Patience) -> str:
@@ -123,7 +122,7 @@ def _await_end(cluster: Cluster, patience: Patience) -> str:
                 why="\n".join(log.splitlines()[-20:]),
                 fix="run Test again; if it hangs again, look at the nodes' installers",
             )
-        patience.pause(_POLL)
+        patience.pause()
 
 
 def _has_started(cluster: Cluster) -> bool:

@@ -17,6 +17,8 @@ from provision.intake import load
 from provision.kinds.gke import variables as gke
 from provision.kinds.gke.kubernetes import apply, facts, stages
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
+from provision.time import clock as google_clock
+from provision.time.progress import Progress
 from rehearsal.cloud import server
 from rehearsal.cloud.server import Cloud
 
@@ -46,10 +48,15 @@ class Gke:
     environ: dict[str, str]
     api: Cluster
 
+    @property
+    def progress(self) -> Progress:
+        """The cluster's clock, and nobody to tell."""
+        return Progress(google_clock.Clock(float(self.environ["CLOUD_CLOCK_RATE"])), lambda _: None)
+
     def create(self) -> int:
         """Bring everything into the cluster that Create does; how many objects changed."""
         wanted, _ = stages.stages(self.facts, self.environ)
-        return apply.apply(self.api, wanted, environ=self.environ, tell=lambda _: None)
+        return apply.apply(self.api, wanted, progress=self.progress)
 
     def google(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """One request to an API of Google's."""

@@ -207,7 +207,7 @@ def test_the_all_gather_of_machines_without_a_gpu_network_is_slow_and_ends_earli
     cluster = gke_of("gke-plain")
     cluster.create()
     measured, _ = bandwidth_test.run(
-        cluster.api, cluster.facts, timeout=10, environ=cluster.environ, tell=lambda _: None
+        cluster.api, cluster.facts, timeout=10, progress=cluster.progress
     )
     assert measured.networks == ("Socket",)
     assert set(measured.interfaces.values()) == {1}
@@ -222,7 +222,7 @@ def test_the_all_gather_within_one_node_is_fast(gke_of: Callable[..., Gke]) -> N
     cluster = gke_of("gke-plain", TEST_NODES="1")
     cluster.create()
     measured, _ = bandwidth_test.run(
-        cluster.api, cluster.facts, timeout=10, environ=cluster.environ, tell=lambda _: None
+        cluster.api, cluster.facts, timeout=10, progress=cluster.progress
     )
     assert len(measured.interfaces) == 1
     assert measured.peak_in_place > 100

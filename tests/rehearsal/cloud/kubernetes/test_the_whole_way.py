@@ -54,7 +54,7 @@ def test_the_bandwidth_test_of_an_a3_ultra_cluster_comes_to_the_reference(
     cluster = gke_of(example)
     cluster.create()
     measured, log = bandwidth_test.run(
-        cluster.api, cluster.facts, timeout=60, environ=cluster.environ, tell=lambda _: None
+        cluster.api, cluster.facts, timeout=60, progress=cluster.progress
     )
     assert measured.average == pytest.approx(120.248, abs=0.01)
     assert measured.peak_in_place == pytest.approx(335.67, abs=0.02)

@@ -9,6 +9,8 @@ from google.oauth2.credentials import Credentials
 
 from provision.errors import CredentialsError, ExitCode
 from provision.google.http import Rest, Service
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from tests.unit.google.auth.token_server import Google
@@ -30,7 +32,9 @@ def test_a_request_that_is_refused_for_its_credentials_says_what_mends_them(
     environ = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": f"http://{google.host}/compute/v1/"}
 
     with pytest.raises(CredentialsError) as caught:
-        Rest(Credentials("ya29.mine"), environ).get(Service.COMPUTE, "projects/my-project")
+        Rest(Credentials("ya29.mine"), environ, Progress(Clock(), print)).get(
+            Service.COMPUTE, "projects/my-project"
+        )
 
     assert caught.value.exit_code == ExitCode.CREDENTIALS
     assert what in caught.value.problems[0].what

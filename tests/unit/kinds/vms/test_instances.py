@@ -11,8 +11,9 @@ from provision.errors import ClusterError, Problem
 from provision.kinds.vms import gpu_check, instances
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
+from provision.time.clock import Clock
 
-REAL_TIME: dict[str, str] = {}
+REAL_TIME = Clock()
 GROUP = "np-mig --zone us-central1-a --project p"
 
 
@@ -47,7 +48,7 @@ def test_a_rehearsals_time_runs_faster() -> None:
         "scheduling": {"maxRunDuration": {"seconds": "1000"}},
         "creationTimestamp": _ago(seconds=10),
     }
-    vm = Vm.of(document, {"CLOUD_CLOCK_RATE": "0.02"})
+    vm = Vm.of(document, Clock(0.02))
     assert vm.remaining == pytest.approx(500, abs=60)
 
 

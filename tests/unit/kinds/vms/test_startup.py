@@ -13,13 +13,15 @@ from provision.errors import ClusterError, Problem
 from provision.kinds.vms import startup
 from provision.kinds.vms.startup import Reader, Startup
 from provision.time import patience
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.google.api import GoogleApi
 
-AT_ONCE = {"CLOUD_CLOCK_RATE": "0"}
+AT_ONCE = Clock(0)
 
 
 def _told(state: str, step: str | None = None, detail: str = "", **more: Any) -> dict[str, str]:
@@ -59,7 +61,7 @@ class FakeApi:
 def _wait(api: FakeApi) -> tuple[dict[str, Startup], list[str]]:
     said: list[str] = []
     reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", AT_ONCE)
-    return startup.wait(reader, api.vms, environ=AT_ONCE, tell=said.append), said
+    return startup.wait(reader, api.vms, progress=Progress(AT_ONCE, said.append)), said
 
 
 def _failure(api: FakeApi) -> tuple[Problem, ...]:
@@ -99,7 +101,7 @@ def test_a_thousand_vms_are_asked_a_few_at_a_time() -> None:
 
 def test_the_requests_are_spread_over_time() -> None:
     api = FakeApi(**{f"vm{number}": [DONE] for number in range(21)})
-    reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", {"CLOUD_CLOCK_RATE": "0.1"})
+    reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", Clock(0.1))
     begin = time.monotonic()
     reader.read(api.vms)
     # 10 in a second of the cloud's, of which there are 10 in one of ours.
@@ -185,7 +187,7 @@ def test_an_interrupt_does_not_wait_for_a_thousand_looks(
         return original(path, namespace)
 
     monkeypatch.setattr(api, "guest_attributes", fail)
-    reader = Reader(cast("GoogleApi", api), "z", {"CLOUD_CLOCK_RATE": "0.1"})
+    reader = Reader(cast("GoogleApi", api), "z", Clock(0.1))
     with pytest.raises(KeyboardInterrupt):
         reader.read(api.vms)
     assert len(api.asked) < 100

@@ -9,6 +9,8 @@ from provision.kinds.gke.kubernetes import apply
 from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import build
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.objects import Object
 
-AT_ONCE = {"CLOUD_CLOCK_RATE": "0"}
+AT_ONCE = Clock(0)
 QUEUE = build("kueue.x-k8s.io/v1beta2", "LocalQueue", "queue", "default")
 KIND = build("apiextensions.k8s.io/v1", "CustomResourceDefinition", "queues")
 
@@ -49,8 +51,7 @@ def _apply(cluster: Answers, *things: Object) -> list[str]:
     changed = apply.apply(
         cast("Cluster", cluster),
         [Stage("nothing"), Stage("the queue", list(things))],
-        environ=AT_ONCE,
-        tell=told.append,
+        progress=Progress(AT_ONCE, told.append),
     )
     assert bool(changed) == bool(told)
     return told

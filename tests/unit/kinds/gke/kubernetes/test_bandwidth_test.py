@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from provision.errors import CapacityError, ClusterError, StillWaiting
-from provision.kinds.gke.kubernetes import apply, bandwidth_test
+from provision.kinds.gke.kubernetes import bandwidth_test
+from provision.time import patience
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -87,7 +90,7 @@ def _event(uid: str, time: str) -> Object:
 
 @pytest.fixture(autouse=True)
 def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply, "_SHORTEST_DEADLINE", 0.3)
+    monkeypatch.setattr(patience, "_SHORTEST", 0.3)
 
 
 def _run(cluster: Nodes, tell: Callable[[str], None] = lambda _: None) -> float | None:
@@ -95,8 +98,7 @@ def _run(cluster: Nodes, tell: Callable[[str], None] = lambda _: None) -> float 
         cast("Cluster", cluster),
         samples.FLEX_QUEUED_ULTRA,
         timeout=0,
-        environ={"CLOUD_CLOCK_RATE": "0"},
-        tell=tell,
+        progress=Progress(Clock(0), tell),
     )
     assert log == LOG
     return measured.average

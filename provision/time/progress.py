@@ -1,0 +1,30 @@
+"""What every wait needs: Google Cloud's clock, and somebody to tell how it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provision.time.patience import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provision.time.clock import Clock
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The clock and the voice of a run.
+
+    Attributes:
+        clock: Google Cloud's.
+        tell: Takes a sentence whenever there is news.
+    """
+
+    clock: Clock
+    tell: Callable[[str], None]
+
+    def patience(self, seconds: float, poll: float) -> Patience:
+        """A deadline in so many seconds of cloud time, with a look every `poll` seconds of it."""
+        return Patience(seconds, poll, self.clock)
