@@ -85,6 +85,11 @@ class Family:
     arm: bool = False
     consumption: frozenset[Consumption] = frozenset(Consumption)
 
+    @property
+    def series(self) -> str:
+        """The first part of the names, such as "a2"."""
+        return self.name.partition("-")[0]
+
 
 @dataclass(frozen=True, kw_only=True)
 class MachineType:
@@ -304,6 +309,15 @@ def lookup(name: str) -> MachineType | None:
 def family(name: str) -> Family | None:
     """The family that a machine type of that name is of, whether the type exists or not."""
     return FAMILIES.get(name.rpartition("-")[0])
+
+
+def takes_gpus(name: str) -> bool:
+    """Whether GPUs are attached to machines of that name; the others bring theirs, or have none.
+
+    That is so for a whole series, whose names of custom machines are not in the table.
+    """
+    series = name.partition("-")[0]
+    return any(it.accelerator is None and it.series == series for it in FAMILIES.values())
 
 
 def carrying(accelerator: str) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ import enum
 from typing import TYPE_CHECKING, Any
 
 from provision import __version__
-from provision.catalogue import permissions
 from provision.errors import CheckError, CredentialsError
-from provision.google.auth import refusals
+from provision.google import refusals
+from provision.google.auth import refusals as credential_refusals
 from provision.time import retries
 from provision.time.retries import PassingError
 
@@ -77,7 +77,7 @@ class GoogleApiError(CheckError):
         super().__init__(
             f"Google refused a request ({code})",
             why=f"{message}\n{url}",
-            fix=permissions.remedy(message),
+            fix=refusals.remedy(message),
         )
         self.code = code
         self.message = message
@@ -233,10 +233,10 @@ def _failure(answer: Any, url: str) -> Exception:
         return PassingError(f"{code} {message}")
     if code == _UNAUTHORIZED:
         return _unauthorized(message)
-    return refusals.explain(message) or GoogleApiError(code, message, url)
+    return credential_refusals.explain(message) or GoogleApiError(code, message, url)
 
 
 def _unauthorized(message: str) -> CredentialsError:
-    return refusals.explain(message) or CredentialsError(
-        "Google does not accept the credentials", why=message, fix=refusals.RENEW
+    return credential_refusals.explain(message) or CredentialsError(
+        "Google does not accept the credentials", why=message, fix=credential_refusals.RENEW
     )

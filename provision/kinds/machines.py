@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.errors import ClusterError, StillWaiting
+from provision.google import refusals
 from provision.google.api import GoogleApiError
 from provision.kinds import shortage
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
-    from provision.kinds.shortage import Group
+    from provision.spec.group import Group
     from provision.time.progress import Progress
 
 _POLL: Final = 10.0
@@ -96,4 +97,4 @@ def _runs(instance: Mapping[str, Any]) -> bool:
 
 def _reasons(instances: Sequence[Mapping[str, Any]]) -> str:
     """Google's own words on what keeps VMs from running, each once."""
-    return "".join(f"; {shortage.words(error)}" for error in shortage.errors(instances))
+    return "".join(f"; {refusals.words(error)}" for error in refusals.of_instances(instances))

@@ -1,118 +1,29 @@
-"""When Google has no machines to give: what it says, what that means, and what one can do.
+"""When Google has no machines to give: what to say of it, and what one can do.
 
 A managed instance group is made all the same and goes on trying, so these refusals are found in
-what the group says of its VMs.
+what the group says of its VMs; `google.refusals` reads them.
 """
 
 from __future__ import annotations
 
-import enum
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import machines
 from provision.catalogue import zones as places
 from provision.errors import CapacityError, Problem
+from provision.google import refusals
 from provision.google.api import GoogleApiError
+from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
+    from provision.spec.group import Group
 
 _KEPT: Final = "Everything is kept, and VMs that run cost money: Destroy removes it all"
 _MOST_PLACES: Final = 6
 """Regions that are named; Google has dozens."""
-QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
-QUOTA_ROLE: Final = "it takes the role Quota Administrator, roles/servicemanagement.quotaAdmin"
-_STOCKOUT: Final = "does not have enough resources available"
-_QUOTA: Final = re.compile(
-    r"Quota '(?P<metric>[\w-]+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
-    r"(?: in region (?P<region>[\w-]+))?"
-)
-
-
-class Refusal(enum.Enum):
-    """Why Google gives no machine, as far as waiting alone does not mend it."""
-
-    STOCKOUT = enum.auto()
-    QUOTA = enum.auto()
-
-
-# Google's code of the error -> what it means. Errors of other codes may go by: they are only told.
-_CODES: Final[Mapping[str, Refusal]] = {
-    "QUOTA_EXCEEDED": Refusal.QUOTA,
-    "RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
-    "ZONE_RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
-    "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": Refusal.STOCKOUT,
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """A managed instance group, and what is wanted of it.
-
-    Attributes:
-        project: Its project.
-        zone: Its zone.
-        name: Its name.
-        size: How many VMs it is to have.
-        machine_type: Of its VMs.
-        gpu: The kind of GPU that is attached to each; None where the machine type brings its own.
-        gpus: How many GPUs are attached to each.
-        pool: The node pool whose nodes its VMs are; None for a group of VMs.
-        zone_setting: Where a user says which zone it has.
-    """
-
-    project: str
-    zone: str
-    name: str
-    size: int
-    machine_type: str
-    gpu: str | None = None
-    gpus: int = 0
-    pool: str | None = None
-    zone_setting: str = "ZONE"
-
-    @property
-    def members(self) -> str:
-        """What its VMs are, in words."""
-        return f"nodes of {self.pool}" if self.pool else "VMs"
-
-    @property
-    def called(self) -> str:
-        """What it is, in words."""
-        return "node pool" if self.pool else "group"
-
-    def in_zone(self, zone: str) -> str:
-        """How a user says that it is to have another zone."""
-        if self.zone_setting == "ZONE":
-            return f"set ZONE={zone}"
-        return f"set its zone={zone} in {self.zone_setting}"
-
-    @property
-    def region(self) -> str:
-        """The zone's region."""
-        return places.region_of(self.zone)
-
-    @property
-    def path(self) -> str:
-        """Where Google has it."""
-        return f"projects/{self.project}/zones/{self.zone}/instanceGroupManagers/{self.name}"
-
-    @property
-    def machine(self) -> str:
-        """What one VM is, in words."""
-        attached = f" with {self.gpus} {self.gpu}" if self.gpu else ""
-        return self.machine_type + attached
-
-    @property
-    def all_gpus(self) -> int:
-        """The GPUs of all its VMs together; 0 if that is not known."""
-        known = machines.lookup(self.machine_type)
-        own = known.gpus if known is not None else None
-        return self.size * (own or self.gpus)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,21 +47,6 @@ class Standing:
     end: str = _KEPT
 
 
-def errors(instances: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Google's errors in making the VMs of a group that do not run yet, each once."""
-    found: dict[str, dict[str, Any]] = {}
-    for instance in instances:
-        if instance.get("instanceStatus") != "RUNNING":
-            for error in instance.get("lastAttempt", {}).get("errors", {}).get("errors", []):
-                found.setdefault(words(error), error)
-    return list(found.values())
-
-
-def words(error: Mapping[str, Any]) -> str:
-    """What Google says in an error, in one line."""
-    return " ".join(str(error.get("message") or error.get("code", "")).split())
-
-
 def check(
     group: Group, instances: Sequence[Mapping[str, Any]], running: int, api: GoogleApi
 ) -> None:
@@ -166,7 +62,7 @@ def check(
         CapacityError: It has; all reasons at once.
     """
     standing = Standing(words=f"{running} of {group.size} {group.members} run")
-    problems = explain(group, errors(instances), standing, api)
+    problems = explain(group, refusals.of_instances(instances), standing, api)
     if problems:
         raise CapacityError.of(problems)
 
@@ -184,8 +80,8 @@ def explain(
     """
     refused: dict[Refusal, list[Mapping[str, Any]]] = {}
     for error in found:
-        kind = _kind(error)
-        if kind is not None:
+        kind = refusals.of_error(error)
+        if kind in refusals.CAPACITY:
             refused.setdefault(kind, []).append(error)
     return [
         _quota(group, mine, standing)
@@ -193,33 +89,6 @@ def explain(
         else _stockout(group, mine, standing, api)
         for kind, mine in refused.items()
     ]
-
-
-def _kind(error: Mapping[str, Any]) -> Refusal | None:
-    """What an error means, by its code, else by its words."""
-    message = words(error)
-    if _QUOTA.search(message):
-        return Refusal.QUOTA
-    return _CODES.get(error.get("code", "")) or (Refusal.STOCKOUT if _STOCKOUT in message else None)
-
-
-# ------------------------------------------------------------------ in Terraform's words
-
-
-def is_refusal(message: str) -> bool:
-    """Whether an error that Terraform tells is a quota or a stock-out."""
-    return _STOCKOUT in message or _QUOTA.search(message) is not None
-
-
-def refused(command: str, messages: Sequence[str]) -> CapacityError:
-    """The error of a Terraform command that failed for nothing but such refusals."""
-    return CapacityError(
-        f"Google refused what `terraform {command}` asked for",
-        why="\n".join(messages),
-        fix=f"for a quota, ask for more at {QUOTA_PAGE} ({QUOTA_ROLE});"
-        " for a zone without resources, set ZONE to another\n"
-        "then run the same action again: it goes on where this one stopped",
-    )
 
 
 # ------------------------------------------------------------------ stock-out
@@ -231,10 +100,10 @@ def _stockout(
     return Problem(
         setting=group.zone_setting,
         what=f"{group.zone} has no {group.machine} to give now: {standing.words}",
-        why="\n".join(map(words, found)),
+        why="\n".join(map(refusals.words, found)),
         fix=_lines(
             standing.after_stockout,
-            *_elsewhere(group, _free_zones(found), _zones(group, api)),
+            *_elsewhere(group, refusals.zones_available(found), _zones(group, api)),
             standing.end,
         ),
     )
@@ -245,50 +114,59 @@ def _lines(*lines: str) -> str:
 
 
 def _zones(group: Group, api: GoogleApi) -> list[str]:
-    """The other zones that have such machines at all; none if Google does not tell."""
+    return other_zones(group.project, group.zone, group.machine_type, group.gpu, api)
+
+
+def other_zones(
+    project: str, zone: str, machine_type: str, gpu: str | None, api: GoogleApi
+) -> list[str]:
+    """The other zones that have such machines at all; none if Google does not tell.
+
+    Args:
+        project: Who asks.
+        zone: That of the machines.
+        machine_type: Their type.
+        gpu: The kind of GPU that is attached to each; None for none.
+        api: Google.
+    """
     try:
-        zones = api.zones_with(group.project, "machineTypes", group.machine_type)
-        if group.gpu:
-            zones &= api.zones_with(group.project, "acceleratorTypes", group.gpu)
+        zones = api.zones_with(project, "machineTypes", machine_type)
+        if gpu:
+            zones &= api.zones_with(project, "acceleratorTypes", gpu)
     except GoogleApiError:
         return []
-    return sorted(zones - {group.zone})
+    return sorted(zones - {zone})
 
 
-def _free_zones(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The zones of which Google itself says that they have machines now."""
-    zones = {
-        zone
-        for error in found
-        for detail in error.get("errorDetails", [])
-        for zone in detail.get("errorInfo", {})
-        .get("metadatas", {})
-        .get("zonesAvailable", "")
-        .split(",")
-        if zone
-    }
-    return sorted(zones)
+def places_in_words(region: str, zones: Sequence[str]) -> Iterator[str]:
+    """Other zones that have such machines, those of the region first, then by region; a line each.
 
-
-def _elsewhere(group: Group, free: Sequence[str], zones: Sequence[str]) -> Iterator[str]:
-    """Where else to try, the nearest first, a line each."""
-    moving = f"and run Create --yes, which moves the {group.called} there"
-    near = [zone for zone in zones if places.region_of(zone) == group.region]
-    if free:
-        there = group.in_zone(free[0])
-        yield f"or {there}, which has some now according to Google, {moving}"
-    elif near:
-        yield f"or set {group.zone_setting} to another zone of {group.region}, {moving}"
+    Args:
+        region: Where the machines were asked for.
+        zones: As `other_zones` has them.
+    """
+    near = [zone for zone in zones if places.region_of(zone) == region]
     if near:
-        yield f"zones of {group.region} that have the machine type: {', '.join(near)}"
+        yield f"zones of {region} that have the machine type: {', '.join(near)}"
     regions = sorted(
-        {places.region_of(zone) for zone in zones} - {group.region},
-        key=lambda region: (region.split("-")[0] != group.region.split("-")[0], region),
+        {places.region_of(zone) for zone in zones} - {region},
+        key=lambda other: (other.split("-")[0] != region.split("-", maxsplit=1)[0], other),
     )
     if regions:
         rest = len(regions) - _MOST_PLACES
         more = f" and {rest} more" if rest > 0 else ""
         yield f"other regions that have it: {', '.join(regions[:_MOST_PLACES])}{more}"
+
+
+def _elsewhere(group: Group, free: Sequence[str], zones: Sequence[str]) -> Iterator[str]:
+    """Where else to try, the nearest first, a line each."""
+    moving = f"and run Create --yes, which moves the {group.called} there"
+    if free:
+        there = group.in_zone(free[0])
+        yield f"or {there}, which has some now according to Google, {moving}"
+    elif any(places.region_of(zone) == group.region for zone in zones):
+        yield f"or set {group.zone_setting} to another zone of {group.region}, {moving}"
+    yield from places_in_words(group.region, zones)
     if not zones:
         yield f"or set {group.zone_setting} to another zone that has {group.machine}, {moving}"
 
@@ -297,13 +175,13 @@ def _elsewhere(group: Group, free: Sequence[str], zones: Sequence[str]) -> Itera
 
 
 def _quota(group: Group, found: Sequence[Mapping[str, Any]], standing: Standing) -> Problem:
-    said = "\n".join(map(words, found))
-    match = _QUOTA.search(said)
-    metric, limit, place = match.group("metric", "limit", "region") if match else ("", "", "")
-    family = _dimensions(found).get("gpu_family")
+    said = "\n".join(map(refusals.words, found))
+    exceeded = refusals.quota(said)
+    metric = exceeded.metric if exceeded else ""
+    family = refusals.quota_dimensions(found).get("gpu_family")
     quota = f"quota {metric}".strip() + (f" for {family}" if family else "")
-    amount = f"{float(limit):g}" if limit else "used up"
-    region = place or group.region
+    amount = f"{exceeded.limit:g}" if exceeded else "used up"
+    region = exceeded.region if exceeded and exceeded.region else group.region
     wanted = f"{group.all_gpus} GPUs" if group.all_gpus else f"{group.size} {group.machine}"
     return Problem(
         what=f"The {quota} of {group.project} in {region} is {amount}, and this {group.called}"
@@ -318,12 +196,3 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], standing: Standing)
             standing.end,
         ),
     )
-
-
-def _dimensions(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What tells the quota from others of its name."""
-    dimensions: dict[str, str] = {}
-    for error in found:
-        for detail in error.get("errorDetails", []):
-            dimensions |= detail.get("quotaInfo", {}).get("dimensions", {})
-    return dimensions

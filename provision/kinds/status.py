@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.catalogue import names
 from provision.deployment.kind import Kind
-from provision.kinds import shortage
+from provision.google import refusals
 from provision.kinds.gke import status
 from provision.kinds.vms import instances, startup
 from provision.kinds.vms.requests import Request
@@ -148,7 +148,7 @@ def _request(request: Request, clock: Clock) -> dict[str, Any]:
         "state": request.state,
         "words": request.words[0].upper() + request.words[1:],
         "age_seconds": int(clock.since(request.created)),
-        "reasons": list(dict.fromkeys(map(shortage.words, request.errors))),
+        "reasons": list(dict.fromkeys(map(refusals.words, request.errors))),
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import machines
 from provision.errors import Problem
 from provision.google.api import Service
-from provision.kinds import shortage
+from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
 from provision.lifecycle import adopt
 from provision.preflight import metrics, zones
 from provision.preflight.case import Note
@@ -182,8 +182,8 @@ def _short(case: Case, metric: Metric, found: Quota, need: Need) -> Problem:
         setting="REGION" if metric.everywhere else case.machines[0].setting,
         what=f"the quota {name} in {place} is too small: this needs {enough}",
         why=f"{case.project} may have {found.limit:g}{usage}{own}",
-        fix=f"ask for more, in a browser: {shortage.QUOTA_PAGE}?project={case.project}\n"
-        f"filter by {found.name} and {place}, tick it, Edit ({shortage.QUOTA_ROLE})\n"
+        fix=f"ask for more, in a browser: {QUOTA_PAGE}?project={case.project}\n"
+        f"filter by {found.name} and {place}, tick it, Edit ({QUOTA_ROLE})\n"
         "or ask for less, or go where there is quota",
     )
 
@@ -193,7 +193,7 @@ def _untold(case: Case, metric: Metric) -> Problem:
         what=f"whether the quota {metric.words} in {case.settings.region} is large enough could"
         " not be found out",
         why="Google shows no such quota of this project",
-        fix=f"look in a browser: {shortage.QUOTA_PAGE}?project={case.project}",
+        fix=f"look in a browser: {QUOTA_PAGE}?project={case.project}",
     )
 
 

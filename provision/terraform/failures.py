@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provision.catalogue import permissions
-from provision.errors import ProvisionError, StateError, TerraformError
-from provision.kinds import shortage
+from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
+from provision.google import refusals
 from provision.terraform.lock import Lock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provision.terraform.child import Ended
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -51,10 +52,10 @@ def failure(command: str, done: Ended) -> ProvisionError:
     locked = [error for error in errors if re.search(r"acquiring the state lock|\.tflock", error)]
     if locked:
         return _locked(locked[0])
-    if errors and all(map(shortage.is_refusal, errors)):
-        return shortage.refused(command, errors)
+    if errors and all(refusals.read("", error) in refusals.CAPACITY for error in errors):
+        return _refused(command, errors)
     how = f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
-    remedies = dict.fromkeys(filter(None, map(permissions.remedy, errors)))
+    remedies = dict.fromkeys(filter(None, map(refusals.remedy, errors)))
     return TerraformError(
         f"`terraform {command}` failed ({how})",
         why="\n".join(errors) or "\n".join(output.splitlines()[-5:]),
@@ -64,6 +65,17 @@ def failure(command: str, done: Ended) -> ProvisionError:
                 "then run the same action again: it goes on where this one stopped",
             ]
         ),
+    )
+
+
+def _refused(command: str, errors: Sequence[str]) -> CapacityError:
+    """The error of a command that failed for want of machines or quota alone."""
+    return CapacityError(
+        f"Google refused what `terraform {command}` asked for",
+        why="\n".join(errors),
+        fix=f"for a quota, ask for more at {refusals.QUOTA_PAGE} ({refusals.QUOTA_ROLE});"
+        " for a zone without resources, set ZONE to another\n"
+        "then run the same action again: it goes on where this one stopped",
     )
 
 

@@ -53,9 +53,8 @@ STILL_UP: dict[str, set[str]] = {
         "provision.kinds.vms.requests",
     },
     "provision.preflight.networks": {"provision.lifecycle.adopt"},
-    "provision.preflight.quotas": {"provision.kinds.shortage", "provision.lifecycle.adopt"},
+    "provision.preflight.quotas": {"provision.lifecycle.adopt"},
     "provision.preflight.strangers": {"provision.lifecycle.adopt"},
-    "provision.terraform.failures": {"provision.kinds.shortage"},
 }
 LEVEL = {
     f"provision.{name}".removesuffix("."): level

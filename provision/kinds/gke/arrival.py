@@ -6,12 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.catalogue.machines import takes_gpus
 from provision.errors import ClusterError
 from provision.google.api import Service
-from provision.kinds import connection, machines
-from provision.kinds import shortage as capacities
+from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import apply, facts, jobs, stages
+from provision.spec.group import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,7 +55,7 @@ def explain(cloud: Cloud, target: Deployment) -> None:
     for group in _groups(cloud, target):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
         running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
-        capacities.check(group, instances, running, cloud.api)
+        shortage.check(group, instances, running, cloud.api)
 
 
 def finish(context: Context, cloud: Cloud, made: Made) -> None:
@@ -94,7 +95,7 @@ def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
     return {name: f"{cloud.folder.location.url}/{_JOBS}/{name}" for name in rendered}
 
 
-def _groups(cloud: Cloud, target: Deployment) -> Iterator[capacities.Group]:
+def _groups(cloud: Cloud, target: Deployment) -> Iterator[Group]:
     """The managed instance groups behind the pools of a fixed size, as far as they exist."""
     settings = target.settings
     cluster = names.CLUSTER.of(settings.name_prefix)
@@ -108,9 +109,9 @@ def _groups(cloud: Cloud, target: Deployment) -> Iterator[capacities.Group]:
                 yield _group(settings, url, name, wanted)
 
 
-def _group(settings: Settings, url: str, name: str, wanted: Mapping[str, Any]) -> capacities.Group:
-    attached = wanted["machine_type"].startswith("n1-")
-    return capacities.Group(
+def _group(settings: Settings, url: str, name: str, wanted: Mapping[str, Any]) -> Group:
+    attached = takes_gpus(wanted["machine_type"])
+    return Group(
         project=settings.project_id,
         zone=wanted["zone"],
         name=url.rpartition("/")[2],

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import names
 from provision.deployment import deployment
 from provision.google.api import Service
-from provision.kinds import shortage
 from provision.kinds.vms import requests as resize_requests
 from provision.kinds.vms.requests import RESOURCE_TYPE, Asking, Request
+from provision.spec.group import Group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,11 +41,11 @@ def is_used(target: Deployment) -> bool:
     return found.get("model") == "flex_start"
 
 
-def group(target: Deployment) -> shortage.Group:
+def group(target: Deployment) -> Group:
     """The group of VMs that a deployment has or will have."""
     settings = target.settings
     attached = target.variables["group"]["gpu"] or {"type": None, "count": 0}
-    return shortage.Group(
+    return Group(
         project=settings.project_id,
         zone=settings.zone,
         name=names.GROUP.of(settings.name_prefix),

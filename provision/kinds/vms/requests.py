@@ -19,7 +19,7 @@ from provision.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.kinds.shortage import Group
+    from provision.spec.group import Group
 
 RESOURCE_TYPE: Final = "google_compute_resize_request"
 _LEAVING: Final = frozenset({"DELETING", "ABANDONING"})

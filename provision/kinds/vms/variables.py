@@ -76,8 +76,8 @@ def _gpu_networks(settings: Settings) -> tuple[gpu_networks.Network, ...]:
 
 
 def _attached_gpu(settings: Settings) -> dict[str, Any] | None:
-    """The GPUs to attach, which N1 alone takes; all other machine types bring their own."""
-    if not settings.vm_type.startswith("n1-"):
+    """The GPUs to attach, which N1 takes; other machine types bring their own."""
+    if not machines.takes_gpus(settings.vm_type):
         return None
     if not settings.accelerator_type or not settings.gpu_count:
         return None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.errors import CapacityError, Problem, StillWaiting
+from provision.google import refusals
 from provision.kinds import machines, shortage
 from provision.kinds.vms.requests import Request
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provision.google.api import GoogleApi
-    from provision.kinds.shortage import Group
+    from provision.spec.group import Group
     from provision.time.clock import Clock
     from provision.time.progress import Progress
 
@@ -113,7 +114,7 @@ def for_urls(
 
 
 def _reason(request: Request) -> str:
-    return "".join(f"; {line}" for line in dict.fromkeys(map(shortage.words, request.errors)))
+    return "".join(f"; {line}" for line in dict.fromkeys(map(refusals.words, request.errors)))
 
 
 def _refuse(group: Group, requests: Sequence[Request], api: GoogleApi) -> None:
@@ -130,7 +131,7 @@ def _refuse(group: Group, requests: Sequence[Request], api: GoogleApi) -> None:
         problems += explained or [
             Problem(
                 what=request.words[0].upper() + request.words[1:],
-                why="\n".join(map(shortage.words, request.errors)) or "Google gives no reason",
+                why="\n".join(map(refusals.words, request.errors)) or "Google gives no reason",
                 fix="run Create again to ask anew, for what is missing; or Destroy to give up",
             )
         ]
@@ -156,7 +157,7 @@ def _still(group: Group, request: Request, timeout: float, clock: Clock, api: Go
     return Problem(
         setting="CAPACITY_TIMEOUT",
         what=f"After {timeout / 60:g} minutes, {request.words}, {since}",
-        why="\n".join(dict.fromkeys(map(shortage.words, request.errors)))
+        why="\n".join(dict.fromkeys(map(refusals.words, request.errors)))
         or "Google does not say why; flex start grants all VMs of a request at once",
         fix="\n".join(advice),
     )

@@ -9,7 +9,7 @@ import pytest
 from provision.errors import CapacityError, ClusterError, ExitCode, Problem, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds import machines
-from provision.kinds.shortage import Group
+from provision.spec.group import Group
 from provision.time import patience
 from provision.time.clock import Clock
 from provision.time.progress import Progress

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.google import refusals
+from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from provision.google.refusals import Quota
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.objects import Object
 
@@ -36,6 +38,12 @@ class Request:
     reason: str = ""
     message: str = ""
     advice: str = ""
+
+    @property
+    def is_out_of_stock(self) -> bool:
+        """Whether the zone has no such machines, and this request will not get any."""
+        refusal = refusals.read(self.reason, self.message)
+        return self.state != "provisioned" and refusal is Refusal.STOCKOUT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,16 +96,6 @@ _START: Final = (
 _GIVEN_UP: Final = (
     "no more attempts are made: see why the requests failed, then delete the job and submit it"
     " again"
-)
-# Google's documentation of ProvisioningRequest has these reasons (rule Q13).
-_ADVICE: Final = {
-    "NotProvisioned": _WAIT,
-    "ResourcePoolExhausted": "the zone has no such machines: try another zone, region or size",
-    "QuotaExceeded": "raise the quota in the console (IAM & Admin > Quotas), or ask for fewer GPUs",
-}
-_QUOTA: Final = re.compile(
-    r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
-    r" in region (?P<region>[\w-]+)"
 )
 
 
@@ -155,15 +153,31 @@ def workload(thing: Object) -> Workload:
 
 def _said(name: str, state: str, condition: Mapping[str, Any], usual: str) -> Request:
     reason, message = str(condition.get("reason", "")), _message(condition)
-    advice = usual if state == "provisioned" else _ADVICE.get(reason, usual)
-    quota = _QUOTA.search(message)
-    if quota:
-        advice = (
-            f"raise the quota {quota['metric']} of {quota['region']},"
-            f" now {float(quota['limit']):g}, in the console (IAM & Admin > Quotas),"
-            " or ask for fewer GPUs"
-        )
+    refusal = refusals.read(reason, message)
+    advice = _advice(refusal, message, usual)
+    if state == "provisioned" and refusal is not Refusal.QUOTA:
+        advice = usual
     return Request(name=name, state=state, reason=reason, message=message, advice=advice)
+
+
+def _advice(refusal: Refusal | None, message: str, usual: str) -> str:
+    match refusal:
+        case Refusal.QUOTA:
+            return _quota_advice(refusals.quota(message))
+        case Refusal.STOCKOUT:
+            return "the zone has no such machines: try another zone, region or size"
+        case Refusal.NOT_YET:
+            return _WAIT
+        case _:
+            return usual
+
+
+def _quota_advice(quota: Quota | None) -> str:
+    asking = "in the console (IAM & Admin > Quotas), or ask for fewer GPUs"
+    if quota is None:
+        return f"raise the quota {asking}"
+    place = f" of {quota.region}" if quota.region else ""
+    return f"raise the quota {quota.metric}{place}, now {quota.limit:g}, {asking}"
 
 
 def _nodes(things: list[Object]) -> tuple[Nodes, ...]:

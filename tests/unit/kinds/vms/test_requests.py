@@ -8,9 +8,9 @@ import pytest
 
 from provision.deployment.kind import ResizeRequest
 from provision.errors import SettingsError
-from provision.kinds.shortage import Group
 from provision.kinds.vms import requests as resize_requests
 from provision.kinds.vms.requests import Asking, Request
+from provision.spec.group import Group
 
 RUN = 86400
 RUNNING = {"instanceStatus": "RUNNING", "currentAction": "NONE"}

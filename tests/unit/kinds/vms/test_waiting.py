@@ -9,8 +9,8 @@ import pytest
 
 from provision.errors import CapacityError, ClusterError, ExitCode, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
-from provision.kinds.shortage import Group
 from provision.kinds.vms import waiting as waits
+from provision.spec.group import Group
 from provision.time import patience
 from provision.time.clock import Clock
 from provision.time.progress import Progress

@@ -49,6 +49,23 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
             "waiting",
             "raise the quota NVIDIA_P4_GPUS of europe-west4, now 1,",
         ),
+        (
+            (
+                (
+                    "Provisioned",
+                    "False",
+                    "QuotaExceeded",
+                    "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally.",
+                ),
+            ),
+            "waiting",
+            "raise the quota GPUS_ALL_REGIONS, now 0,",
+        ),
+        (
+            (("Provisioned", "False", "QuotaExceeded", "No more of it."),),
+            "waiting",
+            "raise the quota in the console",
+        ),
         ((("Provisioned", "True", "Provisioned", ""),), "provisioned", "within 10 minutes"),
         (
             (("Provisioned", "True", "", ""), ("BookingExpired", "True", "", "")),

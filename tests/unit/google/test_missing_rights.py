@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provision.catalogue import permissions
+from provision.google import refusals
 
 
 @pytest.mark.parametrize(
@@ -35,13 +35,13 @@ from provision.catalogue import permissions
 def test_the_missing_permission_is_named_with_the_least_role_that_has_it(
     message: str, permission: str, role: str
 ) -> None:
-    remedy = permissions.remedy(message)
+    remedy = refusals.remedy(message)
     assert f"lack the permission {permission}:" in remedy
     assert f"({role})" in remedy
 
 
 def test_a_permission_of_a_service_that_is_not_known_is_named_all_the_same() -> None:
-    remedy = permissions.remedy("Required 'quantum.bits.flip' permission for 'projects/p'")
+    remedy = refusals.remedy("Required 'quantum.bits.flip' permission for 'projects/p'")
     assert "quantum.bits.flip" in remedy
 
 
@@ -51,15 +51,13 @@ def test_an_api_that_is_off_is_to_be_enabled() -> None:
         " visiting https://console.developers.google.com/apis/api/compute.googleapis.com/overview"
         "?project=123 then retry."
     )
-    assert "gcloud services enable compute.googleapis.com --project 123" in permissions.remedy(
-        message
-    )
+    assert "gcloud services enable compute.googleapis.com --project 123" in refusals.remedy(message)
 
 
 def test_an_api_that_google_does_not_link_is_to_be_enabled_too() -> None:
     message = "Compute Engine API has not been used in project 123 before or it is disabled."
-    assert "enable the API" in permissions.remedy(message)
+    assert "enable the API" in refusals.remedy(message)
 
 
 def test_other_refusals_are_not_about_rights() -> None:
-    assert permissions.remedy("The resource 'projects/p' was not found") == ""
+    assert refusals.remedy("The resource 'projects/p' was not found") == ""

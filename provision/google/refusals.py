@@ -1,0 +1,232 @@
+"""Google's refusals: what it means when Google does not do what it is asked.
+
+The one reader of Google's sentences and codes, wherever they come from: the errors of Compute
+Engine's VMs and resize requests, the conditions of GKE's ProvisioningRequests, what Terraform
+prints, and the answers of the APIs. What to say to people is up to those who ask.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import permissions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
+"""Where one asks for more of a quota, in a browser."""
+
+QUOTA_ROLE: Final = "it takes the role Quota Administrator, roles/servicemanagement.quotaAdmin"
+
+
+class Refusal(enum.Enum):
+    """Why Google refuses something.
+
+    Attributes:
+        STOCKOUT: The zone has no such machines now.
+        NOT_YET: The same of a request that stays in Google's queue.
+        QUOTA: The project may not have that many.
+        PERMISSION: An account lacks a permission.
+        API_OFF: The project has not enabled the API.
+        POLICY: A policy of the organization forbids it.
+        MISSING: Something that it needs does not exist.
+    """
+
+    STOCKOUT = enum.auto()
+    NOT_YET = enum.auto()
+    QUOTA = enum.auto()
+    PERMISSION = enum.auto()
+    API_OFF = enum.auto()
+    POLICY = enum.auto()
+    MISSING = enum.auto()
+
+
+CAPACITY: Final = frozenset({Refusal.STOCKOUT, Refusal.QUOTA})
+"""The refusals of machines; another zone, or more quota, mends them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """A quota that is used up, as Google's sentence has it.
+
+    Attributes:
+        metric: Its name, such as "NVIDIA_A100_GPUS".
+        limit: What the project may have.
+        region: Whose quota it is; "" for a quota of all regions, or where Google does not say it.
+    """
+
+    metric: str
+    limit: float
+    region: str
+
+
+# A code of Compute Engine, or the reason of a ProvisioningRequest -> what it means. Sources: the
+# discovery document of compute v1, and Google's documentation of ProvisioningRequest.
+_CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
+    {
+        "QUOTA_EXCEEDED": Refusal.QUOTA,
+        "RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
+        "ZONE_RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
+        "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": Refusal.STOCKOUT,
+        "PERMISSIONS_ERROR": Refusal.PERMISSION,
+        "SERVICE_ACCOUNT_ACCESS_DENIED": Refusal.PERMISSION,
+        "NotProvisioned": Refusal.NOT_YET,
+        "QuotaExceeded": Refusal.QUOTA,
+        "ResourcePoolExhausted": Refusal.STOCKOUT,
+    }
+)
+_QUOTA: Final = re.compile(
+    r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
+    r"(?: in region (?P<region>[\w-]+))?"
+)
+_STOCKOUT: Final = re.compile(r"does not have enough resources available")
+_ZONE: Final = re.compile(r"\bzones/(?P<zone>[\w-]+)")
+# The permission in the words of Compute Engine, of Cloud Storage, and of the newer APIs.
+_PERMISSION: Final = re.compile(
+    r"Required ['\"](?P<compute>[\w.]+)['\"] permission"
+    r"|does not have (?P<storage>\w+(?:\.\w+)+) access"
+    r"|[Pp]ermission ['\"](?P<newer>[\w.]+)['\"] (?:is )?denied"
+)
+_API_OFF: Final = re.compile(r"API has not been used in project (?P<project>\S+) before or it is")
+_SERVICE: Final = re.compile(r"/apis/api/(?P<service>[\w.-]+)/")
+_POLICY: Final = re.compile(
+    r"[Cc]onstraint constraints/[\w.]+ violated|violates constraint constraints/[\w.]+"
+    r"|denied by org policy: \[\"constraints/[\w.]+"
+)
+_MISSING: Final = re.compile(
+    r"The resource '[^']+' (?:of type '\w+' )?was not found"
+    r"|The referenced \w+ resource cannot be found"
+    r"|Machine type with name '[^']+' does not exist in zone"
+)
+# What Google says -> what it means; the first that fits counts.
+_SENTENCES: Final = (
+    (_STOCKOUT, Refusal.STOCKOUT),
+    (_API_OFF, Refusal.API_OFF),
+    (_PERMISSION, Refusal.PERMISSION),
+    (_POLICY, Refusal.POLICY),
+    (_MISSING, Refusal.MISSING),
+)
+
+
+def read(code: str, message: str) -> Refusal | None:
+    """What a refusal means; None for one that may pass, or that nobody here knows.
+
+    Args:
+        code: Google's code or reason; "" where there is none, as in what Terraform prints.
+        message: Google's words.
+    """
+    # Some APIs give the sentence of a quota under the code of a stock-out.
+    if quota(message) is not None:
+        return Refusal.QUOTA
+    if code in _CODES:
+        return _CODES[code]
+    return next((kind for pattern, kind in _SENTENCES if pattern.search(message)), None)
+
+
+def zone(message: str) -> str:
+    """The zone that a message names; "" if it names none."""
+    found = _ZONE.search(message)
+    return found["zone"] if found else ""
+
+
+def quota(message: str) -> Quota | None:
+    """The quota that a message says is used up; None if it says none."""
+    found = _QUOTA.search(message)
+    if found is None:
+        return None
+    return Quota(metric=found["metric"], limit=float(found["limit"]), region=found["region"] or "")
+
+
+# ------------------------------------------------------------------ Compute Engine's errors
+
+
+def of_instances(instances: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Google's errors in making the VMs of a group that do not run yet, each once.
+
+    Args:
+        instances: As `listManagedInstances` has them.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for instance in instances:
+        if instance.get("instanceStatus") != "RUNNING":
+            for error in instance.get("lastAttempt", {}).get("errors", {}).get("errors", []):
+                found.setdefault(words(error), error)
+    return list(found.values())
+
+
+def words(error: Mapping[str, Any]) -> str:
+    """What Google says in an error, in one line."""
+    return " ".join(str(error.get("message") or error.get("code", "")).split())
+
+
+def of_error(error: Mapping[str, Any]) -> Refusal | None:
+    """What an error of Compute Engine means, as `read` has it."""
+    return read(str(error.get("code", "")), words(error))
+
+
+def zones_available(errors: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The zones of which Google itself says, in a stock-out, that they have machines now."""
+    zones = {
+        zone
+        for detail in _details(errors)
+        for zone in detail.get("errorInfo", {})
+        .get("metadatas", {})
+        .get("zonesAvailable", "")
+        .split(",")
+        if zone
+    }
+    return sorted(zones)
+
+
+def quota_dimensions(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What tells the quota that is used up from others of its name, such as the "gpu_family"."""
+    dimensions: dict[str, str] = {}
+    for detail in _details(errors):
+        dimensions |= detail.get("quotaInfo", {}).get("dimensions", {})
+    return dimensions
+
+
+def _details(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [detail for error in errors for detail in error.get("errorDetails", [])]
+
+
+# ------------------------------------------------------------------ missing rights
+
+
+def remedy(message: str) -> str:
+    """What mends a refusal for want of rights, in words; "" when the message is not about rights.
+
+    Args:
+        message: Google's words.
+    """
+    off = _API_OFF.search(message)
+    if off is not None:
+        return _enabling(message, off["project"])
+    found = _PERMISSION.search(message)
+    if found is not None and found.lastgroup is not None:
+        return _granting(found[found.lastgroup])
+    return ""
+
+
+def _granting(permission: str) -> str:
+    asking = f"these credentials lack the permission {permission}: ask whoever administers the"
+    found = permissions.role_with(permission)
+    if found is None:
+        return f"{asking} project for it"
+    title, role = found
+    return f"{asking} project for the role {title} ({role}), which has it"
+
+
+def _enabling(message: str, project: str) -> str:
+    found = _SERVICE.search(message)
+    if found is None:
+        return "enable the API that Google names, and wait a few minutes"
+    return (
+        f"enable the API with: gcloud services enable {found['service']} --project {project}"
+        " and wait a few minutes"
+    )

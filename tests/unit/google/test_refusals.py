@@ -1,0 +1,125 @@
+"""What Google's refusals mean, whichever of its services says them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from provision.google import refusals
+from provision.google.refusals import Quota, Refusal
+
+# Sentences as Google has been seen to say them; the first code or reason is that of Compute Engine,
+# then those of ProvisioningRequests, then none, as in what Terraform prints.
+STOCKOUT = (
+    "The zone 'projects/p/zones/us-central1-a' does not have enough resources available to fulfill"
+    " the request.  '(resource type:compute)'."
+)
+INDEFINITE = "Expected time is indefinite."
+QUOTA_HERE = "Quota 'NVIDIA_A100_GPUS' exceeded.  Limit: 16.0 in region us-central1."
+QUOTA_OF_KUBERNETES = "Quota 'NVIDIA_P4_GPUS' exceeded. Limit: 1.0 in region europe-west4."
+QUOTA_EVERYWHERE = "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally."
+QUOTA_OF_NETWORKS = (
+    "Error: Error waiting to create Network: Quota 'NETWORKS' exceeded.  Limit: 5.0 globally.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "meaning"),
+    [
+        ("QUOTA_EXCEEDED", QUOTA_HERE, Refusal.QUOTA),
+        ("QUOTA_EXCEEDED", "", Refusal.QUOTA),
+        ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", QUOTA_HERE, Refusal.QUOTA),
+        ("QuotaExceeded", QUOTA_OF_KUBERNETES, Refusal.QUOTA),
+        ("QuotaExceeded", "", Refusal.QUOTA),
+        ("NotProvisioned", QUOTA_EVERYWHERE, Refusal.QUOTA),
+        ("", QUOTA_OF_NETWORKS, Refusal.QUOTA),
+        ("RESOURCE_POOL_EXHAUSTED", "", Refusal.STOCKOUT),
+        ("ZONE_RESOURCE_POOL_EXHAUSTED", STOCKOUT, Refusal.STOCKOUT),
+        ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "", Refusal.STOCKOUT),
+        ("ResourcePoolExhausted", INDEFINITE, Refusal.STOCKOUT),
+        ("", f"Error: Error waiting for instance to create: {STOCKOUT}\n", Refusal.STOCKOUT),
+        ("A_CODE_THAT_IS_NEW", STOCKOUT, Refusal.STOCKOUT),
+        ("NotProvisioned", "", Refusal.NOT_YET),
+        ("NotProvisioned", f"Waiting for resources. {STOCKOUT}", Refusal.NOT_YET),
+        ("", "Required 'compute.networks.create' permission for 'projects/p'", Refusal.PERMISSION),
+        ("", "me@p does not have storage.buckets.get access to the bucket.", Refusal.PERMISSION),
+        ("", "Permission 'iam.serviceAccounts.actAs' denied on resource", Refusal.PERMISSION),
+        ("PERMISSIONS_ERROR", "", Refusal.PERMISSION),
+        ("SERVICE_ACCOUNT_ACCESS_DENIED", "", Refusal.PERMISSION),
+        (
+            "",
+            "Compute Engine API has not been used in project 123 before or it is disabled.",
+            Refusal.API_OFF,
+        ),
+        (
+            "CONDITION_NOT_MET",
+            "Constraint constraints/compute.vmExternalIpAccess violated for project 123.",
+            Refusal.POLICY,
+        ),
+        (
+            "CONDITION_NOT_MET",
+            "Location ZONE:us-central1-a violates constraint constraints/gcp.resourceLocations",
+            Refusal.POLICY,
+        ),
+        (
+            "",
+            'Operation denied by org policy: ["constraints/compute.managed.vmCanIpForward"]',
+            Refusal.POLICY,
+        ),
+        ("", "The resource 'projects/p/global/networks/n' was not found", Refusal.MISSING),
+        (
+            "",
+            "The resource 'One of [np@p]' of type 'serviceAccount' was not found.",
+            Refusal.MISSING,
+        ),
+        ("", "The referenced image resource cannot be found.", Refusal.MISSING),
+        (
+            "",
+            "Machine type with name 'a9-highgpu-8g' does not exist in zone 'us-central1-a'.",
+            Refusal.MISSING,
+        ),
+        ("RESOURCE_NOT_READY", "The resource is not ready", None),
+        ("INTERNAL", "Internal error. Please try again.", None),
+        ("Provisioned", "", None),
+        ("", "", None),
+    ],
+)
+def test_a_refusal_means_the_same_whoever_of_google_says_it(
+    code: str, message: str, meaning: Refusal | None
+) -> None:
+    assert refusals.read(code, message) is meaning
+
+
+@pytest.mark.parametrize(
+    ("message", "quota"),
+    [
+        (QUOTA_HERE, Quota(metric="NVIDIA_A100_GPUS", limit=16, region="us-central1")),
+        (QUOTA_OF_KUBERNETES, Quota(metric="NVIDIA_P4_GPUS", limit=1, region="europe-west4")),
+        (QUOTA_EVERYWHERE, Quota(metric="GPUS_ALL_REGIONS", limit=0, region="")),
+        (QUOTA_OF_NETWORKS, Quota(metric="NETWORKS", limit=5, region="")),
+        (STOCKOUT, None),
+    ],
+)
+def test_the_sentence_of_a_quota_tells_it_with_its_limit_and_region(
+    message: str, quota: Quota | None
+) -> None:
+    assert refusals.quota(message) == quota
+
+
+def test_the_zone_is_read_out_of_a_message_that_names_it() -> None:
+    assert refusals.zone(STOCKOUT) == "us-central1-a"
+    assert refusals.zone(INDEFINITE) == ""
+
+
+def test_errors_of_vms_that_do_not_run_are_told_once_each() -> None:
+    refused = {"code": "QUOTA_EXCEEDED", "message": QUOTA_HERE}
+    other = {"code": "INTERNAL"}
+    instances: list[dict[str, Any]] = [
+        {"instanceStatus": "RUNNING", "lastAttempt": {"errors": {"errors": [other]}}},
+        *2 * [{"lastAttempt": {"errors": {"errors": [refused]}}}],
+        {"instanceStatus": "STAGING"},
+    ]
+
+    assert refusals.of_instances(instances) == [refused]
+    assert refusals.words(other) == "INTERNAL"
