@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import names
+from provision.catalogue.zones import region_of
 from provision.errors import ClusterError, Problem
+from provision.google import refusals
 from provision.google.api import Service
+from provision.kinds import shortage
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.context import Cloud, Context
     from provision.deployment.record import Record
+    from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
     from provision.time.clock import Clock
 
@@ -43,11 +47,12 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     facts = control_plane.kept(cloud.folder)
     answers = document is not None and document.get("status") in _ANSWERS
     told = _ask(context, cloud, facts) if answers and facts is not None else _NOTHING
+    requests = with_places(told.requests, document or {}, facts, cloud.api)
     return {
         "cluster": _cluster(document) if document else None,
         "node_pools": _pools(document or {}, facts, told, context.clock),
         "workloads": [dataclasses.asdict(one) for one in told.workloads],
-        "requests": [dataclasses.asdict(one) for one in told.requests],
+        "requests": [dataclasses.asdict(one) for one in requests],
     }
 
 
@@ -74,6 +79,43 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         if found[key]:
             yield f"{title}:"
             yield from _waiting_lines(found[key])
+
+
+def with_places(
+    requests: Iterable[status.Request],
+    document: Mapping[str, Any],
+    facts: ClusterFacts | None,
+    api: GoogleApi,
+) -> Iterator[status.Request]:
+    """The requests, with what the advice on a stock-out may say of other zones and regions.
+
+    Neither a request nor Google's words name the machine type. It is known where all pools that
+    the request can be for, those with a queue in the zone of Google's words, have the same one.
+
+    Args:
+        requests: The requests.
+        document: What Google says of the cluster.
+        facts: What is known of the cluster; None if nothing is.
+        api: Google, to ask who else has such machines.
+    """
+    queued = {pool.name: pool for pool in facts.queued_pools} if facts else {}
+    asked: dict[tuple[str, str, str | None], list[str]] = {}
+    for request in requests:
+        wanted = {
+            (zone, queued[pool["name"]].machine_type, queued[pool["name"]].attached_gpu)
+            for pool in document.get("nodePools", [])
+            for zone in pool.get("locations", [])
+            if pool["name"] in queued and refusals.zone(request.message) in {"", zone}
+        }
+        if facts is None or not request.is_out_of_stock or len(wanted) != 1:
+            yield request
+            continue
+        (one,) = wanted
+        if one not in asked:
+            zone, machine_type, gpu = one
+            zones = shortage.other_zones(facts.project, zone, machine_type, gpu, api)
+            asked[one] = list(shortage.places_in_words(region_of(zone), zones))
+        yield dataclasses.replace(request, advice="\n".join([request.advice, *asked[one]]))
 
 
 def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
@@ -161,4 +203,4 @@ def _waiting_lines(things: list[dict[str, Any]]) -> Iterator[str]:
         yield f"  {thing['name']} {thing['state']}{reason}{message}"
         if thing["advice"] != said:
             said = thing["advice"]
-            yield from [f"    {said}"] if said else []
+            yield from (f"    {line}" for line in said.splitlines())

@@ -58,6 +58,11 @@ class Pool:
         return machine.gpu_network if machine else None
 
     @property
+    def attached_gpu(self) -> str | None:
+        """The kind of GPU that is attached; None where the machine type brings its own."""
+        return self.accelerator if machines.takes_gpus(self.machine_type) else None
+
+    @property
     def interfaces(self) -> int:
         """Interfaces of each node, the first included."""
         machine = machines.lookup(self.machine_type)
