@@ -21,7 +21,10 @@ from typing import TYPE_CHECKING
 from bench import gke, image, scale
 from bench.measuring import Program, row, run, timed
 from provision import intake, terraform
-from provision.deployment import deployment
+from provision.deployment import workspace
+from provision.deployment.kind import deploy
+from provision.deployment.location import locate
+from provision.kinds import registry
 from provision.terraform import arguments
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
@@ -58,9 +61,10 @@ class Bench(Program):
         loaded = intake.load({"ACTION": "Create", **self.values(prefix)})
         if loaded.settings is None:
             raise SystemExit(str(loaded.problems))
-        target = deployment.make(loaded.settings)
+        kind = registry.of(loaded.settings)
+        target = deploy(kind, kind.spec(loaded.settings), locate(loaded.settings))
         place = self._folder / prefix
-        return deployment.fill_folder(place, target, target.variables, backend=True)
+        return workspace.fill_folder(place, target, target.variables, backend=True)
 
     def type_commands(self, root: Path) -> None:
         """The five commands that do what Create does."""
@@ -68,7 +72,7 @@ class Bench(Program):
         for command in (
             arguments.init(backend=True, color=False),
             arguments.plan(
-                var_file=deployment.VARIABLES_FILE, destroy=False, lock=True, color=False
+                var_file=workspace.VARIABLES_FILE, destroy=False, lock=True, color=False
             ),
             arguments.show(),
             arguments.apply(color=False),

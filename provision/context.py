@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provision.deployment import location
+from provision.deployment.location import locate
 from provision.errors import SettingsError
 from provision.terraform.log import Log
 from provision.time.progress import Progress
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from provision.console import Console
     from provision.deployment.folder import StateFolder
+    from provision.deployment.location import Location
     from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.report import Report
@@ -48,6 +49,11 @@ class Context:
     offline: bool = False
     agreed: bool = False
     copy: Path | None = None
+
+    @property
+    def location(self) -> Location:
+        """Where the deployment keeps its state."""
+        return locate(self.settings)
 
     @property
     def progress(self) -> Progress:
@@ -129,6 +135,6 @@ def connect(context: Context) -> Cloud:
     api = GoogleApi(credentials, context.environ, context.progress)
     project_number = api.project_number(context.settings.project_id)
     folder = StateFolder(
-        location.locate(context.settings), context.settings.project_id, credentials, context.environ
+        context.location, context.settings.project_id, credentials, context.environ
     )
     return Cloud(api, folder, project_number)

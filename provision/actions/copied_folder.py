@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from provision.errors import SettingsError
 from provision.files import archive as files
-from provision.settings.choices import Orchestrator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +17,12 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def packed(context: Context) -> Iterator[files.Archive | None]:
+def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | None]:
     """The folder that travels to the VMs, packed, for as long as it is needed.
+
+    Args:
+        context: The run.
+        takes_files: Whether such a cluster has VMs to copy to.
 
     Raises:
         SettingsError: A folder that was named is not there, or can't travel.
@@ -29,7 +32,7 @@ def packed(context: Context) -> Iterator[files.Archive | None]:
             f"There is no folder {context.copy} to copy to the VMs",
             fix="check what follows --copy; in a container, mount it with: docker run -v",
         )
-    if context.settings.orchestrator_type is Orchestrator.GKE:
+    if not takes_files:
         if context.copy is not None:
             raise SettingsError(
                 "--copy has no VMs to copy to: a GKE cluster's pods mount buckets and shares",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from provision import terraform
 from provision.actions import copied_folder, debug_folder
 from provision.deployment import deployment
-from provision.deployment.kind import Findings
+from provision.deployment.deployment import Findings
+from provision.kinds import registry
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -15,10 +16,9 @@ if TYPE_CHECKING:
 
 def debug(context: Context) -> None:
     """Write down all that a run would use, and on a terminal open a shell there."""
-    with copied_folder.packed(context) as archive:
-        target = deployment.show(
-            context, deployment.make(context.settings, Findings(files=archive))
-        )
+    kind = registry.of(context.settings)
+    with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
+        target = deployment.show(context, registry.deployment(context, Findings(files=archive)))
         folder = debug_folder.write(target, context.report, terraform.find(context.environ))
     context.console.result(f"Everything a run would use is in {folder}")
     if context.console.is_terminal:

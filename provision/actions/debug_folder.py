@@ -12,25 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provision import __version__
-from provision.deployment import deployment
+from provision.deployment import workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.deployment.deployment import Deployment
     from provision.report import Report
+    from provision.spec.cluster import ClusterSpec
     from provision.terraform import Binary
 
 _BIN = "bin"
 
 
-def write(target: Deployment, report: Report, binary: Binary) -> Path:
+def write(target: Deployment[ClusterSpec], report: Report, binary: Binary) -> Path:
     """Write settings, Terraform's root with values and backend, and versions; returns the folder.
 
     The folder is kept. Nothing is written to the cloud.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f"{target.settings.name_prefix}-debug-"))
-    deployment.fill_folder(folder, target, target.masked_variables, backend=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{target.spec.name_prefix}-debug-"))
+    workspace.fill_folder(folder, target, target.masked_variables, backend=True)
     versions = {
         "tool": __version__,
         "terraform": binary.version,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.context import connect
-from provision.deployment import deployment
-from provision.deployment.kind import Kind
+from provision.deployment import workspace
+from provision.kinds import registry
 from provision.lifecycle import exclusive, ownership, remove
 
 if TYPE_CHECKING:
@@ -23,15 +23,16 @@ def destroy(context: Context) -> None:
         context.report.changes = {"add": 0, "change": 0, "destroy": 0}
         context.console.result(f"Nothing to destroy: there is no deployment in {location.url}")
         return
+    kind = registry.named(record.kind)
     with (
         context.log(cloud, "destroy") as log,
-        deployment.removal_folder(Kind(record.kind), location, record) as root,
+        workspace.removal_folder(kind.root, location, record) as root,
         exclusive.explained(cloud, "run Destroy again to remove the rest"),
     ):
         tool = context.terraform(root, log)
         with exclusive.alone(context, cloud, record, root, tool):
             tool.init()
-            remove.remove(context, cloud, record, tool)
+            remove.remove(context, cloud, record, tool, kind.release)
     cloud.folder.clear()
     count = (context.report.changes or {}).get("destroy", 0)
     context.console.result(

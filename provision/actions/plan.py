@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.actions import copied_folder
 from provision.context import connect
+from provision.kinds import registry
 from provision.lifecycle import apply
 
 if TYPE_CHECKING:
@@ -19,9 +20,11 @@ def plan(context: Context) -> bool:
     """
     cloud = connect(context)
     exists = cloud.has_bucket()
-    with copied_folder.packed(context) as archive:
-        target = apply.settle(context, cloud, archive, bucket=exists)
-        found = apply.plan(context, cloud, target, backend=exists and cloud.folder.has_state())
+    kind = registry.of(context.settings)
+    with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
+        target = apply.settle(context, cloud, kind, archive, bucket=exists)
+        backend = exists and cloud.folder.has_state()
+        found = apply.plan(context, cloud, kind, target, backend=backend)
     context.report.changes = found.counts
     context.console.result(apply.counts(found))
     return not found.is_empty

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.context import connect
-from provision.kinds import status
+from provision.kinds import registry, status
 from provision.lifecycle import ownership
 
 if TYPE_CHECKING:
@@ -21,5 +21,6 @@ def show_status(context: Context) -> None:
         context.report.status = {"kind": None, "resources": []}
         context.console.result(f"There is no deployment in {cloud.folder.location.url}")
         return
-    context.report.status = status.look(context, cloud, record)
-    context.console.result(status.text(context.report.status))
+    kind = registry.named(record.kind)
+    context.report.status = status.look(context, cloud, record, kind)
+    context.console.result(status.text(context.report.status, kind))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from provision.actions import copied_folder
 from provision.deployment import deployment
-from provision.deployment.kind import Findings
+from provision.deployment.deployment import Findings
+from provision.kinds import registry
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -14,14 +15,13 @@ if TYPE_CHECKING:
 
 def validate(context: Context) -> None:
     """Check the settings and the folder to copy, and then what only Google knows."""
-    with copied_folder.packed(context) as archive:
-        target = deployment.show(
-            context, deployment.make(context.settings, Findings(files=archive))
-        )
+    kind = registry.of(context.settings)
+    with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
+        target = deployment.show(context, registry.deployment(context, Findings(files=archive)))
         if context.offline:
             context.console.result("The settings are valid. Google was not asked (--offline).")
             return
         # Offline, half of the time would go into loading what talks to Google.
         from provision.actions import validate_online  # noqa: PLC0415
 
-        validate_online.validate(context, target)
+        validate_online.validate(context, kind, target)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.context import connect
-from provision.deployment import deployment
+from provision.deployment import workspace
 from provision.errors import CredentialsError
 from provision.lifecycle import apply
 
 if TYPE_CHECKING:
     from provision.context import Context
     from provision.deployment.deployment import Deployment
+    from provision.deployment.kind import Kind
 
 
-def validate(context: Context, target: Deployment) -> None:
+def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None:
     """Make the online checks; without credentials, only say that they were not made.
 
     Args:
         context: The run.
+        kind: Of cluster.
         target: What the settings describe, found good offline.
 
     Raises:
@@ -32,8 +34,9 @@ def validate(context: Context, target: Deployment) -> None:
         context.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
         context.console.result("The settings are valid. Google was not asked: no credentials.")
         return
-    target = apply.settle(context, cloud, target.findings.files, bucket=cloud.has_bucket())
-    with context.log(None, "validate") as log, deployment.run_folder(target, backend=False) as root:
+    archive = target.findings.files
+    target = apply.settle(context, cloud, kind, archive, bucket=cloud.has_bucket())
+    with context.log(None, "validate") as log, workspace.run_folder(target, backend=False) as root:
         tool = context.terraform(root, log)
         tool.init(backend=False)
         tool.validate()

@@ -16,6 +16,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from provision.deployment import terraform_state
 from provision.deployment.record import Record
 from provision.errors import CredentialsError, StateError
 from provision.google.auth import refusals
@@ -177,32 +178,19 @@ class StateFolder:
 
     def known(self) -> set[str]:
         """What the state has: paths ("projects/..."), ids, and accounts' email addresses."""
-        found: set[str] = set()
-        for _, instance in self._instances():
-            attributes = instance["attributes"]
-            found.add(str(attributes.get("self_link") or "").partition("/v1/")[2])
-            found |= {str(attributes.get(name) or "") for name in ("email", "id")}
-        return found - {""}
+        return terraform_state.known(self._state())
 
     def addresses(self) -> set[str]:
         """Where the state has something, as Terraform writes addresses."""
-        return {_address(*found) for found in self._instances()}
+        return terraform_state.addresses(self._state())
 
     def of_type(self, resource_type: str) -> dict[str, dict[str, Any]]:
         """The attributes of the state's resources of a type, by address."""
-        return {
-            _address(resource, instance): instance["attributes"]
-            for resource, instance in self._instances()
-            if resource["type"] == resource_type
-        }
+        return terraform_state.of_type(self._state(), resource_type)
 
     def outputs(self) -> dict[str, Any]:
         """The values of the state's outputs by name; those that Terraform hides are left out."""
-        return {
-            name: output["value"]
-            for name, output in self._state().get("outputs", {}).items()
-            if not output.get("sensitive")
-        }
+        return terraform_state.outputs(self._state())
 
     def last_log(self) -> str | None:
         """Where the newest log is; None when there is none."""
@@ -210,12 +198,6 @@ class StateFolder:
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(_LOGS))
             names = [str(blob.name) for blob in blobs]
         return f"gs://{self.location.bucket}/{max(names)}" if names else None
-
-    def _instances(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        for resource in self._state().get("resources", []):
-            if resource["mode"] == "managed":
-                for instance in resource["instances"]:
-                    yield resource, instance
 
     def lock(self) -> Lock | None:
         """Terraform's lock, while somebody holds it."""
@@ -361,14 +343,6 @@ class StateFolder:
                 why=str(error),
                 fix="run the same action again; if it stays, see Google Cloud's status page",
             ) from error
-
-
-def _address(resource: Mapping[str, Any], instance: Mapping[str, Any]) -> str:
-    """Where the state has something, as Terraform writes addresses."""
-    parts = [resource.get("module", ""), resource["type"], resource["name"]]
-    key = instance.get("index_key")
-    index = "" if key is None else f"[{json.dumps(key)}]"
-    return ".".join(part for part in parts if part) + index
 
 
 def _origin(url: str) -> str:

@@ -13,39 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from provision.context import Cloud, Context
-    from provision.lifecycle.apply import Made
+    from provision.deployment.deployment import Made
+    from provision.spec.cluster import ClusterSpec
 
 _SHELLS: Final = 8
 """VMs whose line for a shell is printed; connection.json has all."""
 
 
-def of_vms(cloud: Cloud, made: Made, urls: Mapping[str, str | None]) -> dict[str, Any]:
-    """How to reach VMs.
-
-    Args:
-        cloud: Has the VMs' addresses.
-        made: What was made.
-        urls: The notebooks, by VM.
-    """
-    target = made.target
-    found = target.cluster.connection(target.settings, made.outputs, cloud.api)
-    return {"vms": [vm | {"notebook": urls.get(vm["name"])} for vm in found["vms"]]}
-
-
-def of_cluster(cloud: Cloud, made: Made, jobs: Mapping[str, str]) -> dict[str, Any]:
-    """How to reach a GKE cluster.
-
-    Args:
-        cloud: Google.
-        made: What was made.
-        jobs: The URLs of the examples that were rendered for it, by file name.
-    """
-    target = made.target
-    found = target.cluster.connection(target.settings, made.outputs, cloud.api)
-    return found | {"jobs": dict(jobs)}
-
-
-def tell(context: Context, cloud: Cloud, made: Made, found: Mapping[str, Any]) -> None:
+def tell(context: Context, cloud: Cloud, made: Made[ClusterSpec], found: Mapping[str, Any]) -> None:
     """Say how to connect, and keep it as `connection.json`.
 
     Args:

@@ -1,4 +1,4 @@
-"""The variables that all roots have in common, from the settings."""
+"""The variables that all roots have in common."""
 
 from __future__ import annotations
 
@@ -8,37 +8,35 @@ from provision.catalogue import filestores
 
 if TYPE_CHECKING:
     from provision.deployment.location import Location
-    from provision.settings import Settings
+    from provision.spec.cluster import ClusterSpec
 
 
-def common(settings: Settings, cluster_id: str, location: Location) -> dict[str, Any]:
+def common(spec: ClusterSpec, cluster_id: str, location: Location) -> dict[str, Any]:
     """What every root is told in the same words.
 
     Args:
-        settings: The checked settings.
+        spec: What is asked for.
         cluster_id: The marker's value.
         location: The deployment's folder.
     """
     return {
-        "project_id": settings.project_id,
-        "name_prefix": settings.name_prefix,
+        "project_id": spec.project_id,
+        "name_prefix": spec.name_prefix,
         "cluster_id": cluster_id,
-        "region": settings.region,
-        "zone": settings.zone,
-        "labels": dict(settings.labels),
+        "region": spec.region,
+        "zone": spec.zone,
+        "labels": dict(spec.labels),
         "state_folder": {"bucket": location.bucket, "folder": location.folder},
-        "service_account": _service_account(settings.service_account),
-        "gcs_mounts": [mount.model_dump() for mount in settings.gcs_mount_list or ()],
+        "service_account": _service_account(spec.service_account),
+        "gcs_mounts": [mount.model_dump() for mount in spec.buckets],
         "filestores": [
             {
                 "path": share.path,
                 "tier": str(share.tier),
                 "size_gb": share.size_gb,
-                "location": (
-                    settings.region if filestores.is_regional(share.tier) else settings.zone
-                ),
+                "location": spec.region if filestores.is_regional(share.tier) else spec.zone,
             }
-            for share in settings.nfs_fileshare_list or ()
+            for share in spec.shares
         ],
     }
 

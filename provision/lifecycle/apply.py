@@ -1,138 +1,85 @@
-"""From settings to what exists: plan, adopt, agree, apply."""
+"""From what is asked for to what exists: check, plan, adopt, agree, apply."""
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from provision import preflight
-from provision.catalogue import gke_versions
-from provision.deployment import deployment
-from provision.deployment.kind import Findings
-from provision.errors import CheckError, SettingsError
-from provision.kinds.gke import unfinished
-from provision.kinds.vms import flex_start
+from provision import __version__, preflight
+from provision.deployment import deployment, workspace
+from provision.deployment.deployment import Deployment, Findings, Made, SpecT
+from provision.deployment.kind import deploy
+from provision.deployment.record import Record
+from provision.deployment.workspace import Workspace
+from provision.errors import SettingsError
 from provision.lifecycle import adopt, exclusive, ownership
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment
-    from provision.deployment.record import Record
-    from provision.files import archive as files
-    from provision.settings import Settings
-    from provision.terraform import Terraform
-    from provision.terraform import plan as plans
-
-
-@dataclass(frozen=True)
-class Made:
-    """What stands after an apply.
-
-    Attributes:
-        target: The deployment, with all that was found out on the way.
-        outputs: Terraform's.
-        postponed: VMs that are to be asked for once the open requests have ended.
-    """
-
-    target: Deployment
-    outputs: Mapping[str, Any]
-    postponed: int
+    from provision.deployment.kind import Kind
+    from provision.files.archive import Archive
+    from provision.terraform.plan import Plan
 
 
 def settle(
-    context: Context, cloud: Cloud, archive: files.Archive | None, *, bucket: bool
-) -> Deployment:
+    context: Context, cloud: Cloud, kind: Kind[SpecT], archive: Archive | None, *, bucket: bool
+) -> Deployment[SpecT]:
     """Make the deployment, if Google would take it.
 
     Args:
         context: The run.
         cloud: Says what exists.
+        kind: Of cluster.
         archive: What travels to the VMs.
         bucket: Whether there is a bucket that could hold a deployment.
 
     Raises:
         CheckError: Google would refuse what the settings ask for.
+        StateError: What exists is not ours to change.
     """
-    offline = deployment.make(context.settings)
-    record = ownership.check(context, cloud, offline.kind) if bucket else None
+    asked = kind.spec(context.settings)
+    record = ownership.check(context, cloud, kind.name) if bucket else None
     found = preflight.run(
-        context.settings,
+        asked,
         cloud.api,
-        cluster_id=offline.cluster_id,
+        of_kind=kind.preflight(asked),
+        cluster_id=deployment.cluster_id(asked.project_id, asked.name_prefix),
         record=record,
         makes_bucket=not bucket,
     )
     context.note(found.notes)
-    settings = found.require()
-    findings = Findings(
-        image=record.image if record else {},
-        files=archive,
-        version=_version(settings, found.gke_version, record),
-    )
-    return deployment.show(context, deployment.make(settings, findings))
+    spec = kind.resolve(found.require(), record)
+    findings = Findings(image=record.image if record else {}, files=archive)
+    return deployment.show(context, deploy(kind, spec, cloud.folder.location, findings))
 
 
-def _version(settings: Settings, found: str | None, record: Record | None) -> str | None:
-    """The full version of a GKE cluster; what an earlier run has settled on where nobody looked.
-
-    Raises:
-        CheckError: It stands for many, and Google was not asked for them.
-    """
-    if settings.gke_version is None or found is not None:
-        return found
-    before = record.gke_version if record else None
-    settled = gke_versions.settle(settings.gke_version, [settings.gke_version], before)
-    if settled is None or gke_versions.is_full(settled):
-        return settled
-    raise CheckError(
-        f"Which version of GKE {settled} stands for is not known",
-        why="Google's versions could not be asked for, or the check of them was skipped",
-        fix="take gke-version out of SKIP_CHECKS, or write the version in full, such as"
-        " 1.33.5-gke.1080000",
-        setting="GKE_VERSION",
-    )
-
-
-def plan(context: Context, cloud: Cloud, target: Deployment, *, backend: bool) -> plans.Plan:
+def plan(
+    context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT], *, backend: bool
+) -> Plan:
     """Find out what Create would do; nothing is written to the cloud, not even a lock.
 
     Args:
         context: The run.
         cloud: Where it would be.
+        kind: Of cluster.
         target: What would be made.
         backend: Whether there is a state.
     """
     with (
         context.log(cloud if backend else None, "plan") as log,
-        deployment.run_folder(target, backend=backend) as root,
+        workspace.run_folder(target, backend=backend) as root,
     ):
         tool = context.terraform(root, log)
         tool.init()
-        flex_start.ask_nothing_yet(cloud, target, root)
-        found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
-        pools = unfinished.standing(found.unfinished, cloud.api)
-        for address in pools:
-            context.console.progress(f"{address} stands, but lacks nodes: Create keeps it as it is")
-        if pools:
-            deployment.detach(root, unfinished.untainted(tool.state(), pools))
-            tool.init()
-            found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
-        orphans = adopt.find(
-            found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api
-        )
-        here = [orphan for orphan in orphans if not orphan.displaces]
-        if here:
-            _tell_orphans(context, here)
-            deployment.write_imports(root, adopt.import_blocks(here))
-            found = tool.plan(var_file=deployment.VARIABLES_FILE, lock=False)
-    return found
+        desk = Workspace(root, tool, live=False)
+        prepared, _ = kind.prepare(cloud, target, desk)
+        return _planned(context, cloud, kind, prepared, desk)
 
 
-def apply(context: Context, cloud: Cloud, target: Deployment) -> Made:
+def apply(
+    context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT]
+) -> Made[SpecT]:
     """Plan, show, apply that plan, and keep what was settled on.
 
     Raises:
@@ -142,30 +89,58 @@ def apply(context: Context, cloud: Cloud, target: Deployment) -> Made:
     """
     with (
         context.log(cloud, "create") as log,
-        deployment.run_folder(target, backend=True) as root,
+        workspace.run_folder(target, backend=True) as root,
         exclusive.explained(
             cloud, "run Create again to finish, or Destroy to remove what was made"
         ),
     ):
         tool = context.terraform(root, log)
+        version = tool.binary.version
         if cloud.folder.record() is None:
             # Before anything else is there: a folder without it would not count as ours.
-            cloud.folder.write_record(record(context, cloud, target, tool, {}))
-        with exclusive.alone(context, cloud, target.settings, root, tool):
+            cloud.folder.write_record(_record(context, cloud, kind, target, version, {}))
+        with exclusive.alone(context, cloud, target.spec, root, tool):
             tool.init()
-            asked = flex_start.ask(cloud, target, root, tool)
-            found = _planned(context, cloud, asked.target, root, tool)
+            desk = Workspace(root, tool, live=True)
+            prepared, postponed = kind.prepare(cloud, target, desk)
+            found = _planned(context, cloud, kind, prepared, desk)
             context.report.changes = _sum(context.report.changes, found.counts)
             context.console.progress(counts(found))
             _agree(context, found)
             if not found.is_empty:
                 tool.apply()
             outputs = context.report.outputs = tool.outputs()
-            cloud.folder.write_record(
-                record(context, cloud, asked.target, tool, outputs.get("image", {}))
-            )
-    deployment.show(context, asked.target)
-    return Made(asked.target, outputs, asked.postponed)
+            cloud.folder.write_record(_record(context, cloud, kind, prepared, version, outputs))
+    deployment.show(context, prepared)
+    return Made(prepared, outputs, postponed)
+
+
+def _planned(
+    context: Context,
+    cloud: Cloud,
+    kind: Kind[SpecT],
+    target: Deployment[SpecT],
+    desk: Workspace,
+) -> Plan:
+    """Plan, and plan again with what is kept and with what a run that ended early left behind."""
+    found = desk.plan()
+    kept = kind.unfinished(cloud, found.unfinished)
+    if kept:
+        words = "it is kept, and Google goes on" if desk.live else "Create keeps it as it is"
+        for address in kept:
+            context.console.progress(f"{address} stands, but lacks nodes: {words}")
+        desk.keep(kept)
+        found = desk.plan()
+    orphans = adopt.find(found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api)
+    if not desk.live:
+        # What is in the state under the same address can't be imported before it is forgotten.
+        orphans = [orphan for orphan in orphans if not orphan.displaces]
+    if not orphans:
+        return found
+    _tell_orphans(context, orphans)
+    desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
+    desk.adopt(adopt.import_blocks(orphans))
+    return desk.plan()
 
 
 def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[str, int]:
@@ -173,35 +148,33 @@ def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[st
     return {name: count + (before or {}).get(name, 0) for name, count in counts.items()}
 
 
-def record(
+def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     context: Context,
     cloud: Cloud,
-    target: Deployment,
-    tool: Terraform,
-    image: Mapping[str, str | None],
+    kind: Kind[SpecT],
+    target: Deployment[SpecT],
+    terraform_version: str,
+    outputs: Mapping[str, Any],
 ) -> Record:
-    """What `deployment.json` is to say of a deployment.
-
-    Args:
-        context: The run.
-        cloud: Has what it said before.
-        target: The deployment.
-        tool: The Terraform that applies it.
-        image: Terraform's output on the image; {} before there is one.
-    """
-    settled: dict[str, str | None] = {}
-    if image:
-        asked = target.settings
-        family = None if asked.image_name else asked.image_family_name
-        settled = {"project": asked.image_project, "family": family, "name": image["name"]}
+    """What `deployment.json` is to say of a deployment; {} for outputs that are still to come."""
     before = cloud.folder.record()
-    return dataclasses.replace(
-        target.record(context.report.settings or {}, tool.binary.version, settled),
+    spec = target.spec
+    return Record(
+        kind=target.kind,
+        cluster_id=target.cluster_id,
+        project_id=spec.project_id,
+        name_prefix=spec.name_prefix,
+        region=spec.region,
+        zone=spec.zone,
+        tool_version=__version__,
+        terraform_version=terraform_version,
         last_request=before.last_request if before else 0,
+        settings=dict(context.report.settings or {}),
+        **kind.recorded(target, outputs),
     )
 
 
-def counts(found: plans.Plan) -> str:
+def counts(found: Plan) -> str:
     """What a plan would do, in a sentence."""
     if not any(found.counts.values()) and not found.imported:
         return "No changes: what exists is what the settings describe."
@@ -213,28 +186,6 @@ def counts(found: plans.Plan) -> str:
     return f"Plan: {found.add} to add, {found.change} to change, {found.destroy} to destroy."
 
 
-def _planned(
-    context: Context, cloud: Cloud, target: Deployment, root: Path, tool: Terraform
-) -> plans.Plan:
-    """Plan, and plan again with what a run that ended early left behind."""
-    found = tool.plan(var_file=deployment.VARIABLES_FILE)
-    pools = unfinished.standing(found.unfinished, cloud.api)
-    for address in pools:
-        context.console.progress(
-            f"{address} stands, but lacks nodes: it is kept, and Google goes on"
-        )
-        tool.untaint(address)
-    if pools:
-        found = tool.plan(var_file=deployment.VARIABLES_FILE)
-    orphans = adopt.find(found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api)
-    if not orphans:
-        return found
-    _tell_orphans(context, orphans)
-    tool.forget([orphan.address for orphan in orphans if orphan.displaces])
-    deployment.write_imports(root, adopt.import_blocks(orphans))
-    return tool.plan(var_file=deployment.VARIABLES_FILE)
-
-
 def _tell_orphans(context: Context, orphans: Sequence[adopt.Orphan]) -> None:
     for orphan in orphans:
         context.console.progress(
@@ -243,7 +194,7 @@ def _tell_orphans(context: Context, orphans: Sequence[adopt.Orphan]) -> None:
         )
 
 
-def _agree(context: Context, found: plans.Plan) -> None:
+def _agree(context: Context, found: Plan) -> None:
     """Nothing is replaced, removed or made smaller unless somebody agrees.
 
     Raises:

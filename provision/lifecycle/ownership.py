@@ -8,7 +8,6 @@ from provision.errors import StateError
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
-    from provision.deployment.kind import Kind
     from provision.deployment.record import Record
 
 
@@ -24,7 +23,7 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
     return record
 
 
-def check(context: Context, cloud: Cloud, kind: Kind) -> Record | None:
+def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
     """Make sure that what exists under this prefix is ours, of this project and this kind.
 
     Returns:

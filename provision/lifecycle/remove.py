@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from provision.deployment.kind import Kind
-from provision.errors import ClusterError, CredentialsError, StateError, TerraformError
-from provision.google.api import GoogleApiError, Service
-from provision.kinds.gke import control_plane
-from provision.kinds.gke.kubernetes import ending
-from provision.kinds.vms.requests import Request
-from provision.lifecycle import adopt, sweep
-from provision.time.retries import PassingError
+from provision.errors import StateError, TerraformError
+from provision.google.api import GoogleApiError
+from provision.lifecycle import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from provision.context import Cloud, Context
     from provision.deployment.record import Record
-    from provision.google.api import GoogleApi
     from provision.terraform import Terraform
 
-_NOT_FOUND: Final = 404
-_PARTS: Final = 5
-"""Slashes in "projects/P/zones/Z/instanceGroupManagers/N"."""
 
-
-def remove(context: Context, cloud: Cloud, record: Record, tool: Terraform) -> None:
+def remove(
+    context: Context,
+    cloud: Cloud,
+    record: Record,
+    tool: Terraform,
+    release: Callable[[Context, Cloud, Record], None],
+) -> None:
     """Remove what the state has and what only the cloud has; either can stand in the other's way.
 
     Each round removes something, or fails.
@@ -37,13 +33,12 @@ def remove(context: Context, cloud: Cloud, record: Record, tool: Terraform) -> N
         cloud: Where things are.
         record: The deployment.
         tool: In a root that declares nothing.
+        release: Gives up what would stand in the way, as the kind of cluster has it.
 
     Raises:
         TerraformError: Something can't be removed.
     """
-    if record.kind == Kind.GKE:
-        _give_up_requests(context, cloud)
-    _cancel_requests(context, cloud, record)
+    release(context, cloud, record)
     removed = 0
     while True:
         removed += _sweep(context, cloud, record, last=False)
@@ -66,59 +61,8 @@ def remove(context: Context, cloud: Cloud, record: Record, tool: Terraform) -> N
     context.report.changes = found.counts | {"destroy": found.destroy + removed}
 
 
-def _cancel_requests(context: Context, cloud: Cloud, record: Record) -> None:
-    """Cancel the open requests for VMs: the deletion of a group would wait for them (rule M8)."""
-    with _told("What is still asked of Google could not be cancelled"):
-        for group in sorted(_groups(cloud, record)):
-            found = [Request.of(document) for document in cloud.api.resize_requests(group)]
-            for request in found:
-                if request.is_open:
-                    context.console.progress(f"Cancelling: {request.words}")
-                    _cancel(cloud.api, group, request.name)
-
-
-def _give_up_requests(context: Context, cloud: Cloud) -> None:
-    """Cancel what a GKE cluster's jobs have asked for, as far as it is there and answers.
-
-    All requests go with the cluster, so nothing that fails here stands in the way.
-    """
-    facts = control_plane.kept(cloud.folder)
-    if facts is None or not facts.queued_pools:
-        return
-    path = f"projects/{facts.project}/locations/{facts.location}/clusters/{facts.name}"
-    if cloud.api.find(Service.CONTAINER, path) is None:
-        return
-    cluster = control_plane.reach(facts, cloud.api, context.environ)
-    try:
-        count = ending.give_up(cluster, facts)
-    except (ClusterError, CredentialsError, PassingError) as error:
-        context.console.progress(f"The cluster's queue is not asked first: {error}")
-        return
-    if count:
-        context.console.progress(f"Cancelled: {count} requests for nodes")
-
-
-def _groups(cloud: Cloud, record: Record) -> set[str]:
-    """The paths of the deployment's groups, in the state or left behind."""
-    collection = "instanceGroupManagers"
-    own = {path for path in cloud.folder.known() if f"/{collection}/" in path}
-    paths = {path for path in own if path.startswith("projects/") and path.count("/") == _PARTS}
-    return paths | set(
-        cloud.api.marked(record.project_id, collection, f"{adopt.MARKER}={record.cluster_id}")
-    )
-
-
-def _cancel(api: GoogleApi, group: str, name: str) -> None:
-    """Cancel a request; one that has ended meanwhile is as good (rule M15)."""
-    try:
-        api.cancel_resize_request(group, name)
-    except GoogleApiError as error:
-        if error.code != _NOT_FOUND and "final state" not in error.message:
-            raise
-
-
 @contextlib.contextmanager
-def _told(what: str) -> Iterator[None]:
+def told(what: str) -> Iterator[None]:
     """Google's refusal as a Destroy that has not ended."""
     try:
         yield
@@ -135,7 +79,7 @@ def _sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int
     """Remove what ended runs have left behind, under the lock, so that no run is at work."""
     with (
         cloud.folder.held("OperationTypeSweep"),
-        _told("What earlier runs may have left behind could not be looked for"),
+        told("What earlier runs may have left behind could not be looked for"),
     ):
         return sweep.sweep(
             record.project_id,

@@ -1,55 +1,52 @@
 """The online checks: what only Google can answer, asked before anything is made.
 
-Each check is a function from a `Case` to what it finds; `table` has them all.
+Each check is a function from a `Case` to what it finds; `table` has those of every kind of cluster,
+and each kind brings its own.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from provision.errors import CheckError, Problem, StateError
 from provision.google.api import GoogleApiError
-from provision.preflight import images, machinery
 from provision.preflight.answers import Answers
-from provision.preflight.case import Case, Foreign, Note, Settled
+from provision.preflight.case import Case, Foreign, Note, Settled, SpecT
 from provision.preflight.table import CHECKS
+from provision.settings.choices import OnlineCheck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provision.deployment.record import Record
     from provision.google.api import GoogleApi
-    from provision.preflight.case import Finding
-    from provision.preflight.table import Check
-    from provision.settings import Settings
+    from provision.preflight.case import Check, Finding, OfKind
 
 _AT_ONCE: Final = 16
 """Checks that are made at the same time: all of them, and as many connections as are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
+class Findings(Generic[SpecT]):
     """What the checks have found.
 
     Attributes:
         problems: What Google would refuse.
         foreign: What is there under our names and is not ours to touch.
         notes: What is worth knowing, and what could not be found out.
-        settings: The settings, with the image family that was chosen where nobody named one.
-        gke_version: The full version that the cluster is to be made with; None for the channel's
-            usual one.
+        spec: What is asked for, with what Google's answers have settled.
     """
 
     problems: Sequence[Problem]
     foreign: Sequence[Problem]
     notes: Sequence[Problem]
-    settings: Settings
-    gke_version: str | None = None
+    spec: SpecT
 
-    def require(self) -> Settings:
-        """The settings, if nothing is wrong.
+    def require(self) -> SpecT:
+        """What is asked for, if nothing is wrong.
 
         Raises:
             CheckError: Something is; all of it is told.
@@ -59,22 +56,24 @@ class Findings:
             raise CheckError.of([*self.problems, *self.foreign])
         if self.foreign:
             raise StateError.of(self.foreign)
-        return self.settings
+        return self.spec
 
 
-def run(
-    settings: Settings,
+def run(  # noqa: PLR0913 - each is a fact of its own
+    spec: SpecT,
     api: GoogleApi,
     *,
+    of_kind: OfKind,
     cluster_id: str,
     record: Record | None = None,
     makes_bucket: bool = False,
-) -> Findings:
+) -> Findings[SpecT]:
     """Make all checks that apply and that the settings do not skip.
 
     Args:
-        settings: The checked settings.
+        spec: What is asked for.
         api: Google.
+        of_kind: What the kind of cluster adds.
         cluster_id: The marker's value.
         record: What exists already.
         makes_bucket: Whether the bucket for the state is still to be made.
@@ -83,22 +82,24 @@ def run(
         CredentialsError: Google does not take the credentials.
     """
     case = Case(
-        settings=settings,
+        spec=spec,
+        of_kind=of_kind,
         answers=Answers(api),
-        machines=machinery.of(settings),
         cluster_id=cluster_id,
         record=record,
         makes_bucket=makes_bucket,
     )
-    skipped = settings.skip_checks or ()
-    chosen = [it for it in CHECKS if it.name not in skipped and it.applies(case)]
+    checks = [it for it in (*CHECKS, *of_kind.checks) if it.name not in spec.skipped_checks]
+    # In the order of their names' definition, whoever brings them.
+    order = list(OnlineCheck)
+    chosen = sorted((it for it in checks if it.applies(case)), key=lambda it: order.index(it.name))
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         told = list(pool.map(lambda check: _made(check, case), chosen))
     unmade = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
-    return _sorted(case, [one for found, _ in told for one in found], _unmade(unmade))
+    return _sorted(spec, [one for found, _ in told for one in found], _unmade(unmade))
 
 
-def _made(check: Check, case: Case) -> tuple[list[Finding], GoogleApiError | None]:
+def _made(check: Check, case: Case[Any]) -> tuple[list[Finding], GoogleApiError | None]:
     """What a check finds, and why it ended early if it did."""
     found: list[Finding] = []
     try:
@@ -123,18 +124,13 @@ def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
     ]
 
 
-def _sorted(case: Case, found: Sequence[Finding], unmade: Sequence[Problem]) -> Findings:
-    settled = [one for one in found if isinstance(one, Settled)]
-    families = [one.image_family for one in settled if one.image_family]
-    # Without the check, the one that would be looked for first.
-    families += images.families(case.settings, case.record)[:1]
-    settings = case.settings
-    if families and not case.is_gke:
-        settings = settings.model_copy(update={"image_family_name": families[0]})
+def _sorted(spec: SpecT, found: Sequence[Finding], unmade: Sequence[Problem]) -> Findings[SpecT]:
+    for one in found:
+        if isinstance(one, Settled):
+            spec = dataclasses.replace(spec, **one.values)
     return Findings(
         problems=[one for one in found if isinstance(one, Problem)],
         foreign=[one.problem for one in found if isinstance(one, Foreign)],
         notes=[*(one.problem for one in found if isinstance(one, Note)), *unmade],
-        settings=settings,
-        gke_version=next((one.gke_version for one in settled if one.gke_version), None),
+        spec=spec,
     )

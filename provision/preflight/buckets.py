@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.preflight.case import Case, Finding
+    from provision.spec.cluster import ClusterSpec
 
 _FORBIDDEN: Final = 403
 
 
-def buckets(case: Case) -> Iterator[Finding]:
+def buckets(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The buckets to be mounted exist."""
-    for bucket in dict.fromkeys(mount.bucket for mount in case.settings.gcs_mount_list or ()):
+    for bucket in dict.fromkeys(mount.bucket for mount in case.spec.buckets):
         try:
             if case.answers.find(Service.STORAGE, f"b/{bucket}") is None:
                 yield _missing(bucket)

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
-
-from provision.settings.choices import Network, Orchestrator
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     from provision.deployment.record import Record
     from provision.errors import Problem
+    from provision.google.api import Service
     from provision.preflight.answers import Answers
-    from provision.preflight.machinery import Machines
-    from provision.settings import Settings
+    from provision.settings.choices import OnlineCheck
+    from provision.spec.cluster import ClusterSpec
+
+SpecT = TypeVar("SpecT", bound="ClusterSpec")
+SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class Case(Generic[SpecT_co]):
     """What is to be made, and whom to ask about it.
 
     Attributes:
-        settings: The checked settings.
+        spec: What is asked for.
+        of_kind: What else the checks have to know of such a cluster.
         answers: Google's.
-        machines: The machines that the settings ask for.
         cluster_id: The marker's value.
         record: What exists already; None when nothing does.
         makes_bucket: Whether the bucket for the state is still to be made.
     """
 
-    settings: Settings
+    spec: SpecT_co
+    of_kind: OfKind
     answers: Answers
-    machines: tuple[Machines, ...]
     cluster_id: str
     record: Record | None
     makes_bucket: bool
@@ -38,17 +43,7 @@ class Case:
     @property
     def project(self) -> str:
         """The project's id."""
-        return self.settings.project_id
-
-    @property
-    def is_gke(self) -> bool:
-        """Whether it is a GKE cluster, else a group of VMs."""
-        return self.settings.orchestrator_type is Orchestrator.GKE
-
-    @property
-    def makes_network(self) -> bool:
-        """Whether it gets a network of its own."""
-        return self.is_gke or self.settings.network_config is not Network.DEFAULT
+        return self.spec.project_id
 
 
 @dataclass(frozen=True)
@@ -65,18 +60,54 @@ class Foreign:
     problem: Problem
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Settled:
-    """What the settings leave open and Google's answer decides.
+    """What is asked for leaves this open, and Google's answer decides it.
 
     Attributes:
-        image_family: The family of the VMs' image; None: another check's business.
-        gke_version: The full version of the GKE cluster; None likewise.
+        values: Field of the specification -> its value.
     """
 
-    image_family: str | None = None
-    gke_version: str | None = None
+    values: Mapping[str, Any]
 
 
 Finding: TypeAlias = "Problem | Foreign | Note | Settled"
 """What a check finds: a problem stops the run, and so does something foreign."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One check.
+
+    Attributes:
+        name: What SKIP_CHECKS calls it.
+        calls: The methods of Google's APIs that it calls.
+        says: What a failure says, after "The run ends, because".
+        find: Looks, and gives what it finds.
+        applies: Whether there is anything to look at.
+    """
+
+    name: OnlineCheck
+    calls: tuple[str, ...]
+    says: str
+    find: Callable[[Case[Any]], Iterator[Finding]]
+    applies: Callable[[Case[Any]], bool] = lambda _: True
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfKind:
+    """What a kind of cluster adds to the checks that every kind has.
+
+    Attributes:
+        checks: Its own.
+        apis: The APIs that it needs, such as "container".
+        permissions: Collection -> the verbs that it needs there, with blanks between.
+        main: The one thing that carries its name, as API and path.
+        ranges: IP ranges in its network beside that of the first subnetwork.
+    """
+
+    checks: tuple[Check, ...]
+    apis: tuple[str, ...]
+    permissions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    main: tuple[Service, str]
+    ranges: tuple[str, ...] = ()

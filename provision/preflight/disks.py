@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.preflight.case import Case, Finding
+    from provision.spec.cluster import ClusterSpec
 
 _SIZES: Final = re.compile(r"(\d+)GB-(\d+)GB")
 """Google's form of the sizes that a disk type has, `validDiskSize`."""
 
 
-def disk(case: Case) -> Iterator[Finding]:
+def disk(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The zone has the type of the boot disks, in their size."""
-    wanted = {(it.zone, it.disk_type, it.disk_size_gb) for it in case.machines}
+    wanted = {(it.zone, it.disk_type, it.disk_size_gb) for it in case.spec.pools}
     for zone, kind, size in sorted(wanted):
         if zones.find(case, zone) is None:
             continue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.preflight.machinery import Machines
+    from provision.spec.pools import Pool
 
 GPU_WORDS: Final[Mapping[str, str]] = {
     "nvidia-a100-80gb": "A100_80GB",
@@ -69,14 +69,14 @@ class Metric:
         return " for ".join([self.name, *self.dimensions.values()])
 
 
-def of(machines: Machines, vcpus: int) -> Iterator[tuple[Metric, int]]:
+def of(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
     """What one machine uses of each quota.
 
     Args:
         machines: Which; those of a reservation use the quotas of disks and addresses alone.
         vcpus: That each has; 0 where that is not known.
     """
-    if not machines.reserved:
+    if not machines.mode.means.reserved:
         yield from _gpus(machines)
         yield from _cpus(machines, vcpus)
     yield Metric(name=_DISKS[machines.disk_type]), machines.disk_size_gb
@@ -85,11 +85,11 @@ def of(machines: Machines, vcpus: int) -> Iterator[tuple[Metric, int]]:
         yield Metric(name=ADDRESSES), 1
 
 
-def _gpus(machines: Machines) -> Iterator[tuple[Metric, int]]:
-    word = GPU_WORDS.get(machines.gpu or "")
+def _gpus(machines: Pool) -> Iterator[tuple[Metric, int]]:
+    word = GPU_WORDS.get(machines.gpu_type or "")
     if word is None or not machines.gpus:
         return
-    if machines.preemptible:
+    if machines.mode.means.preemptible:
         yield Metric(name=f"PREEMPTIBLE_NVIDIA_{word}_GPUS", must=True), machines.gpus
     elif word in _OLDER_GPUS:
         yield Metric(name=f"NVIDIA_{word}_GPUS", must=True), machines.gpus
@@ -101,10 +101,10 @@ def _gpus(machines: Machines) -> Iterator[tuple[Metric, int]]:
         yield Metric(name="GPUS_ALL_REGIONS", everywhere=True), machines.gpus
 
 
-def _cpus(machines: Machines, vcpus: int) -> Iterator[tuple[Metric, int]]:
+def _cpus(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
     series = machines.machine_type.partition("-")[0]
     standard = "CPUS" if series in _SHARED_SERIES else f"{series.upper()}_CPUS"
-    if machines.preemptible:
+    if machines.mode.means.preemptible:
         # Who has never asked for preemptible CPUs uses the standard quota.
         yield Metric(name="PREEMPTIBLE_CPUS", otherwise=standard), vcpus
     else:

@@ -14,32 +14,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.preflight.case import Case, Finding
+    from provision.spec.cluster import ClusterSpec
 
 IP_BLOCK: Final = "10.0.0.0/12"
 """That the subnetworks of new networks are cut from, as the Terraform roots say it."""
-
-POD_RANGE: Final = "10.16.0.0/12"
-SERVICE_RANGE: Final = "10.32.0.0/20"
-"""Of GKE, beside the block, as its Terraform root says it."""
 
 _SUBNETWORK_BITS: Final = 4
 """How much longer the prefix of the first subnetwork is than the block's."""
 
 
-def network(case: Case) -> Iterator[Finding]:
+def network(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The default network is there; in one of ours no other subnetwork takes our ranges."""
-    yield from _overlaps(case) if case.makes_network else _default(case)
+    yield from _overlaps(case) if case.spec.makes_network else _default(case)
 
 
-def _default(case: Case) -> Iterator[Finding]:
+def _default(case: Case[ClusterSpec]) -> Iterator[Finding]:
     base = f"projects/{case.project}"
     paths = {
         f"{base}/global/networks/default": "network",
-        f"{base}/regions/{case.settings.region}/subnetworks/default": "subnetwork",
+        f"{base}/regions/{case.spec.region}/subnetworks/default": "subnetwork",
     }
     for path, kind in paths.items():
         if case.answers.find(Service.COMPUTE, path) is None:
-            place = "" if kind == "network" else f" in {case.settings.region}"
+            place = "" if kind == "network" else f" in {case.spec.region}"
             yield Problem(
                 setting="NETWORK_CONFIG",
                 what=f'{case.project} has no {kind} "default"{place}',
@@ -50,16 +47,15 @@ def _default(case: Case) -> Iterator[Finding]:
             return
 
 
-def ranges(case: Case) -> list[ipaddress.IPv4Network]:
+def ranges(case: Case[ClusterSpec]) -> list[ipaddress.IPv4Network]:
     """The ranges of the first subnetwork that is made."""
     block = ipaddress.IPv4Network(IP_BLOCK)
     first = next(block.subnets(prefixlen_diff=_SUBNETWORK_BITS))
-    more = (POD_RANGE, SERVICE_RANGE) if case.is_gke else ()
-    return [first, *map(ipaddress.IPv4Network, more)]
+    return [first, *map(ipaddress.IPv4Network, case.of_kind.ranges)]
 
 
-def _overlaps(case: Case) -> Iterator[Finding]:
-    prefix, base = case.settings.name_prefix, f"projects/{case.project}"
+def _overlaps(case: Case[ClusterSpec]) -> Iterator[Finding]:
+    prefix, base = case.spec.name_prefix, f"projects/{case.project}"
     made = names.NETWORK.of(prefix)
     found = case.answers.find(Service.COMPUTE, f"{base}/global/networks/{made}")
     if found is None or not adopt.is_ours(found, case.cluster_id):

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.preflight.case import Case, Finding
+    from provision.spec.cluster import ClusterSpec
 
 
-def billing(case: Case) -> Iterator[Finding]:
+def billing(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """An account pays for the project."""
     answer = case.answers.get(Service.BILLING, f"projects/{case.project}/billingInfo")
     if answer.get("billingEnabled"):
@@ -29,7 +30,7 @@ def billing(case: Case) -> Iterator[Finding]:
     )
 
 
-def apis(case: Case) -> Iterator[Finding]:
+def apis(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """All APIs that are needed are enabled."""
     enabled = case.answers.enabled_apis(case.project)
     missing = [name for name in _needed_apis(case) if name not in enabled]
@@ -43,39 +44,21 @@ def apis(case: Case) -> Iterator[Finding]:
         )
 
 
-def _needed_apis(case: Case) -> Iterator[str]:
-    settings = case.settings
-    names = ["cloudresourcemanager", "compute", "iam", "storage"]
-    if case.is_gke:
-        names.append("container")
-    if settings.nfs_fileshare_list:
+def _needed_apis(case: Case[ClusterSpec]) -> Iterator[str]:
+    names = ["cloudresourcemanager", "compute", "iam", "storage", *case.of_kind.apis]
+    if case.spec.shares:
         names.append("file")
-    if case.is_gke or not settings.disable_ops_agent:
-        names += ["logging", "monitoring"]
     return (f"{name}.googleapis.com" for name in names)
 
 
 # What the provider, and the tool itself, do with each collection, as Google's references of the
 # APIs' methods name the permissions. What may as well be granted on a single bucket or service
 # account is not here: the project's answer would not count it.
-_GROUP: Final = {
-    "compute.instanceGroupManagers": "create delete get update",
-    "compute.instanceTemplates": "create delete get useReadOnly",
-    "compute.instances": "create delete get list setLabels setMetadata setServiceAccount setTags",
-    "compute.disks": "create setLabels",
-    "compute.subnetworks": "use",
-}
 _NETWORK: Final = {
     "compute.firewalls": "create delete get",
     "compute.networks": "create delete get updatePolicy use",
     "compute.routers": "create delete get update",
     "compute.subnetworks": "create delete get use",
-}
-_CLUSTER: Final = {
-    "container.clusters": "create delete get update",
-    "container.operations": "get",
-    "compute.instanceGroupManagers": "get",
-    "iam.serviceAccounts": "create delete get setIamPolicy",
 }
 _ACCOUNT: Final = {
     "iam.serviceAccounts": "actAs create delete get",
@@ -83,7 +66,7 @@ _ACCOUNT: Final = {
 }
 
 
-def held(case: Case) -> Iterator[Finding]:
+def held(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The caller may do all that is needed for this env.list."""
     needed = needed_permissions(case)
     lacking = sorted(set(needed) - set(case.answers.held_permissions(case.project, needed)))
@@ -98,7 +81,7 @@ def held(case: Case) -> Iterator[Finding]:
     )
 
 
-def needed_permissions(case: Case) -> list[str]:
+def needed_permissions(case: Case[ClusterSpec]) -> list[str]:
     """The permissions on the project that Create and Destroy need, sorted."""
     found = set()
     for methods in _needed(case):
@@ -107,21 +90,16 @@ def needed_permissions(case: Case) -> list[str]:
     return sorted(found)
 
 
-def _needed(case: Case) -> Iterator[Mapping[str, str]]:
-    settings = case.settings
-    yield _CLUSTER if case.is_gke else _GROUP
-    if case.makes_network:
+def _needed(case: Case[ClusterSpec]) -> Iterator[Mapping[str, str]]:
+    yield case.of_kind.permissions
+    if case.spec.makes_network:
         yield _NETWORK
-    if settings.service_account == "dedicated":
+    if case.spec.service_account == "dedicated":
         yield _ACCOUNT
-    if settings.enable_external_ip and not case.is_gke:
-        yield {"compute.subnetworks": "useExternalIp"}
-    if settings.enable_compact_placement:
+    if any(pool.compact for pool in case.spec.pools):
         yield {"compute.resourcePolicies": "create delete get use"}
-    if settings.nfs_fileshare_list:
+    if case.spec.shares:
         yield {"file.instances": "create delete get"}
-    if not case.is_gke and not settings.disable_ops_agent:
-        yield {"monitoring.dashboards": "create delete get"}
     if case.makes_bucket:
         yield {"storage.buckets": "create get"}
 

@@ -13,13 +13,15 @@ from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
 from provision.lifecycle import adopt
 from provision.preflight import metrics, zones
 from provision.preflight.case import Note
-from provision.preflight.machinery import Machines
+from provision.spec.capacity import Mode
+from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.preflight.case import Case, Finding
     from provision.preflight.metrics import Metric
+    from provision.spec.cluster import ClusterSpec
 
 _PREEMPTIBLE: Final = frozenset({"SPOT", "FLEX_START"})
 _UNLIMITED: Final = -1
@@ -55,7 +57,7 @@ class Need:
     own: int = 0
 
 
-def quota(case: Case) -> Iterator[Finding]:
+def quota(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The project's quotas are large enough for all machines together."""
     for metric, need in _needs(case).items():
         found = _find(case, metric)
@@ -70,18 +72,18 @@ def quota(case: Case) -> Iterator[Finding]:
             yield Note(_short(case, metric, found, need))
 
 
-def _needs(case: Case) -> dict[Metric, Need]:
+def _needs(case: Case[ClusterSpec]) -> dict[Metric, Need]:
     needs: dict[Metric, Need] = {}
-    for wanted in case.machines:
+    for wanted in case.spec.pools:
         for metric, amount in metrics.of(wanted, _vcpus(case, wanted)):
             need = needs.setdefault(metric, Need())
-            need.now += amount * wanted.count
-            need.most += amount * wanted.most
-    if any(wanted.requested for wanted in case.machines):
+            need.now += amount * wanted.size.first
+            need.most += amount * wanted.size.most
+    if any(wanted.mode.means.requested for wanted in case.spec.pools):
         # One request at a time for the whole group, or for a job.
         request = metrics.Metric(name=metrics.RESIZE_REQUESTS, must=True)
         needs[request] = Need(now=1, most=1)
-    if case.makes_network:
+    if case.spec.makes_network:
         # Cloud NAT's own address.
         address = needs.setdefault(metrics.Metric(name=metrics.ADDRESSES), Need())
         address.now, address.most = address.now + 1, address.most + 1
@@ -91,14 +93,14 @@ def _needs(case: Case) -> dict[Metric, Need]:
     return needs
 
 
-def _vcpus(case: Case, wanted: Machines) -> int:
+def _vcpus(case: Case[ClusterSpec], wanted: Pool) -> int:
     known = machines.lookup(wanted.machine_type)
     if known is not None:
         return known.vcpus
     return int((zones.look(case, wanted) or {}).get("guestCpus", 0))
 
 
-def _own(case: Case) -> Mapping[Metric, int]:
+def _own(case: Case[ClusterSpec]) -> Mapping[Metric, int]:
     """What the deployment's machines use already: they would not be made again."""
     used: Counter[Metric] = Counter()
     if case.record is None:
@@ -111,27 +113,27 @@ def _own(case: Case) -> Mapping[Metric, int]:
     return used
 
 
-def _present(case: Case, vm: Mapping[str, Any]) -> Machines:
+def _present(case: Case[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
     """A VM that exists, in the terms of those that are wanted."""
     gpus = (vm.get("guestAccelerators") or [{}])[0]
     boot = (vm.get("disks") or [{}])[0]
-    return Machines(
-        setting="",
+    preemptible = vm.get("scheduling", {}).get("provisioningModel") in _PREEMPTIBLE
+    return Pool(
+        name=vm.get("name", ""),
         zone=_last(vm["zone"]),
         machine_type=_last(vm["machineType"]),
-        count=1,
-        most=1,
-        gpu=_last(gpus.get("acceleratorType", "")) or None,
-        gpus=int(gpus.get("acceleratorCount", 0)),
-        preemptible=vm.get("scheduling", {}).get("provisioningModel") in _PREEMPTIBLE,
+        size=Size(count=1),
+        mode=Mode.SPOT if preemptible else Mode.STANDARD,
+        gpu_type=_last(gpus.get("acceleratorType", "")) or None,
+        gpu_count=int(gpus.get("acceleratorCount", 0)),
         # A VM does not say its disk's type; it rarely changes.
-        disk_type=case.machines[0].disk_type,
+        disk_type=case.spec.pools[0].disk_type,
         disk_size_gb=int(boot.get("diskSizeGb", 0)),
         external_ip=any(it.get("accessConfigs") for it in vm.get("networkInterfaces", [])),
     )
 
 
-def _find(case: Case, metric: Metric) -> Quota | None:
+def _find(case: Case[ClusterSpec], metric: Metric) -> Quota | None:
     """The quota as Google tells it; None where it does not."""
     shown = _shown(case, everywhere=metric.everywhere)
     found = shown.get(metric.name)
@@ -142,22 +144,22 @@ def _find(case: Case, metric: Metric) -> Quota | None:
     return _by_service_usage(case, metric)
 
 
-def _shown(case: Case, *, everywhere: bool) -> dict[str, Quota]:
+def _shown(case: Case[ClusterSpec], *, everywhere: bool) -> dict[str, Quota]:
     """The quotas that Compute Engine shows of the region, or of all regions together."""
     path = f"projects/{case.project}"
     if not everywhere:
-        path += f"/regions/{case.settings.region}"
+        path += f"/regions/{case.spec.region}"
     entries = case.answers.get(Service.COMPUTE, path).get("quotas", [])
     return {it["metric"]: Quota(it["metric"], it["limit"], it["usage"]) for it in entries}
 
 
-def _by_service_usage(case: Case, metric: Metric) -> Quota | None:
+def _by_service_usage(case: Case[ClusterSpec], metric: Metric) -> Quota | None:
     """The limit by Service Usage, which tells of all quotas, but not what is used of them."""
     encoded = f"compute.googleapis.com%2F{metric.name.lower()}"
     services = f"projects/{case.project}/services/compute.googleapis.com"
     path = f"{services}/consumerQuotaMetrics/{encoded}"
     document = case.answers.find(Service.QUOTAS, path)
-    wanted = {**metric.dimensions, "region": case.settings.region}.items()
+    wanted = {**metric.dimensions, "region": case.spec.region}.items()
     fitting = [
         bucket
         for limit in (document or {}).get("consumerQuotaLimits", [])
@@ -172,14 +174,14 @@ def _by_service_usage(case: Case, metric: Metric) -> Quota | None:
     return Quota(metric.name, float("inf") if limit == _UNLIMITED else limit, usage=None)
 
 
-def _short(case: Case, metric: Metric, found: Quota, need: Need) -> Problem:
-    place = "all regions" if metric.everywhere else case.settings.region
+def _short(case: Case[ClusterSpec], metric: Metric, found: Quota, need: Need) -> Problem:
+    place = "all regions" if metric.everywhere else case.spec.region
     name = metric.words if found.name == metric.name else found.name
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
     usage = "" if found.usage is None else f", of which {found.usage:g} are used"
     own = f", {need.own} of them by this deployment" if need.own else ""
     return Problem(
-        setting="REGION" if metric.everywhere else case.machines[0].setting,
+        setting="REGION" if metric.everywhere else case.spec.pools[0].setting,
         what=f"the quota {name} in {place} is too small: this needs {enough}",
         why=f"{case.project} may have {found.limit:g}{usage}{own}",
         fix=f"ask for more, in a browser: {QUOTA_PAGE}?project={case.project}\n"
@@ -188,9 +190,9 @@ def _short(case: Case, metric: Metric, found: Quota, need: Need) -> Problem:
     )
 
 
-def _untold(case: Case, metric: Metric) -> Problem:
+def _untold(case: Case[ClusterSpec], metric: Metric) -> Problem:
     return Problem(
-        what=f"whether the quota {metric.words} in {case.settings.region} is large enough could"
+        what=f"whether the quota {metric.words} in {case.spec.region} is large enough could"
         " not be found out",
         why="Google shows no such quota of this project",
         fix=f"look in a browser: {QUOTA_PAGE}?project={case.project}",

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.preflight.case import Case, Finding
+    from provision.spec.cluster import ClusterSpec
 
 
-def taken(case: Case) -> Iterator[Finding]:
+def taken(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """What is there under our names carries our marker."""
     for service, path in _paths(case):
         found = case.answers.find(service, path)
@@ -27,20 +28,15 @@ def taken(case: Case) -> Iterator[Finding]:
             yield Foreign(adopt.stranger(path))
 
 
-def _paths(case: Case) -> Iterator[tuple[Service, str]]:
-    settings, project = case.settings, f"projects/{case.project}"
-    prefix, region = settings.name_prefix, f"{project}/regions/{settings.region}"
-    if case.is_gke:
-        cluster = f"{project}/locations/{settings.region}/clusters/{names.CLUSTER.of(prefix)}"
-        yield Service.CONTAINER, cluster
-    else:
-        zone = f"{project}/zones/{settings.zone}"
-        yield Service.COMPUTE, f"{zone}/instanceGroupManagers/{names.GROUP.of(prefix)}"
-    if settings.service_account == "dedicated":
+def _paths(case: Case[ClusterSpec]) -> Iterator[tuple[Service, str]]:
+    project, prefix = f"projects/{case.project}", case.spec.name_prefix
+    region = f"{project}/regions/{case.spec.region}"
+    yield case.of_kind.main
+    if case.spec.service_account == "dedicated":
         domain = ".".join(reversed(case.project.split(":"))) + ".iam.gserviceaccount.com"
         email = f"{names.SERVICE_ACCOUNT.of(prefix)}@{domain}"
         yield Service.IAM, f"{project}/serviceAccounts/{email}"
-    if case.makes_network:
+    if case.spec.makes_network:
         yield Service.COMPUTE, f"{project}/global/networks/{names.NETWORK.of(prefix)}"
         yield Service.COMPUTE, f"{region}/subnetworks/{names.SUBNETWORK.of(prefix)}"
         yield Service.COMPUTE, f"{region}/routers/{names.ROUTER.of(prefix)}"

@@ -1,47 +1,20 @@
-"""Every online check: what it asks of Google, and what its failure means."""
+"""The online checks of every kind: what each asks of Google, and what its failure means."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from provision.preflight import (
     buckets,
     disks,
-    gke,
-    images,
     networks,
     project,
     quotas,
     strangers,
     zones,
 )
+from provision.preflight.case import Check
 from provision.settings.choices import OnlineCheck
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from provision.preflight.case import Case, Finding
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One check.
-
-    Attributes:
-        name: What SKIP_CHECKS calls it.
-        calls: The methods of Google's APIs that it calls.
-        says: What a failure says, after "The run ends, because".
-        find: Looks, and gives what it finds.
-        applies: Whether there is anything to look at.
-    """
-
-    name: OnlineCheck
-    calls: tuple[str, ...]
-    says: str
-    find: Callable[[Case], Iterator[Finding]]
-    applies: Callable[[Case], bool] = lambda _: True
-
 
 CHECKS: Final = (
     Check(
@@ -87,18 +60,6 @@ CHECKS: Final = (
         find=zones.accelerator,
     ),
     Check(
-        name=OnlineCheck.IMAGE,
-        calls=(
-            "compute.images.get",
-            "compute.images.getFromFamily",
-            "compute.machineTypes.get",
-        ),
-        says="the image, or its family, is not there, is larger than the boot disk, or is for"
-        " other processors",
-        find=images.image,
-        applies=lambda case: not case.is_gke,
-    ),
-    Check(
         name=OnlineCheck.DISK,
         calls=("compute.diskTypes.get",),
         says="the zone has not the type of the boot disks, or not in their size",
@@ -129,7 +90,7 @@ CHECKS: Final = (
         calls=("storage.buckets.get",),
         says="a bucket to be mounted does not exist",
         find=buckets.buckets,
-        applies=lambda case: bool(case.settings.gcs_mount_list),
+        applies=lambda case: bool(case.spec.buckets),
     ),
     Check(
         name=OnlineCheck.NAMES,
@@ -145,45 +106,5 @@ CHECKS: Final = (
         says="something of a name that would be used exists without this deployment's marker",
         find=strangers.taken,
     ),
-    Check(
-        name=OnlineCheck.GKE_VERSION,
-        calls=("container.projects.locations.getServerConfig",),
-        says="GKE has not the version that is asked for, or the channel's usual version lacks a"
-        " feature that is; with those that it has",
-        find=gke.version,
-        applies=lambda case: case.is_gke,
-    ),
 )
-"""All of them, in the order in which their findings are told."""
-
-
-def markdown() -> str:
-    """The page docs/reference/online-checks.md."""
-    rows = "\n".join(
-        f"| `{check.name}` | {', '.join(f'`{call}`' for call in check.calls)} | {check.says} |"
-        for check in CHECKS
-    )
-    return _PAGE.replace("ROWS", rows)
-
-
-_PAGE: Final = """\
-# Online checks
-
-What Create, Plan and Validate ask of Google before anything is made. All checks are made at the
-same time, each question is put once, and all problems are told together, with exit code 4; with 5
-where nothing is wrong but that what has our names is not ours. A check that could not be made (its
-API is off, the credentials may not ask) is a note and stops nothing.
-
-`SKIP_CHECKS=quota,names` leaves out the checks of these names.
-
-| check | calls | a failure says |
-| --- | --- | --- |
-ROWS
-
-Before them, and not to be skipped: the credentials give a token (exit code 3), the project exists
-(`cloudresourcemanager.projects.get`, exit code 4), and the bucket of the state, where it exists, is
-this project's and holds no foreign state (`storage.buckets.get`, `storage.objects.get`, exit code
-5).
-
-This page is made by `python -m provision.preflight docs/reference/online-checks.md`.
-"""
+"""Those that every kind of cluster has, in the order in which their findings are told."""

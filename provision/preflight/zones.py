@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from provision.preflight.case import Case, Finding
-    from provision.preflight.machinery import Machines
+    from provision.spec.cluster import ClusterSpec
+    from provision.spec.pools import Pool
 
 _BAD_REQUEST: Final = 400
 _MOST_ZONES: Final = 12
 """That are named; Google has well over a hundred."""
 
 
-def zone(case: Case) -> Iterator[Finding]:
+def zone(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The zones exist, are in the region, and are up."""
-    for name, setting in {it.zone: it.zone_setting for it in reversed(case.machines)}.items():
+    for name, setting in {it.zone: it.zone_setting for it in reversed(case.spec.pools)}.items():
         found = find(case, name)
         if found is None:
             yield Problem(
@@ -30,10 +31,10 @@ def zone(case: Case) -> Iterator[Finding]:
                 why=f"Google does not know it, or does not offer it to {case.project}",
                 fix=f"list them with: gcloud compute zones list --project {case.project}",
             )
-        elif _last(found["region"]) != case.settings.region:
+        elif _last(found["region"]) != case.spec.region:
             yield Problem(
                 setting=setting,
-                what=f"{name} is not in {case.settings.region}",
+                what=f"{name} is not in {case.spec.region}",
                 why=f"it is in {_last(found['region'])}, according to Google",
                 fix=f"REGION={_last(found['region'])}, or another zone",
             )
@@ -46,7 +47,7 @@ def zone(case: Case) -> Iterator[Finding]:
             )
 
 
-def find(case: Case, name: str) -> dict[str, Any] | None:
+def find(case: Case[ClusterSpec], name: str) -> dict[str, Any] | None:
     """What Google says of a zone; None when there is none of that name."""
     try:
         return case.answers.find(Service.COMPUTE, f"projects/{case.project}/zones/{name}")
@@ -57,56 +58,56 @@ def find(case: Case, name: str) -> dict[str, Any] | None:
         raise
 
 
-def machine_type(case: Case) -> Iterator[Finding]:
+def machine_type(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The zone has the machine type."""
-    for place in {(it.zone, it.machine_type): it for it in case.machines}.values():
+    for place in {(it.zone, it.machine_type): it for it in case.spec.pools}.values():
         if find(case, place.zone) is not None and look(case, place) is None:
             yield _absent(case, place, "machineTypes", place.machine_type)
 
 
-def look(case: Case, machines: Machines) -> dict[str, Any] | None:
+def look(case: Case[ClusterSpec], machines: Pool) -> dict[str, Any] | None:
     """What Google says of a machine type in its zone; None when it is not there."""
     path = f"projects/{case.project}/zones/{machines.zone}/machineTypes/{machines.machine_type}"
     return case.answers.find(Service.COMPUTE, path)
 
 
-def accelerator(case: Case) -> Iterator[Finding]:
+def accelerator(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The zone has the GPUs that are attached; a machine type has those that are asked of it."""
-    for place in case.machines:
-        if place.gpu is None or find(case, place.zone) is None:
+    for place in case.spec.pools:
+        if place.gpu_type is None or find(case, place.zone) is None:
             continue
         yield from _attached(case, place) if place.attached else _built_in(case, place)
 
 
-def _attached(case: Case, place: Machines) -> Iterator[Finding]:
-    path = f"projects/{case.project}/zones/{place.zone}/acceleratorTypes/{place.gpu}"
+def _attached(case: Case[ClusterSpec], place: Pool) -> Iterator[Finding]:
+    path = f"projects/{case.project}/zones/{place.zone}/acceleratorTypes/{place.gpu_type}"
     found = case.answers.find(Service.COMPUTE, path)
     if found is None:
-        yield _absent(case, place, "acceleratorTypes", str(place.gpu))
+        yield _absent(case, place, "acceleratorTypes", str(place.gpu_type))
     elif place.gpus > int(found.get("maximumCardsPerInstance", place.gpus)):
         most = found["maximumCardsPerInstance"]
         yield Problem(
             setting="GPU_COUNT",
-            what=f"{place.gpus} {place.gpu} are too many for one machine",
+            what=f"{place.gpus} {place.gpu_type} are too many for one machine",
             why=f"in {place.zone} a machine has {most} at most, according to Google",
             fix=f"GPU_COUNT={most}, and more machines",
         )
 
 
-def _built_in(case: Case, place: Machines) -> Iterator[Finding]:
+def _built_in(case: Case[ClusterSpec], place: Pool) -> Iterator[Finding]:
     """The table of machine types agrees with Google, which has the last word."""
     for own in (look(case, place) or {}).get("accelerators", []):
         kind, count = own.get("guestAcceleratorType"), own.get("guestAcceleratorCount")
-        if (kind, count) != (place.gpu, place.gpus):
+        if (kind, count) != (place.gpu_type, place.gpus):
             yield Problem(
-                setting="ACCELERATOR_TYPE" if kind != place.gpu else "GPU_COUNT",
-                what=f"{place.machine_type} has no {place.gpus} {place.gpu}",
+                setting="ACCELERATOR_TYPE" if kind != place.gpu_type else "GPU_COUNT",
+                what=f"{place.machine_type} has no {place.gpus} {place.gpu_type}",
                 why=f"it has {count} {kind}, according to Google",
                 fix="take GPU_COUNT and ACCELERATOR_TYPE out, or choose another machine type",
             )
 
 
-def _absent(case: Case, place: Machines, collection: str, name: str) -> Problem:
+def _absent(case: Case[ClusterSpec], place: Pool, collection: str, name: str) -> Problem:
     others = case.answers.zones_with(case.project, collection, name)
     if place.attached:
         others = others & case.answers.zones_with(case.project, "machineTypes", place.machine_type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import machines, zones
+from provision.catalogue import limits, machines, zones
 from provision.settings.choices import DiskType, Network, Orchestrator
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from provision.settings.pools import NodePool
 
 DEFAULT_IMAGE_FAMILY: Final = "pytorch-1-12-gpu-debian-10"
-_WEEK: Final = 7 * 86400
 _TEST_NODES: Final = 2
 
 
@@ -105,7 +104,7 @@ DISK_TYPE: Final = Derived(
 MAX_RUN: Final = Derived(
     "`7d` with flex start, else unset",
     ("enable_flex_start",),
-    lambda flex_start: _WEEK if flex_start else None,
+    lambda flex_start: limits.LONGEST_RUN if flex_start else None,
 )
 EXTERNAL_IP: Final = Derived(
     "`yes` with `default_network`, `no` with new networks and gke",

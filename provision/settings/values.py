@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from provision.catalogue import machines, names, zones
+from provision.catalogue import limits, machines, names, zones
 from provision.settings import parsing
 from provision.settings.choices import (
     Action,
@@ -307,13 +307,13 @@ Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
 """True as soon as it has any value."""
 
 Count = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1)]
-Nodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=0, le=1000)]
-MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=1000)]
+Nodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=0, le=limits.MOST_NODES)]
+MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=limits.MOST_NODES)]
 Gpus = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=16)]
 PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]
 DiskSize = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=10, le=65536)]
 Seconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1)]
-RunSeconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1, le=7 * 86400)]
+RunSeconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1, le=limits.LONGEST_RUN)]
 
 Networks = Annotated[
     tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_networks)

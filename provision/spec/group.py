@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from provision.catalogue import machines, zones
+
+if TYPE_CHECKING:
+    from provision.spec.pools import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,27 @@ class Group:
     gpus: int = 0
     pool: str | None = None
     zone_setting: str = "ZONE"
+
+    @classmethod
+    def of(cls, project: str, pool: Pool, name: str = "") -> Self:
+        """The group behind a pool of a fixed size.
+
+        Args:
+            project: Its project.
+            pool: What is wanted.
+            name: The group's, where its VMs are the nodes of a node pool; "" for a group of VMs.
+        """
+        return cls(
+            project=project,
+            zone=pool.zone,
+            name=name or pool.name,
+            size=pool.size.first,
+            machine_type=pool.machine_type,
+            gpu=pool.gpu_type if pool.attached else None,
+            gpus=pool.gpus if pool.attached else 0,
+            pool=pool.name if name else None,
+            zone_setting=pool.zone_setting,
+        )
 
     @property
     def members(self) -> str:

@@ -1,59 +1,33 @@
-"""The GPU node pools of a GKE cluster: what the settings come to, for each of them."""
+"""Equal machines in one zone: a group of VMs, or a node pool of a GKE cluster."""
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from provision.catalogue import gpu_networks, machines, names
+from provision.catalogue import gpu_networks, limits, machines, names, zones
+from provision.spec import capacity
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from provision.catalogue.gpu_networks import Network
     from provision.catalogue.machines import MachineType
     from provision.settings import Settings
     from provision.settings.pools import NodePool
 
-LONGEST_RUN: Final = 7 * 86400
-"""Seconds that a node of flex start, or a queued one, may run; also what it gets unasked."""
-
-MOST_NODES: Final = 1000
-"""The most nodes of one pool."""
-
-
-class Capacity(enum.StrEnum):
-    """How a pool gets its nodes, as Terraform's variables say it."""
-
-    STANDARD = "standard"
-    SPOT = "spot"
-    RESERVATION = "reservation"
-    FLEX_START = "flex_start"
-    QUEUED = "queued"
-    FLEX_START_QUEUED = "flex_start_queued"
-
-    @property
-    def flex_start(self) -> bool:
-        """Whether nodes come by DWS flex start."""
-        return self in {Capacity.FLEX_START, Capacity.FLEX_START_QUEUED}
-
-    @property
-    def queued(self) -> bool:
-        """Whether nodes come, all at once, for a request in a queue."""
-        return self in {Capacity.QUEUED, Capacity.FLEX_START_QUEUED}
-
-    @property
-    def starts_empty(self) -> bool:
-        """Whether nodes come when a job asks for them, never before."""
-        return self.flex_start or self.queued
+_SYSTEM_DISK = "pd-balanced"
+"""What GKE gives nodes whose pool names no disk type."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How many nodes a pool has.
+    """How many machines a pool has.
 
     Attributes:
         count: A fixed number; None where it scales.
-        min: The fewest nodes of one that scales.
+        min: The fewest of one that scales.
         max: The most.
     """
 
@@ -62,43 +36,59 @@ class Size:
     max: int | None = None
 
     @property
+    def first(self) -> int:
+        """How many there are from the start."""
+        return self.count if self.count is not None else self.min or 0
+
+    @property
     def most(self) -> int:
-        """The most nodes that there ever are."""
+        """The most that there ever are."""
         return self.count if self.count is not None else self.max or 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """One pool, everything said.
+    """Equal machines in one zone, everything said.
 
     Attributes:
-        name: As Google has it.
+        name: As Google has it: of the managed instance group, or of the node pool.
+        setting: The variable that says their type.
+        zone_setting: The variable that says their zone.
         machine_type: As the API has it.
-        zone: Of all its nodes.
-        gpu_type: Each node's GPUs, by the API's name; None where nobody said it of a machine
-            type that the tool does not know.
-        gpu_count: How many each node has; None likewise.
-        capacity: How its nodes are got.
+        zone: Of all machines.
+        gpu_type: Each machine's GPUs, by the API's name; None where it has none, or where nobody
+            said it of a machine type that the tool does not know.
+        gpu_count: How many each has; None likewise.
+        mode: How machines are got.
         reservation: Where from, for those of a reservation.
-        max_run_seconds: When each node ends; None: never, or as the request says.
-        size: How many nodes.
+        max_run_seconds: When each machine ends; None: never, or as the request says.
+        size: How many machines.
         disk_size_gb: Boot disk, in GiB.
         disk_type: Its type, by the API's name.
-        compact: Whether nodes stand close together.
+        compact: Whether machines stand close together.
+        external_ip: Whether each has a public address; GKE's nodes never have.
     """
 
     name: str
+    setting: str = "VM_TYPE"
+    zone_setting: str = "ZONE"
     machine_type: str
     zone: str
-    gpu_type: str | None
-    gpu_count: int | None
-    capacity: Capacity
-    reservation: str | None
-    max_run_seconds: int | None
+    gpu_type: str | None = None
+    gpu_count: int | None = None
+    mode: Mode = Mode.STANDARD
+    reservation: str | None = None
+    max_run_seconds: int | None = None
     size: Size
     disk_size_gb: int
     disk_type: str
-    compact: bool
+    compact: bool = False
+    external_ip: bool = False
+
+    @property
+    def region(self) -> str:
+        """The zone's region."""
+        return zones.region_of(self.zone)
 
     @property
     def machine(self) -> MachineType | None:
@@ -106,43 +96,83 @@ class Pool:
         return machines.lookup(self.machine_type)
 
     @property
+    def gpus(self) -> int:
+        """How many GPUs each machine has, as far as that is known."""
+        return self.gpu_count or 0
+
+    @property
+    def attached(self) -> bool:
+        """Whether its GPUs are attached, and not part of the machine type."""
+        return self.gpu_type is not None and machines.takes_gpus(self.machine_type)
+
+    @property
     def local_ssds(self) -> int:
-        """The local SSDs that are part of each node."""
+        """The local SSDs that are part of each machine."""
         return self.machine.local_ssds if self.machine else 0
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """The networks of each node's interfaces after the first; () where it has one alone."""
+        """The networks of each machine's interfaces after the first that its GPUs need."""
         machine = self.machine
         if machine is None or machine.gpu_network is None:
             return ()
         return gpu_networks.beside_the_first(machine)
 
 
+def group(settings: Settings) -> Pool:
+    """The VMs of a managed instance group."""
+    mode = Mode.asked({name: getattr(settings, name) for name in capacity.ASKING})
+    return Pool(
+        name=names.GROUP.of(settings.name_prefix),
+        machine_type=settings.vm_type,
+        zone=settings.zone,
+        gpu_type=settings.accelerator_type,
+        gpu_count=settings.gpu_count,
+        mode=mode,
+        reservation=settings.reservation_name,
+        max_run_seconds=settings.max_run_duration,
+        size=Size(count=settings.instance_count),
+        disk_size_gb=settings.disk_size_gb,
+        disk_type=settings.disk_type.value,
+        compact=settings.enable_compact_placement,
+        external_ip=settings.enable_external_ip,
+    )
+
+
 def of(settings: Settings) -> tuple[Pool, ...]:
-    """All GPU pools, in the order in which they were written."""
+    """All GPU pools of a GKE cluster, in the order in which they were written."""
     if settings.gke_node_pools is not None:
         return tuple(_written(pool, settings) for pool in settings.gke_node_pools)
     return tuple(_equal(number, settings) for number in range(1, settings.gke_node_pool_count + 1))
 
 
-def _equal(number: int, settings: Settings) -> Pool:
-    capacity = _capacity(
-        reservation=settings.reservation_name,
-        spot=settings.enable_spot,
-        flex_start=settings.enable_flex_start,
-        queued=settings.enable_queued_provisioning,
+def system(settings: Settings) -> Pool:
+    """The pool of a GKE cluster for system pods."""
+    return Pool(
+        name=names.SYSTEM_POOL.of(settings.name_prefix),
+        setting="SYSTEM_NODE_POOL_VM_TYPE",
+        zone_setting="SYSTEM_NODE_POOL_ZONE",
+        machine_type=settings.system_node_pool_vm_type,
+        zone=settings.system_node_pool_zone,
+        mode=Mode.SPOT if settings.system_node_pool_spot else Mode.STANDARD,
+        size=Size(min=settings.system_node_pool_min, max=settings.system_node_pool_max),
+        disk_size_gb=settings.system_node_pool_disk_size_gb,
+        disk_type=_SYSTEM_DISK,
     )
+
+
+def _equal(number: int, settings: Settings) -> Pool:
+    mode = Mode.asked({name: getattr(settings, name) for name in capacity.ASKING})
     return Pool(
         name=names.node_pool(settings.name_prefix, f"nodepool-{number}"),
         machine_type=settings.vm_type,
         zone=settings.zone,
         gpu_type=settings.accelerator_type,
         gpu_count=settings.gpu_count,
-        capacity=capacity,
+        mode=mode,
         reservation=settings.reservation_name,
-        max_run_seconds=_run(None, capacity, settings),
-        size=_cluster_wide_size(capacity, settings),
+        max_run_seconds=_run(None, mode, settings),
+        size=_cluster_wide_size(mode, settings),
         disk_size_gb=settings.disk_size_gb,
         disk_type=settings.disk_type.value,
         compact=settings.enable_compact_placement,
@@ -152,62 +182,49 @@ def _equal(number: int, settings: Settings) -> Pool:
 def _written(pool: NodePool, settings: Settings) -> Pool:
     machine = machines.lookup(pool.vm_type)
     built_in = (machine.accelerator, machine.gpus) if machine else (None, None)
-    reservation = settings.reservation_name if pool.reservation is None else pool.reservation
-    capacity = _capacity(
-        reservation=reservation,
-        spot=_or(pool.spot, settings.enable_spot),
-        flex_start=_or(pool.flex_start, settings.enable_flex_start),
-        queued=_or(pool.queued, settings.enable_queued_provisioning),
-    )
+    wanted = dict(asking(pool, settings))
+    mode = Mode.asked(wanted)
     return Pool(
         name=names.node_pool(settings.name_prefix, pool.name),
+        setting="GKE_NODE_POOLS",
+        zone_setting="GKE_NODE_POOLS",
         machine_type=pool.vm_type,
         zone=pool.zone or settings.zone,
         gpu_type=pool.accelerator_type or built_in[0],
         gpu_count=pool.gpu_count or built_in[1],
-        capacity=capacity,
-        reservation=reservation,
-        max_run_seconds=_run(pool.max_run_duration, capacity, settings),
-        size=_size(pool, capacity, settings),
+        mode=mode,
+        reservation=settings.reservation_name if pool.reservation is None else pool.reservation,
+        max_run_seconds=_run(pool.max_run_duration, mode, settings),
+        size=_size(pool, mode, settings),
         disk_size_gb=pool.disk_size_gb or settings.disk_size_gb,
         disk_type=_disk_type(pool, settings),
         compact=settings.enable_compact_placement,
     )
 
 
-def _or(own: bool | None, cluster_wide: bool) -> bool:  # noqa: FBT001 - settings' values
-    return cluster_wide if own is None else own
+def asking(pool: NodePool, settings: Settings) -> Iterator[tuple[str, object]]:
+    """What one written pool asks for, by the cluster-wide settings that it leaves open."""
+    for name, key in capacity.POOL_KEYS.items():
+        own = getattr(pool, key)
+        yield name, getattr(settings, name) if own is None else own
 
 
-def _capacity(*, reservation: str | None, spot: bool, flex_start: bool, queued: bool) -> Capacity:
-    """The one way; the rules about settings refuse to ask for two that exclude each other."""
-    if flex_start and queued:
-        return Capacity.FLEX_START_QUEUED
-    if flex_start:
-        return Capacity.FLEX_START
-    if queued:
-        return Capacity.QUEUED
-    if spot:
-        return Capacity.SPOT
-    return Capacity.RESERVATION if reservation else Capacity.STANDARD
-
-
-def _run(own: int | None, capacity: Capacity, settings: Settings) -> int | None:
+def _run(own: int | None, mode: Mode, settings: Settings) -> int | None:
     """The seconds that each node runs at most.
 
     The cluster-wide value may be a default for flex start alone, of which other pools have none.
     """
     asked = settings.max_run_duration if "max_run_duration" in settings.model_fields_set else None
-    return own or asked or (LONGEST_RUN if capacity.flex_start else None)
+    return own or asked or (limits.LONGEST_RUN if mode.means.limited else None)
 
 
-def _cluster_wide_size(capacity: Capacity, settings: Settings) -> Size:
+def _cluster_wide_size(mode: Mode, settings: Settings) -> Size:
     """The size of a pool that says nothing of its own.
 
     The cluster-wide limits may be defaults for flex start and queueing alone.
     """
     asked = {"gke_min_node_count", "gke_max_node_count"} & settings.model_fields_set
-    if not asked and not capacity.starts_empty:
+    if not asked and not mode.means.requested:
         return Size(count=settings.instance_count)
     most = settings.gke_max_node_count
     return Size(
@@ -215,11 +232,11 @@ def _cluster_wide_size(capacity: Capacity, settings: Settings) -> Size:
     )
 
 
-def _size(pool: NodePool, capacity: Capacity, settings: Settings) -> Size:
+def _size(pool: NodePool, mode: Mode, settings: Settings) -> Size:
     if pool.count is not None and pool.min is None and pool.max is None:
         return Size(count=pool.count)
     if pool.min is None and pool.max is None:
-        return _cluster_wide_size(capacity, settings)
+        return _cluster_wide_size(mode, settings)
     most = pool.max or settings.gke_max_node_count or settings.instance_count
     return Size(min=pool.min or 0, max=most)
 

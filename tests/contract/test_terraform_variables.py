@@ -10,9 +10,11 @@ import hcl2
 import pytest
 
 from provision import intake
-from provision.deployment import deployment
-from provision.deployment.kind import Findings, ResizeRequest
+from provision.deployment.deployment import Findings, ResizeRequest
+from provision.deployment.kind import deploy
+from provision.deployment.location import locate
 from provision.files.archive import Archive
+from provision.kinds import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +60,9 @@ def _made(case: dict[str, str]) -> dict[str, Any]:
         files=Archive(path=Path("files.tar.gz"), sha256="0a1b", count=1, size=1),
         resize_requests={"np-1": ResizeRequest(count=1, run_seconds=600)},
     )
-    return deployment.make(loaded.settings, found).variables
+    kind = registry.of(loaded.settings)
+    spec = kind.spec(loaded.settings)
+    return dict(deploy(kind, spec, locate(loaded.settings), found).variables)
 
 
 def _attributes(value: Any, declared: str) -> Iterator[str]:

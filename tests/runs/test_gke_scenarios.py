@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds import status
+from provision.kinds import registry, status
 from rehearsal.inventory import stays
 from tests.runs import cluster_side
 from tests.runs.reading import normal
@@ -63,7 +63,7 @@ def _submit(rehearsal: Rehearsal, created: Ended) -> None:
 def _told(rehearsal: Rehearsal) -> str:
     """What Status says to a person of pools, jobs and requests."""
     found = _ok(rehearsal.run("Status")).document["status"]
-    text = status.text(found)
+    text = status.text(found, registry.named("gke"))
     text = text[text.index("Cluster ") : text.index("Cluster: https")]
     text = re.sub(r"(sample-job-)[\w-]+?\b(?=-dws| )", r"\1<id>", text)
     return re.sub(r"(job-sample-job-)[\w-]+-dws", r"\1<id>-dws", text)

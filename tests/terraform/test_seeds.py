@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.catalogue import gke_versions
-from provision.deployment.kind import Findings
+from provision.deployment.deployment import Findings
 from provision.deployment.location import Location
 from provision.kinds.gke import variables as gke
 from provision.settings.model import Settings
+from provision.spec import cluster
 from tests.terraform.seeds import SEEDS
 
 if TYPE_CHECKING:
@@ -42,9 +44,10 @@ def _plan(terraform: Terraform, name: str, seed: Seed) -> dict[str, dict[str, An
     terraform.init("gke")
     folder = terraform.copy("gke", f"seed-{name}")
     settings = Settings(MANDATORY | seed.settings)
-    findings = Findings(version=gke_versions.settle(settings.gke_version, OFFERED, None))
+    version = gke_versions.settle(settings.gke_version, OFFERED, None)
+    spec = dataclasses.replace(cluster.gke(settings), version=version)
     location = Location("bucket", "dws-deployment", is_default=True)
-    variables = gke.variables(settings, "3f9c2a71", location, findings)
+    variables = gke.variables(spec, "3f9c2a71", location, Findings())
     root = terraform.folder / folder
     (root / "seed.tfvars.json").write_text(json.dumps(variables), encoding="utf-8")
     (root / "tests/seed.tftest.hcl").write_text(RUN, encoding="utf-8")

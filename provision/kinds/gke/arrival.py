@@ -6,7 +6,6 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
-from provision.catalogue.machines import takes_gpus
 from provision.errors import ClusterError
 from provision.google.api import Service
 from provision.kinds import connection, machines, shortage
@@ -18,16 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment
+    from provision.deployment.deployment import Deployment, Made
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.lifecycle.apply import Made
-    from provision.settings import Settings
+    from provision.spec.cluster import GkeSpec
 
 _GO_ON: Final = "everything is kept: run Create again to go on, or Destroy to remove it"
 _JOBS: Final = "jobs"
 
 
-def capacity(context: Context, cloud: Cloud, made: Made) -> None:
+def capacity(context: Context, cloud: Cloud, made: Made[GkeSpec]) -> None:
     """Wait for the nodes of pools of a fixed size; others come when a job asks for them.
 
     Terraform has waited for those of a new pool. What is missing of an older one is told here.
@@ -37,45 +35,44 @@ def capacity(context: Context, cloud: Cloud, made: Made) -> None:
         StillWaiting: They were not there in time; everything is kept.
         ClusterError: Google does not tell.
     """
-    for group in _groups(cloud, made.target):
+    for group in _groups(cloud, made.target.spec):
         machines.wait(
             cloud.api,
             group,
-            timeout=context.settings.capacity_timeout,
+            timeout=made.target.spec.capacity_timeout,
             progress=context.progress,
         )
 
 
-def explain(cloud: Cloud, target: Deployment) -> None:
+def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
     """Say why Terraform failed, if that was for want of nodes: it does not tell.
 
     Raises:
         CapacityError: Google refused machines for a pool; it stands, and Google goes on trying.
     """
-    for group in _groups(cloud, target):
+    for group in _groups(cloud, target.spec):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
         running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
         shortage.check(group, instances, running, cloud.api)
 
 
-def finish(context: Context, cloud: Cloud, made: Made) -> None:
+def finish(context: Context, cloud: Cloud, made: Made[GkeSpec]) -> None:
     """Bring all objects into the cluster, and say how to connect, whatever failed there.
 
     Raises:
         ClusterError: An object is refused, or does not become ready.
     """
-    settings, variables = made.target.settings, made.target.variables
-    known = facts.read(settings, variables, made.outputs)
+    known = facts.read(made.target.spec, made.outputs)
     control_plane.keep(cloud.folder, known)
     try:
         _apply(context, cloud, known)
     except ClusterError as error:
-        connection.tell(context, cloud, made, connection.of_cluster(cloud, made, {}))
+        connection.tell(context, cloud, made, _connection(made, {}))
         raise ClusterError.of(
             [dataclasses.replace(it, fix=it.fix or _GO_ON) for it in error.problems]
         ) from error
     examples = _keep_jobs(cloud, known)
-    connection.tell(context, cloud, made, connection.of_cluster(cloud, made, examples))
+    connection.tell(context, cloud, made, _connection(made, examples))
 
 
 def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:
@@ -95,30 +92,30 @@ def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
     return {name: f"{cloud.folder.location.url}/{_JOBS}/{name}" for name in rendered}
 
 
-def _groups(cloud: Cloud, target: Deployment) -> Iterator[Group]:
+def _connection(made: Made[GkeSpec], examples: Mapping[str, str]) -> dict[str, Any]:
+    """The cluster, how to reach it, and the URLs of the examples by file name."""
+    cluster = made.outputs["cluster"]
+    return {
+        "cluster": cluster["name"],
+        "endpoint": f"https://{cluster['dns_endpoint']}",
+        "get_credentials": (
+            f"gcloud container clusters get-credentials {cluster['name']}"
+            f" --location {cluster['location']} --project {made.target.spec.project_id}"
+            " --dns-endpoint"
+        ),
+        "node_pools": list(made.outputs["node_pools"].values()),
+        "jobs": dict(examples),
+    }
+
+
+def _groups(cloud: Cloud, spec: GkeSpec) -> Iterator[Group]:
     """The managed instance groups behind the pools of a fixed size, as far as they exist."""
-    settings = target.settings
-    cluster = names.CLUSTER.of(settings.name_prefix)
-    path = f"projects/{settings.project_id}/locations/{settings.region}/clusters/{cluster}"
+    cluster = names.CLUSTER.of(spec.name_prefix)
+    path = f"projects/{spec.project_id}/locations/{spec.region}/clusters/{cluster}"
     pools = (cloud.api.find(Service.CONTAINER, path) or {}).get("nodePools", [])
     urls = {pool["name"]: pool.get("instanceGroupUrls", []) for pool in pools}
-    for name, wanted in target.variables["node_pools"].items():
-        if wanted["size"]["count"] is not None:
+    for pool in spec.gpu_pools:
+        if pool.size.count is not None:
             # A pool has one zone, so one group.
-            for url in urls.get(name, []):
-                yield _group(settings, url, name, wanted)
-
-
-def _group(settings: Settings, url: str, name: str, wanted: Mapping[str, Any]) -> Group:
-    attached = takes_gpus(wanted["machine_type"])
-    return Group(
-        project=settings.project_id,
-        zone=wanted["zone"],
-        name=url.rpartition("/")[2],
-        size=wanted["size"]["count"],
-        machine_type=wanted["machine_type"],
-        gpu=wanted["gpu"]["type"] if attached else None,
-        gpus=wanted["gpu"]["count"] if attached else 0,
-        pool=name,
-        zone_setting="ZONE" if settings.gke_node_pools is None else "GKE_NODE_POOLS",
-    )
+            for url in urls.get(pool.name, []):
+                yield Group.of(spec.project_id, pool, url.rpartition("/")[2])

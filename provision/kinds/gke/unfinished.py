@@ -6,13 +6,12 @@ quota), and Terraform then wants to replace the pool. Google keeps it and goes o
 
 from __future__ import annotations
 
-import copy
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from provision.google.api import Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from provision.google.api import GoogleApi
     from provision.terraform.plan import Creation
@@ -32,33 +31,6 @@ def standing(pools: Sequence[Creation], api: GoogleApi) -> list[str]:
         GoogleApiError: Google does not tell.
     """
     return list(_standing(pools, api))
-
-
-def untainted(state: Mapping[str, Any], addresses: Sequence[str]) -> dict[str, Any]:
-    """A copy of Terraform's state in which nobody gave these pools up.
-
-    Args:
-        state: The state in Terraform's own form.
-        addresses: The pools.
-    """
-    found = copy.deepcopy(dict(state))
-    for resource in found["resources"]:
-        for instance in resource["instances"]:
-            if _address(resource, instance) in addresses:
-                instance.pop("status", None)
-    return found
-
-
-def _address(resource: Mapping[str, Any], instance: Mapping[str, Any]) -> str:
-    place = [resource["module"]] if "module" in resource else []
-    match instance.get("index_key"):
-        case None:
-            index = ""
-        case str(key):
-            index = f'["{key}"]'
-        case number:
-            index = f"[{number}]"
-    return ".".join([*place, resource["type"], resource["name"]]) + index
 
 
 def _standing(pools: Sequence[Creation], api: GoogleApi) -> Iterator[str]:

@@ -1,51 +1,48 @@
-"""A GKE cluster with GPU node pools: settings to Terraform's variables, outputs to words."""
+"""A GKE cluster with GPU node pools: what is asked for as Terraform's variables."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from provision.deployment.kind import Kind
 from provision.kinds import variables as parts
-from provision.spec import pools as node_pools
-from provision.spec.pools import Capacity
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.deployment.kind import Findings
+    from provision.deployment.deployment import Findings
     from provision.deployment.location import Location
-    from provision.google.api import GoogleApi
-    from provision.settings import Settings
+    from provision.spec.cluster import GkeSpec
     from provision.spec.pools import Pool
 
-kind = Kind.GKE
+ROOT: Final = "gke"
 
 
 def variables(
-    settings: Settings, cluster_id: str, location: Location, findings: Findings
+    spec: GkeSpec, cluster_id: str, location: Location, _findings: Findings
 ) -> dict[str, Any]:
-    """Make the variables of `terraform/gke`; `Cluster.variables` has the arguments."""
-    pools = node_pools.of(settings)
+    """Make the variables of `terraform/gke`; `Kind.variables` has the arguments."""
+    system = spec.system_pool
     return {
-        **parts.common(settings, cluster_id, location),
+        **parts.common(spec, cluster_id, location),
         "cluster": {
-            "location": settings.region,
-            "version": findings.version,
-            "release_channel": str(settings.gke_release_channel),
-            "authorized_cidrs": list(settings.authorized_cidr or ()),
-            "ray_operator": settings.enable_ray_operator,
+            "location": spec.region,
+            "version": spec.version,
+            "release_channel": str(spec.release_channel),
+            "authorized_cidrs": list(spec.authorized_cidrs),
+            "ray_operator": spec.ray_operator,
         },
         "system_pool": {
-            "machine_type": settings.system_node_pool_vm_type,
-            "zone": settings.system_node_pool_zone,
-            "min": settings.system_node_pool_min,
-            "max": settings.system_node_pool_max,
-            "disk_size_gb": settings.system_node_pool_disk_size_gb,
-            "spot": settings.system_node_pool_spot,
+            "machine_type": system.machine_type,
+            "zone": system.zone,
+            "min": system.size.min,
+            "max": system.size.max,
+            "disk_size_gb": system.disk_size_gb,
+            "spot": system.mode is Mode.SPOT,
         },
-        "node_pools": {pool.name: _pool(pool, settings) for pool in pools},
-        "gpu_networks": _gpu_networks(pools),
+        "node_pools": {pool.name: _pool(pool, spec.driver) for pool in spec.gpu_pools},
+        "gpu_networks": [dataclasses.asdict(network) for network in spec.gpu_networks],
     }
 
 
@@ -54,35 +51,17 @@ def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
     return dict(variables)
 
 
-def connection(settings: Settings, outputs: Mapping[str, Any], api: GoogleApi) -> dict[str, Any]:
-    """The cluster and how to reach it; `Cluster.connection` has the arguments."""
-    del api  # All that a person needs is in the outputs.
-    cluster = outputs["cluster"]
-    return {
-        "cluster": cluster["name"],
-        "endpoint": f"https://{cluster['dns_endpoint']}",
-        "get_credentials": (
-            f"gcloud container clusters get-credentials {cluster['name']}"
-            f" --location {cluster['location']} --project {settings.project_id} --dns-endpoint"
-        ),
-        "node_pools": list(outputs["node_pools"].values()),
-    }
-
-
-def _pool(pool: Pool, settings: Settings) -> dict[str, Any]:
+def _pool(pool: Pool, driver: str) -> dict[str, Any]:
+    # With queueing alone the requests say how long nodes run, each for its own.
+    run = pool.max_run_seconds if pool.mode.means.run_of_nodes else None
     return {
         "machine_type": pool.machine_type,
         "zone": pool.zone,
-        "gpu": {
-            "type": pool.gpu_type,
-            "count": pool.gpu_count,
-            "driver": str(settings.gpu_driver_version),
-        },
+        "gpu": {"type": pool.gpu_type, "count": pool.gpu_count, "driver": driver},
         "capacity": {
-            "model": str(pool.capacity),
+            "model": str(pool.mode),
             "reservation": pool.reservation,
-            # With queueing alone the requests say it, each for its own nodes.
-            "max_run_seconds": (None if pool.capacity is Capacity.QUEUED else pool.max_run_seconds),
+            "max_run_seconds": run,
         },
         "size": dataclasses.asdict(pool.size),
         "disk": {"size_gb": pool.disk_size_gb, "type": pool.disk_type},
@@ -90,9 +69,3 @@ def _pool(pool: Pool, settings: Settings) -> dict[str, Any]:
         "compact": pool.compact,
         "gpu_networks": bool(pool.networks),
     }
-
-
-def _gpu_networks(pools: tuple[Pool, ...]) -> list[dict[str, Any]]:
-    """The networks of the pools that have some: the same for all, as the settings' rules say."""
-    networked = next((pool.networks for pool in pools if pool.networks), ())
-    return [dataclasses.asdict(network) for network in networked]

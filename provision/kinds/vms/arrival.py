@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.errors import ClusterError
-from provision.google.api import GoogleApiError
 from provision.kinds import connection, machines
 from provision.kinds.vms import flex_start, instances, startup, waiting
+from provision.lifecycle.adopt import MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment
+    from provision.deployment.deployment import Deployment, Made
     from provision.kinds.vms.startup import Startup
-    from provision.lifecycle.apply import Made
+    from provision.spec.cluster import VmSpec
 
 
-@contextlib.contextmanager
-def standing(cloud: Cloud) -> Iterator[None]:
-    """What Google refuses to tell of a cluster that was made is no failed check of the beginning.
-
-    Raises:
-        ClusterError: In place of Google's error.
-    """
-    try:
-        yield
-    except GoogleApiError as error:
-        (problem,) = error.problems
-        raise ClusterError(
-            "Everything was made, but Google did not answer what is asked then"
-            f" ({error.code}), so how to connect is not known",
-            why=f"{problem.why}\nall that was made is kept, and so is its state in"
-            f" {cloud.folder.location.url}",
-            fix="\n".join(
-                filter(None, [problem.fix, "run Create again to go on, or Destroy to remove it"])
-            ),
-        ) from error
-
-
-def capacity(context: Context, cloud: Cloud, made: Made) -> None:
+def capacity(context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
     """Wait until Google has granted what was asked for, as long as CAPACITY_TIMEOUT allows.
 
     Raises:
@@ -49,8 +26,8 @@ def capacity(context: Context, cloud: Cloud, made: Made) -> None:
         StillWaiting: It was not granted in time; everything is kept.
         ClusterError: Google does not tell.
     """
-    group = flex_start.group(made.target)
-    timeout = context.settings.capacity_timeout
+    group = flex_start.group(made.target.spec)
+    timeout = made.target.spec.capacity_timeout
     requests = made.target.findings.resize_requests
     if requests:
         waiting.for_requests(cloud.api, group, requests, timeout=timeout, progress=context.progress)
@@ -58,7 +35,7 @@ def capacity(context: Context, cloud: Cloud, made: Made) -> None:
         machines.wait(cloud.api, group, timeout=timeout, progress=context.progress)
 
 
-def finish(context: Context, cloud: Cloud, made: Made) -> None:
+def finish(context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
     """Wait for the VMs' start-up and notebooks, and say how to connect, whatever failed there.
 
     Raises:
@@ -72,34 +49,28 @@ def finish(context: Context, cloud: Cloud, made: Made) -> None:
         told = startup.wait(reader, found, progress=context.progress)
     except ClusterError:
         so_far = {name: vm.notebook for name, vm in found.items()}
-        connection.tell(context, cloud, made, connection.of_vms(cloud, made, so_far))
+        connection.tell(context, cloud, made, _connection(cloud, made, so_far))
         raise
     context.note(startup.notes(told))
     urls = _urls(context, cloud, target, told)
-    connection.tell(context, cloud, made, connection.of_vms(cloud, made, urls))
+    connection.tell(context, cloud, made, _connection(cloud, made, urls))
 
 
-def explain(_cloud: Cloud, _target: Deployment) -> None:
-    """Raise nothing: Terraform waits for no VM, so whatever failed it has told itself."""
+def _zone(target: Deployment[VmSpec]) -> str:
+    return f"projects/{target.spec.project_id}/zones/{target.spec.zone}"
 
 
-def _zone(target: Deployment) -> str:
-    return f"projects/{target.settings.project_id}/zones/{target.settings.zone}"
-
-
-def _vms(context: Context, cloud: Cloud, target: Deployment) -> dict[str, instances.Vm]:
-    settings = target.settings
-    found = instances.find(
-        cloud.api, settings.project_id, settings.zone, target.cluster_id, context.clock
-    )
+def _vms(context: Context, cloud: Cloud, target: Deployment[VmSpec]) -> dict[str, instances.Vm]:
+    spec = target.spec
+    found = instances.find(cloud.api, spec.project_id, spec.zone, target.cluster_id, context.clock)
     return {vm.name: vm for vm in found}
 
 
 def _urls(
-    context: Context, cloud: Cloud, target: Deployment, told: Mapping[str, Startup]
+    context: Context, cloud: Cloud, target: Deployment[VmSpec], told: Mapping[str, Startup]
 ) -> dict[str, str]:
     """The notebooks' URLs, as far as they are wanted; a note on those that are missing."""
-    if not (context.settings.show_proxy_url and context.settings.enable_notebook):
+    if not target.spec.shows_urls:
         return {}
     wanted = {name for name, it in told.items() if it.has_notebook}
     if not wanted:
@@ -111,3 +82,23 @@ def _urls(
     )
     context.note(connection.missing(wanted - urls.keys()))
     return urls
+
+
+def _connection(cloud: Cloud, made: Made[VmSpec], urls: Mapping[str, str | None]) -> dict[str, Any]:
+    """The VMs, how to open a shell on each, and their notebooks."""
+    project, zone = made.target.spec.project_id, made.outputs["group"]["zone"]
+    found = cloud.api.labelled_instances(project, zone, MARKER, made.outputs["cluster_id"])
+    return {"vms": [_vm(one, project, zone) | {"notebook": urls.get(one["name"])} for one in found]}
+
+
+def _vm(instance: Mapping[str, Any], project: str, zone: str) -> dict[str, Any]:
+    interface = instance["networkInterfaces"][0]
+    external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
+    tunnel = "" if external else " --tunnel-through-iap"
+    return {
+        "name": instance["name"],
+        "status": instance["status"],
+        "internal_ip": interface.get("networkIP"),
+        "external_ip": external,
+        "ssh": f"gcloud compute ssh {instance['name']} --project {project} --zone {zone}{tunnel}",
+    }

@@ -3,116 +3,83 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import names
-from provision.deployment import deployment
+from provision.catalogue import limits
 from provision.google.api import Service
 from provision.kinds.vms import requests as resize_requests
+from provision.kinds.vms import variables
 from provision.kinds.vms.requests import RESOURCE_TYPE, Asking, Request
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-    from typing import Any
-
     from provision.context import Cloud
     from provision.deployment.deployment import Deployment
-    from provision.google.api import GoogleApi
-    from provision.terraform import Terraform
-
-_LONGEST_RUN: Final = 604800
-"""Seconds that Google lets flex start VMs run at most (rule M3), for settings that say nothing."""
+    from provision.deployment.workspace import Workspace
+    from provision.spec.cluster import VmSpec
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A deployment with its requests, and how many VMs are to be asked for later."""
-
-    target: Deployment
-    postponed: int = 0
-
-
-def is_used(target: Deployment) -> bool:
-    """Whether a deployment's VMs come by flex start."""
-    found: Mapping[str, Any] = target.variables.get("capacity", {})
-    return found.get("model") == "flex_start"
-
-
-def group(target: Deployment) -> Group:
-    """The group of VMs that a deployment has or will have."""
-    settings = target.settings
-    attached = target.variables["group"]["gpu"] or {"type": None, "count": 0}
-    return Group(
-        project=settings.project_id,
-        zone=settings.zone,
-        name=names.GROUP.of(settings.name_prefix),
-        size=settings.instance_count,
-        machine_type=settings.vm_type,
-        gpu=attached["type"],
-        gpus=attached["count"],
-    )
-
-
-def ask(cloud: Cloud, target: Deployment, root: Path, tool: Terraform) -> Asked:
+def prepare(
+    cloud: Cloud, target: Deployment[VmSpec], workspace: Workspace
+) -> tuple[Deployment[VmSpec], int]:
     """Find out what to ask Google for, and have Terraform know of that and of nothing that ended.
 
     The number of a new request is kept before the request is made, so that a run that is killed
-    does not lead to a second request of the same name.
+    does not lead to a second request of the same name. A Plan leaves state and record alone: there
+    what has ended stays until a Create.
 
     Args:
         cloud: Has the group and the record.
-        target: The deployment; its lock-holder is the only one at work.
-        root: The run folder; gets the variables.
-        tool: Terraform in it, initialised.
+        target: The deployment; in a Create its lock-holder is the only one at work.
+        workspace: Gets the variables.
+
+    Returns:
+        The deployment with its requests, and how many VMs are to be asked for later.
 
     Raises:
         SettingsError: There would have to be fewer VMs than there are.
     """
-    if not is_used(target):
-        return Asked(target)
-    asking = _decide(cloud, target, _requests(cloud.api, target))
+    if not target.spec.group.mode.means.flex_start:
+        return target, 0
+    path = group(target.spec).path
+    requests = [Request.of(document) for document in cloud.api.resize_requests(path)]
+    asking = _decide(cloud, target.spec, requests)
     kept = cloud.folder.of_type(RESOURCE_TYPE)
-    tool.forget(
-        [
-            address
-            for address, attributes in kept.items()
-            # A group in another zone is about to go, and its requests go before it.
-            if attributes["name"] not in asking.requests
-            and str(attributes["zone"]).endswith(target.settings.zone)
-        ]
-    )
+    if workspace.live:
+        workspace.tool.forget(_ended(kept, asking, target.spec.zone))
+        _keep_number(cloud, asking)
+    else:
+        in_state = {attributes["name"] for attributes in kept.values()}
+        ended = {one.name: one.as_made for one in requests if one.name in in_state}
+        asking = dataclasses.replace(asking, requests=ended | asking.requests)
+    prepared = variables.with_requests(target, asking.requests)
+    workspace.tell(prepared)
+    return prepared, asking.postponed
+
+
+def group(spec: VmSpec) -> Group:
+    """The managed instance group of the VMs."""
+    return Group.of(spec.project_id, spec.group)
+
+
+def _ended(kept: dict[str, dict[str, Any]], asking: Asking, zone: str) -> list[str]:
+    """The addresses of requests in the state that are over."""
+    return [
+        address
+        for address, attributes in kept.items()
+        # A group in another zone is about to go, and its requests go before it.
+        if attributes["name"] not in asking.requests and str(attributes["zone"]).endswith(zone)
+    ]
+
+
+def _keep_number(cloud: Cloud, asking: Asking) -> None:
     record = cloud.folder.record()
     if record is not None and asking.last > record.last_request:
         cloud.folder.write_record(dataclasses.replace(record, last_request=asking.last))
-    return _with(target, asking, root)
 
 
-def ask_nothing_yet(cloud: Cloud, target: Deployment, root: Path) -> Asked:
-    """The same for a Plan, which leaves the state alone: what ended stays until a Create.
-
-    Args:
-        cloud: Has the group and the record.
-        target: The deployment.
-        root: The run folder; gets the variables.
-    """
-    if not is_used(target):
-        return Asked(target)
-    requests = _requests(cloud.api, target)
-    asking = _decide(cloud, target, requests)
-    kept = {attributes["name"] for attributes in cloud.folder.of_type(RESOURCE_TYPE).values()}
-    ended = {one.name: one.as_made for one in requests if one.name in kept}
-    return _with(target, dataclasses.replace(asking, requests=ended | asking.requests), root)
-
-
-def _requests(api: GoogleApi, target: Deployment) -> list[Request]:
-    return [Request.of(document) for document in api.resize_requests(group(target).path)]
-
-
-def _decide(cloud: Cloud, target: Deployment, requests: list[Request]) -> Asking:
-    mine = group(target)
+def _decide(cloud: Cloud, spec: VmSpec, requests: list[Request]) -> Asking:
+    mine = group(spec)
     exists = cloud.api.find(Service.COMPUTE, mine.path) is not None
     instances = cloud.api.managed_instances(mine.project, mine.zone, mine.name) if exists else []
     record = cloud.folder.record()
@@ -120,13 +87,7 @@ def _decide(cloud: Cloud, target: Deployment, requests: list[Request]) -> Asking
         mine,
         vms=resize_requests.present(instances, requests),
         requests=requests,
-        prefix=target.settings.name_prefix,
+        prefix=spec.name_prefix,
         last=record.last_request if record else 0,
-        run_seconds=target.settings.max_run_duration or _LONGEST_RUN,
+        run_seconds=spec.group.max_run_seconds or limits.LONGEST_RUN,
     )
-
-
-def _with(target: Deployment, asking: Asking, root: Path) -> Asked:
-    asked = target.asking(asking.requests)
-    deployment.write_variables(root, asked)
-    return Asked(asked, asking.postponed)

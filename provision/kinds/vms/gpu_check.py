@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
-from provision.catalogue import machines
+from provision.catalogue import machines, names
 from provision.errors import ClusterError, Problem
+from provision.kinds.vms import instances, status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provision.context import Cloud, Context
+    from provision.deployment.record import Record
     from provision.kinds.vms.instances import Vm
     from provision.kinds.vms.startup import Startup
 
@@ -34,6 +37,31 @@ _MODELS: Final[Mapping[str, str]] = {
 }
 _MOST: Final = 5
 """VMs that are told of one by one."""
+
+
+def run(context: Context, cloud: Cloud, record: Record) -> str:
+    """Compare what each VM's start-up has found with what the VM should have.
+
+    Args:
+        context: The run; its report gets what was found.
+        cloud: Google.
+        record: What is deployed.
+
+    Returns:
+        The verdict, in a sentence.
+
+    Raises:
+        ClusterError: A VM has found something else, or has not looked.
+    """
+    found = instances.find(
+        cloud.api, record.project_id, record.zone, record.cluster_id, context.clock
+    )
+    told = status.startups(context, cloud, record, [vm.name for vm in found])
+    group = names.GROUP.of(record.name_prefix)
+    context.report.checks = judge(
+        found, told, f"{group} --zone {record.zone} --project {record.project_id}"
+    )
+    return f"{len(found)} VMs have all their GPUs and interfaces, and no memory errors"
 
 
 def judge(

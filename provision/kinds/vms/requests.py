@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from provision.deployment.kind import ResizeRequest
+from provision.deployment.deployment import ResizeRequest
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:

@@ -1,53 +1,66 @@
-"""A managed instance group of GPU VMs: settings to Terraform's variables, outputs to words."""
+"""A managed instance group of GPU VMs: what is asked for as Terraform's variables."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import gpu_networks, machines
-from provision.deployment.kind import Kind
 from provision.kinds import variables as parts
-from provision.settings.choices import Network, Orchestrator
 from provision.settings.masking import mask, mask_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.deployment.kind import Findings
+    from provision.deployment.deployment import Deployment, Findings, ResizeRequest
     from provision.deployment.location import Location
     from provision.files.archive import Archive
-    from provision.google.api import GoogleApi
-    from provision.settings import Settings
+    from provision.spec.cluster import Image, VmSpec
+    from provision.spec.pools import Pool
 
-kind = Kind.MIG
+ROOT: Final = "mig"
 
 
 def variables(
-    settings: Settings, cluster_id: str, location: Location, findings: Findings
+    spec: VmSpec, cluster_id: str, location: Location, findings: Findings
 ) -> dict[str, Any]:
-    """Make the variables of `terraform/mig`; `Cluster.variables` has the arguments."""
-    networks = _gpu_networks(settings)
+    """Make the variables of `terraform/mig`; `Kind.variables` has the arguments."""
+    networks, group = spec.gpu_networks, spec.group
     return {
-        **parts.common(settings, cluster_id, location),
-        "network_config": str(settings.network_config),
+        **parts.common(spec, cluster_id, location),
+        "network_config": str(spec.network),
         "gpu_networks": [dataclasses.asdict(network) for network in networks],
         "group": {
-            "instance_count": settings.instance_count,
-            "machine_type": settings.vm_type,
-            "gpu": _attached_gpu(settings),
-            "metadata": dict(settings.metadata),
-            "external_ip": settings.enable_external_ip,
+            "instance_count": group.size.first,
+            "machine_type": group.machine_type,
+            "gpu": _attached_gpu(group),
+            "metadata": dict(spec.metadata),
+            "external_ip": group.external_ip,
         },
-        "capacity": _capacity(settings),
-        "resize_requests": {
-            name: dataclasses.asdict(request) for name, request in findings.resize_requests.items()
+        "capacity": {
+            "model": str(group.mode),
+            "reservation": group.reservation,
+            "max_run_seconds": group.max_run_seconds,
+            "compact": group.compact,
         },
-        "image": _image(settings, findings.image),
-        "boot_disk": {"size_gb": settings.disk_size_gb, "type": str(settings.disk_type)},
+        "resize_requests": _requests(findings.resize_requests),
+        "image": _image(spec.image, findings.image),
+        "boot_disk": {"size_gb": group.disk_size_gb, "type": group.disk_type},
         "files": _files(findings.files),
-        "startup": _startup(settings, 1 + sum(network.subnets for network in networks)),
+        "startup": _startup(spec, 1 + sum(network.subnets for network in networks)),
     }
+
+
+def with_requests(
+    target: Deployment[VmSpec], requests: Mapping[str, ResizeRequest]
+) -> Deployment[VmSpec]:
+    """The same deployment with these requests for flex start VMs."""
+    asked = {"resize_requests": _requests(requests)}
+    return dataclasses.replace(
+        target,
+        findings=dataclasses.replace(target.findings, resize_requests=requests),
+        variables={**target.variables, **asked},
+        masked_variables={**target.masked_variables, **asked},
+    )
 
 
 def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,88 +74,41 @@ def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def connection(settings: Settings, outputs: Mapping[str, Any], api: GoogleApi) -> dict[str, Any]:
-    """The VMs and how to open a shell on each; `Cluster.connection` has the arguments."""
-    project, zone = settings.project_id, outputs["group"]["zone"]
-    found = api.labelled_instances(project, zone, "aiinfra-cluster", outputs["cluster_id"])
-    return {"vms": [_vm(instance, project, zone) for instance in found]}
-
-
-def _gpu_networks(settings: Settings) -> tuple[gpu_networks.Network, ...]:
-    """The networks of the second interface and those after it, in their order."""
-    if settings.network_config is not Network.MULTI_NIC:
-        return ()
-    return gpu_networks.beside_the_first(machines.lookup(settings.vm_type))
-
-
-def _attached_gpu(settings: Settings) -> dict[str, Any] | None:
-    """The GPUs to attach, which N1 takes; other machine types bring their own."""
-    if not machines.takes_gpus(settings.vm_type):
-        return None
-    if not settings.accelerator_type or not settings.gpu_count:
-        return None
-    return {"type": settings.accelerator_type, "count": settings.gpu_count}
-
-
-def _capacity(settings: Settings) -> dict[str, Any]:
-    """Where VMs come from; the rules of the settings let one model through."""
-    if settings.enable_flex_start:
-        model = "flex_start"
-    elif settings.enable_spot:
-        model = "spot"
-    else:
-        model = "standard" if settings.reservation_name is None else "reservation"
-    return {
-        "model": model,
-        "reservation": settings.reservation_name,
-        "max_run_seconds": settings.max_run_duration,
-        "compact": settings.enable_compact_placement,
-    }
-
-
 def _files(archive: Archive | None) -> dict[str, str | None]:
     if archive is None:
         return {"archive": None, "sha256": None}
     return {"archive": archive.path.name, "sha256": archive.sha256}
 
 
-def _startup(settings: Settings, interfaces: int) -> dict[str, Any]:
+def _requests(requests: Mapping[str, ResizeRequest]) -> dict[str, Any]:
+    return {name: dataclasses.asdict(request) for name, request in requests.items()}
+
+
+def _attached_gpu(group: Pool) -> dict[str, Any] | None:
+    """The GPUs to attach; machine types that bring their own take none."""
+    if not (group.attached and group.gpus):
+        return None
+    return {"type": group.gpu_type, "count": group.gpus}
+
+
+def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
     """What a VM does when it starts, and what it then checks that it has."""
-    gpus = {"count": settings.gpu_count, "accelerator": settings.accelerator_type}
-    is_ray = settings.orchestrator_type is Orchestrator.RAY
+    gpus = {"count": spec.group.gpu_count, "accelerator": spec.group.gpu_type}
     return {
-        "command": settings.startup_command,
-        "files_destination": settings.vm_localfile_dest_path,
+        "command": spec.command,
+        "files_destination": spec.files_destination,
         "gpus": gpus if all(gpus.values()) else None,
         "interfaces": interfaces,
-        "notebook": settings.enable_notebook,
-        "ops_agent": not settings.disable_ops_agent,
-        "ray": {"version": settings.ray_version} if is_ray else None,
+        "notebook": spec.notebook,
+        "ops_agent": spec.ops_agent,
+        "ray": {"version": spec.ray_version} if spec.ray_version else None,
     }
 
 
-def _image(settings: Settings, settled: Mapping[str, str | None]) -> dict[str, str | None]:
-    family = None if settings.image_name else settings.image_family_name
-    asked: dict[str, str | None] = {
-        "project": settings.image_project,
-        "family": family,
-        "name": settings.image_name,
-    }
-    same = settled.get("project") == asked["project"] and settled.get("family") == family
-    if family is not None and same and settled.get("name"):
+def _image(image: Image, settled: Mapping[str, str | None]) -> dict[str, str | None]:
+    asked = {"project": image.project, "family": image.family, "name": image.name}
+    same = settled.get("project") == image.project and settled.get("family") == image.family
+    if image.family is not None and same and settled.get("name"):
         # A family moves on to newer images; a cluster stays on the one that it was made with.
         return asked | {"family": None, "name": settled["name"]}
     return asked
-
-
-def _vm(instance: Mapping[str, Any], project: str, zone: str) -> dict[str, Any]:
-    interface = instance["networkInterfaces"][0]
-    external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
-    tunnel = "" if external else " --tunnel-through-iap"
-    return {
-        "name": instance["name"],
-        "status": instance["status"],
-        "internal_ip": interface.get("networkIP"),
-        "external_ip": external,
-        "ssh": f"gcloud compute ssh {instance['name']} --project {project} --zone {zone}{tunnel}",
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import gke_versions, names
+from provision.catalogue import gke_versions, limits, names
 from provision.catalogue.machines import GpuNetwork
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
@@ -17,16 +17,13 @@ if TYPE_CHECKING:
     from provision.catalogue.gke_versions import Floor
     from provision.spec.pools import Pool
 
-_ROOM_FOR_NODES: Final = 4096
-"""The cluster's range for pods is a /12, of which each node takes a /24."""
-
 
 def _fixed_by_name(case: Case) -> Iterator[Finding]:
     """A fixed size that was asked for by name, where a default has made limits of it."""
     spelled = case.names.get("instance_count")
     settings = case.settings
     if spelled == "GKE_NODE_COUNT_PER_NODE_POOL" and any(
-        pool.capacity.starts_empty and pool.size.max == settings.instance_count
+        pool.mode.means.requested and pool.size.max == settings.instance_count
         for pool in pools.of(settings)
     ):
         yield Finding(
@@ -93,12 +90,13 @@ def _room(case: Case) -> Iterator[Finding]:
     if settings.orchestrator_type is not Orchestrator.GKE:
         return
     nodes = settings.system_node_pool_max + sum(pool.size.most for pool in pools.of(settings))
-    if nodes > _ROOM_FOR_NODES:
+    if nodes > limits.MOST_CLUSTER_NODES:
         several = settings.gke_node_pools is not None
         yield Finding(
             field="gke_node_pools" if several else "gke_node_pool_count",
             what=f"makes a cluster of up to {nodes} nodes",
-            why=f"its range for pods has room for {_ROOM_FOR_NODES}, the system pool's included",
+            why=f"its range for pods has room for {limits.MOST_CLUSTER_NODES},"
+            " the system pool's included",
             fix="fewer or smaller pools, or several clusters",
         )
 
@@ -121,12 +119,12 @@ def _floors(case: Case) -> Iterator[Finding]:
 
 def _needed(case: Case) -> Iterator[Floor]:
     """The floors of all that is asked for, the highest first."""
-    capacities = [pool.capacity for pool in pools.of(case.settings)]
-    if any(capacity.flex_start for capacity in capacities):
+    modes = [pool.mode.means for pool in pools.of(case.settings)]
+    if any(mode.flex_start for mode in modes):
         yield gke_versions.FLEX_START
     if case.settings.enable_ray_operator:
         yield gke_versions.RAY_OPERATOR
-    if any(capacity.queued for capacity in capacities):
+    if any(mode.queued for mode in modes):
         yield gke_versions.QUEUED
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import limits
 from provision.catalogue.machines import Consumption
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
-from provision.spec.pools import Capacity
+from provision.spec.capacity import ASKED_FOR, POOL_KEYS
 from provision.spec.rules import machines
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -37,25 +38,11 @@ _SETTINGS: Final = {
     "vm_type": "vm_type",
 }
 
-_WAYS: Final = {
-    Capacity.STANDARD: Consumption.ON_DEMAND,
-    Capacity.SPOT: Consumption.SPOT,
-    Capacity.RESERVATION: Consumption.RESERVATION,
-    Capacity.FLEX_START: Consumption.FLEX_START,
-    Capacity.QUEUED: Consumption.FLEX_START,
-    Capacity.FLEX_START_QUEUED: Consumption.FLEX_START,
-}
-_ASKED_BY: Final = {
-    Consumption.ON_DEMAND: "vm_type",
-    Consumption.SPOT: "spot",
-    Consumption.RESERVATION: "reservation",
-    Consumption.FLEX_START: "flex_start",
-}
 _TPU: Final = re.compile(r"ct\d|tpu")
 
 
 def _starts_empty(pool: Pool) -> Iterator[Finding]:
-    if not pool.capacity.starts_empty:
+    if not pool.mode.means.requested:
         return
     why = "nodes of flex start and of queued provisioning come when a job asks for them"
     if pool.size.count is not None:
@@ -75,13 +62,13 @@ def _starts_empty(pool: Pool) -> Iterator[Finding]:
 
 
 def _most(pool: Pool) -> Iterator[Finding]:
-    if pool.size.most > pools.MOST_NODES:
+    if pool.size.most > limits.MOST_NODES:
         key = "max" if pool.size.count is None else "count"
         yield Finding(
             field=key,
             what="is more than a pool can have",
-            why=f"GKE has at most {pools.MOST_NODES} nodes in a pool",
-            fix=f"{key.upper()}={pools.MOST_NODES}",
+            why=f"GKE has at most {limits.MOST_NODES} nodes in a pool",
+            fix=f"{key.upper()}={limits.MOST_NODES}",
         )
 
 
@@ -111,18 +98,24 @@ def _machine(pool: Pool) -> Iterator[Finding]:
 
 
 def _offered(pool: Pool) -> Iterator[Finding]:
-    way = _WAYS[pool.capacity]
+    way = pool.mode.means.consumption
     if pool.machine is None or pool.machine.family.arm or way in pool.machine.consumption:
         return
     ways = " or ".join(str(it) for it in Consumption if it in pool.machine.consumption)
     yield Finding(
-        field=_ASKED_BY[way],
+        field=_key(way),
         what=f"can't get {pool.machine_type} nodes: they do not come {way}",
         why=f"{pool.machine_type} comes by {ways} alone",
         fix="SPOT=yes" if Consumption.SPOT in pool.machine.consumption else "RESERVATION=...",
         # An open reservation serves nodes that name none.
         note=way is Consumption.ON_DEMAND and Consumption.RESERVATION in pool.machine.consumption,
     )
+
+
+def _key(way: Consumption) -> str:
+    """The key by which a pool asks for machines so."""
+    name, _ = ASKED_FOR[way]
+    return POOL_KEYS.get(name, name)
 
 
 _OF_A_POOL: Final[tuple[Callable[[Pool], Iterator[Finding]], ...]] = (

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from provision.actions import create
 from provision.errors import ClusterError, ExitCode, TerraformError
 from provision.google.api import GoogleApiError
-from provision.kinds.vms import arrival
-from provision.lifecycle import remove
+from provision.kinds.vms import release
 from provision.report import Report
 
 GROUP = "projects/p/zones/z/instanceGroupManagers/np-mig"
@@ -20,7 +20,7 @@ CLOUD = cast("Any", SimpleNamespace(folder=SimpleNamespace(location=SimpleNamesp
 
 def test_a_refusal_after_the_apply_is_no_failed_check_and_says_what_stands() -> None:
     words = "Required 'compute.instances.list' permission for 'projects/p'"
-    with pytest.raises(ClusterError) as caught, arrival.standing(CLOUD):
+    with pytest.raises(ClusterError) as caught, create._standing(CLOUD):
         raise GoogleApiError(403, words, "https://compute")
     assert caught.value.exit_code is ExitCode.CLUSTER
     (problem,) = caught.value.problems
@@ -59,7 +59,7 @@ def _cancel(api: Requests) -> None:
     cloud = SimpleNamespace(api=api, folder=SimpleNamespace(known=lambda: known))
     run = SimpleNamespace(console=SimpleNamespace(progress=lambda _: None), report=Report())
     record = SimpleNamespace(project_id="p", cluster_id="id")
-    remove._cancel_requests(cast("Any", run), cast("Any", cloud), cast("Any", record))
+    release.release(cast("Any", run), cast("Any", cloud), cast("Any", record))
 
 
 def test_m8_open_requests_are_cancelled_and_no_others() -> None:

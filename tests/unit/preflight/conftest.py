@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from provision import preflight
+from provision.kinds import registry
 from provision.settings.model import Settings
 from tests.unit.preflight.stand_in import ID, Google
 
@@ -35,7 +36,7 @@ class Preflight(Protocol):
         record: Record | None = None,
         makes_bucket: bool = False,
         **more: str,
-    ) -> Findings: ...
+    ) -> Findings[Any]: ...
 
 
 @pytest.fixture
@@ -51,9 +52,18 @@ def check(google: Google) -> Preflight:
         record: Record | None = None,
         makes_bucket: bool = False,
         **more: str,
-    ) -> Findings:
+    ) -> Findings[Any]:
         image = {} if "image_name" in more else _IMAGE
         asked = Settings({**_MANDATORY, **image, **settings, **more})
-        return preflight.run(asked, google, cluster_id=ID, record=record, makes_bucket=makes_bucket)
+        kind = registry.of(asked)
+        spec = kind.spec(asked)
+        return preflight.run(
+            spec,
+            google,
+            of_kind=kind.preflight(spec),
+            cluster_id=ID,
+            record=record,
+            makes_bucket=makes_bucket,
+        )
 
     return run

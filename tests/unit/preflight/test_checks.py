@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.errors import CheckError, StateError
+from provision.kinds.gke import preflight as preflight_of_gke
+from provision.kinds.vms import preflight as preflight_of_vms
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
@@ -81,7 +83,7 @@ def test_a_project_that_has_everything_passes(check: Preflight, google: Google) 
 
     assert found.problems == []
     assert found.notes == []
-    assert found.require() == found.settings
+    assert found.require() == found.spec
     assert set(google.asked.values()) == {1}
 
 
@@ -274,12 +276,12 @@ def test_a_foreign_subnetwork_in_our_network_may_not_take_our_ranges(
 def test_a_beginning_of_a_gke_version_is_settled_and_an_unknown_one_refused(
     check: Preflight, google: Google
 ) -> None:
-    assert check(GKE, gke_version="1.33").gke_version == "1.33.5-gke.10"
-    assert check(GKE).gke_version is None
+    assert check(GKE, gke_version="1.33").spec.version == "1.33.5-gke.10"
+    assert check(GKE).spec.version is None
     (problem,) = check(GKE, gke_version="1.34").problems
     assert problem.fix.startswith("GKE_VERSION=1.33.5-gke.10")
     unchanneled = GKE | {"gke_release_channel": "UNSPECIFIED"}
-    assert check(unchanneled, gke_version="1.34").gke_version == "1.34.1-gke.1"
+    assert check(unchanneled, gke_version="1.34").spec.version == "1.34.1-gke.1"
     assert google.asked[f"{PROJECT}/locations/us-central1/serverConfig"] == 4
 
 
@@ -352,4 +354,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: 
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    assert sorted(check.name for check in CHECKS) == sorted(OnlineCheck)
+    own = (preflight_of_vms.IMAGE, preflight_of_gke.VERSION)
+    assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

@@ -8,7 +8,8 @@ import pytest
 
 from provision.deployment.record import Record
 from provision.preflight import metrics
-from provision.preflight.machinery import Machines
+from provision.spec.capacity import Mode
+from provision.spec.pools import Pool, Size
 from rehearsal.cloud.compute import quotas as simulated
 from tests.unit.preflight.stand_in import PROJECT, REGION, ZONE
 
@@ -181,20 +182,19 @@ def test_what_the_deployment_has_already_is_not_counted_twice(
 
 def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:
     for gpu in metrics.GPU_WORDS:
-        for preemptible in (False, True):
-            machines = Machines(
-                setting="VM_TYPE",
+        for mode in (Mode.STANDARD, Mode.SPOT):
+            machines = Pool(
+                name="np-mig",
                 zone="us-central1-a",
                 machine_type="a2-highgpu-1g",
-                count=1,
-                most=1,
-                gpu=gpu,
-                gpus=1,
-                preemptible=preemptible,
+                size=Size(count=1),
+                gpu_type=gpu,
+                gpu_count=1,
+                mode=mode,
                 disk_type="pd-ssd",
                 disk_size_gb=10,
             )
-            model = "SPOT" if preemptible else "STANDARD"
+            model = "SPOT" if mode is Mode.SPOT else "STANDARD"
             theirs = simulated.of_gpu(gpu, "us-central1", model=model)
             ours = next(metric for metric, _ in metrics.of(machines, 12))
             assert {**ours.dimensions, "region": "us-central1"} == theirs.dimensions

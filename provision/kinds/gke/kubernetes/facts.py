@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from provision.catalogue import machines
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from provision.catalogue.machines import GpuNetwork
-    from provision.settings import Settings
-
-_QUEUED = frozenset({"queued", "flex_start_queued"})
-_FLEX = frozenset({"flex_start", "flex_start_queued"})
+    from provision.settings import storage
+    from provision.spec import pools
+    from provision.spec.cluster import GkeSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +44,12 @@ class Pool:
     @property
     def queued(self) -> bool:
         """Whether nodes come by a ProvisioningRequest alone."""
-        return self.mode in _QUEUED
+        return Mode(self.mode).means.queued
 
     @property
     def flex_start(self) -> bool:
         """Whether nodes come by DWS flex start."""
-        return self.mode in _FLEX
+        return Mode(self.mode).means.flex_start
 
     @property
     def gpu_network(self) -> GpuNetwork | None:
@@ -164,46 +164,42 @@ class ClusterFacts:
         return tuple(pool for pool in self.pools if pool.queued)
 
 
-def read(
-    settings: Settings, variables: Mapping[str, Any], outputs: Mapping[str, Any]
-) -> ClusterFacts:
+def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     """Join what was asked for with what Terraform made.
 
     Args:
-        settings: Of the run.
-        variables: Those of the root `terraform/gke`.
-        outputs: Its outputs, by name, without Terraform's wrapping.
+        spec: What was asked for.
+        outputs: Of the root `terraform/gke`, by name, without Terraform's wrapping.
     """
     cluster = outputs["cluster"]
-    pools = tuple(
-        _pool(variables["node_pools"][key], made) for key, made in outputs["node_pools"].items()
-    )
+    asked = {pool.name: pool for pool in spec.gpu_pools}
+    made_pools = tuple(_pool(asked[key], made) for key, made in outputs["node_pools"].items())
     return ClusterFacts(
-        project=settings.project_id,
+        project=spec.project_id,
         name=cluster["name"],
         location=cluster["location"],
         endpoint=cluster["dns_endpoint"],
-        pools=pools,
+        pools=made_pools,
         networks=tuple(_network(made) for made in outputs["networks"]),
         workload_account=outputs["service_accounts"]["workload"],
-        buckets=tuple(Bucket(**mount) for mount in variables.get("gcs_mounts") or ()),
-        shares=_shares(variables.get("filestores") or (), outputs.get("filestores") or ()),
-        gpu_quota=settings.kueue_gpu_quota or _gpus(pools),
-        ray_operator=settings.enable_ray_operator,
-        ray_version=settings.ray_version,
-        test_nodes=settings.test_nodes,
+        buckets=tuple(Bucket(bucket=one.bucket, path=one.path) for one in spec.buckets),
+        shares=_shares(spec.shares, outputs.get("filestores") or ()),
+        gpu_quota=spec.gpu_quota or _gpus(made_pools),
+        ray_operator=spec.ray_operator,
+        ray_version=spec.ray_version,
+        test_nodes=spec.test_nodes,
     )
 
 
-def _pool(wanted: Mapping[str, Any], made: Mapping[str, Any]) -> Pool:
+def _pool(asked: pools.Pool, made: Mapping[str, Any]) -> Pool:
     return Pool(
         name=made["name"],
         machine_type=made["machine_type"],
-        accelerator=wanted["gpu"]["type"],
-        gpus=wanted["gpu"]["count"],
+        accelerator=asked.gpu_type or "",
+        gpus=asked.gpus,
         max_nodes=made["max"],
         mode=made["mode"],
-        max_run_seconds=wanted["capacity"].get("max_run_seconds"),
+        max_run_seconds=asked.max_run_seconds if asked.mode.means.run_of_nodes else None,
     )
 
 
@@ -216,10 +212,8 @@ def _network(made: Mapping[str, Any]) -> ExtraNetwork:
     )
 
 
-def _shares(
-    wanted: Iterable[Mapping[str, Any]], made: Iterable[Mapping[str, Any]]
-) -> tuple[Share, ...]:
-    sizes = {share["path"]: share["size_gb"] for share in wanted}
+def _shares(asked: Iterable[storage.Share], made: Iterable[Mapping[str, Any]]) -> tuple[Share, ...]:
+    sizes = {share.path: share.size_gb for share in asked}
     return tuple(
         Share(
             path=share["path"],

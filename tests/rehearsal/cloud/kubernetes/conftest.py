@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import http.client
 import json
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.deployment.kind import Findings
+from provision.deployment.deployment import Findings
 from provision.deployment.location import Location
 from provision.intake import load
 from provision.kinds.gke import variables as gke
 from provision.kinds.gke.kubernetes import apply, facts, stages
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
+from provision.spec import cluster as spec_cluster
 from provision.time import clock as google_clock
 from provision.time.progress import Progress
 from rehearsal.cloud import server
@@ -230,7 +232,8 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             settings = load({}, EXAMPLES / f"{example}.env.list", flags=changes).settings
             assert settings is not None
             location = Location("bucket", "folder", is_default=True)
-            variables = gke.variables(settings, "3f9c2a71", location, Findings(version=None))
+            spec = dataclasses.replace(spec_cluster.gke(settings), version=None)
+            variables = gke.variables(spec, "3f9c2a71", location, Findings())
             at = f"/container/v1/projects/my-project/locations/{settings.region}/clusters"
             # Making a cluster is not what is tested: it takes no time and goes well.
             with Cloud(database=database, environ={"CLOUD_CLOCK_RATE": "0"}) as cloud:
@@ -242,7 +245,7 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             name = made["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"]
             outputs = _outputs(variables, settings.region, name)
             environ["KUBERNETES_CUSTOM_ENDPOINT"] = f"{cloud.base_url}/kubernetes/{{endpoint}}"
-            known = facts.read(settings, variables, outputs)
+            known = facts.read(spec, outputs)
             reached = Cluster(endpoint(known.endpoint, environ), lambda: "token")
             return Gke(cloud.base_url, known, environ, reached)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from provision.deployment import terraform_state
 from provision.kinds.gke import unfinished
 from provision.terraform.plan import Creation
 
@@ -62,13 +63,14 @@ def test_a_plan_is_made_as_if_nobody_had_given_a_pool_up(
     kind = "google_container_node_pool"
     kept = {**index, "status": "tainted", "attributes": {"name": "np-one"}}
     other = {"status": "tainted", "attributes": {}}
+    one = {"mode": "managed", "type": kind, "name": "gpu"}
     state = {
         "serial": 7,
         "resources": [
-            {"module": "module.pools", "type": kind, "name": "gpu", "instances": [kept]},
-            {"type": kind, "name": "gpu", "instances": [other]},
+            {"module": "module.pools", **one, "instances": [kept]},
+            {**one, "instances": [other]},
         ],
     }
-    found = unfinished.untainted(state, [address])
+    found = terraform_state.untainted(state, [address])
     assert [it["instances"][0].get("status") for it in found["resources"]] == [None, "tainted"]
     assert kept["status"] == "tainted"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+from types import SimpleNamespace
 from typing import Any, cast
 
-from provision.deployment.kind import Findings
+from provision.deployment.deployment import Findings, Made
 from provision.deployment.location import Location
-from provision.kinds.gke import variables
+from provision.kinds.gke import arrival, variables
 from provision.settings.model import Settings
+from provision.spec import cluster
 
 MANDATORY = {
     "project_id": "my-project",
@@ -19,8 +22,9 @@ LOCATION = Location("bucket", "np-deployment", is_default=True)
 
 
 def _variables(version: str | None = None, **settings: str) -> dict[str, Any]:
-    found = Findings(version=version)
-    return variables.variables(Settings(MANDATORY | settings), "3f9c2a71", LOCATION, found)
+    spec = cluster.gke(Settings(MANDATORY | settings))
+    settled = dataclasses.replace(spec, version=version)
+    return variables.variables(settled, "3f9c2a71", LOCATION, Findings())
 
 
 def test_equal_pools_are_numbered_and_have_the_machine_types_own_parts() -> None:
@@ -143,15 +147,16 @@ def test_storage_identity_and_labels_are_handed_over_as_to_the_other_root() -> N
 
 
 def test_the_way_to_a_cluster_is_its_dns_endpoint() -> None:
-    cluster = {"name": "np-gke", "location": "us-central1", "dns_endpoint": "gke-1.gke.goog"}
-    outputs = {"cluster": cluster, "node_pools": {"np-a": {"name": "np-a"}}}
+    made_cluster = {"name": "np-gke", "location": "us-central1", "dns_endpoint": "gke-1.gke.goog"}
+    outputs = {"cluster": made_cluster, "node_pools": {"np-a": {"name": "np-a"}}}
+    target = SimpleNamespace(spec=cluster.gke(Settings(MANDATORY)))
+    made = Made(cast("Any", target), outputs, postponed=0)
 
-    made = variables.connection(Settings(MANDATORY), outputs, cast("Any", None))
-
-    assert made == {
+    assert arrival._connection(made, {}) == {
         "cluster": "np-gke",
         "endpoint": "https://gke-1.gke.goog",
         "get_credentials": "gcloud container clusters get-credentials np-gke"
         " --location us-central1 --project my-project --dns-endpoint",
         "node_pools": [{"name": "np-a"}],
+        "jobs": {},
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provision.deployment.kind import ResizeRequest
+from provision.deployment.deployment import ResizeRequest
 from provision.errors import SettingsError
 from provision.kinds.vms import requests as resize_requests
 from provision.kinds.vms.requests import Asking, Request

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from provision.deployment.kind import Findings, ResizeRequest
+from provision.deployment.deployment import Findings, ResizeRequest
 from provision.deployment.location import Location
 from provision.files.archive import Archive
 from provision.intake import load
 from provision.kinds.vms import variables
+from provision.spec import cluster
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = Location("state", "clusters/np-deployment", is_default=False)
@@ -21,7 +22,7 @@ NOTHING = Findings()
 def _variables(found: Findings = NOTHING, /, **settings: str) -> dict[str, Any]:
     loaded = load({**MANDATORY, **settings})
     assert loaded.settings is not None, loaded.problems
-    return variables.variables(loaded.settings, "3f9c2a71", LOCATION, found)
+    return variables.variables(cluster.vms(loaded.settings), "3f9c2a71", LOCATION, found)
 
 
 @pytest.mark.parametrize("network_config", ["default_network", "new_network"])

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.deployment.kind import Findings
+from provision.deployment.deployment import Findings
 from provision.deployment.location import Location
 from provision.kinds.gke import variables
 from provision.settings.model import Settings
+from provision.spec import cluster
 from provision.spec import pools as node_pools
-from provision.spec.pools import Capacity
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given
@@ -37,7 +38,7 @@ def _settings(**environ: str) -> Settings:
 
 
 def _variables(**environ: str) -> dict[str, Any]:
-    return variables.variables(_settings(**environ), "3f9c2a71", LOCATION, Findings())
+    return variables.variables(cluster.gke(_settings(**environ)), "3f9c2a71", LOCATION, Findings())
 
 
 def _pool(**environ: str) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def test_f1_q6_the_model_by_which_terraform_turns_repair_off_is_handed_over(
 ) -> None:
     model = _pool(**ULTRA, **asked)["capacity"]["model"]
 
-    assert Capacity(model).starts_empty
+    assert Mode(model).means.requested
 
 
 @each_dws

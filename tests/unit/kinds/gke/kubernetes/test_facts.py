@@ -5,6 +5,7 @@ from typing import Any
 from provision.kinds.gke.kubernetes import facts
 from provision.kinds.gke.kubernetes.facts import Bucket, ExtraNetwork, Share
 from provision.settings import Settings
+from provision.spec import cluster
 
 TEXTS = {
     "project_id": "my-project",
@@ -16,22 +17,15 @@ TEXTS = {
     "enable_queued_provisioning": "yes",
     "gke_max_node_count": "4",
     "kueue_gpu_quota": "16",
-}
-VARIABLES: dict[str, Any] = {
-    "gcs_mounts": [{"bucket": "data", "path": "/mnt/data"}],
-    "filestores": [{"path": "/mnt/nfs", "tier": "ZONAL", "size_gb": 1024, "location": "x"}],
-    "node_pools": {
-        "demo-nodepool-0": {
-            "gpu": {"type": "nvidia-h200-141gb", "count": 8, "driver": "LATEST"},
-            "capacity": {"model": "flex_start_queued", "max_run_seconds": 3600},
-        }
-    },
+    "max_run_duration": "1h",
+    "gcs_mount_list": "data:/mnt/data",
+    "nfs_fileshare_list": "/mnt/nfs:ZONAL:1024",
 }
 OUTPUTS: dict[str, Any] = {
     "cluster": {"name": "demo-gke", "location": "us-central1", "dns_endpoint": "gke-1.goog"},
     "node_pools": {
-        "demo-nodepool-0": {
-            "name": "demo-nodepool-0",
+        "demo-nodepool-1": {
+            "name": "demo-nodepool-1",
             "zone": "us-central1-a",
             "machine_type": "a3-ultragpu-8g",
             "mode": "flex_start_queued",
@@ -53,7 +47,7 @@ OUTPUTS: dict[str, Any] = {
 
 
 def test_what_was_asked_for_is_joined_with_what_was_made() -> None:
-    found = facts.read(Settings(TEXTS), VARIABLES, OUTPUTS)
+    found = facts.read(cluster.gke(Settings(TEXTS)), OUTPUTS)
     (pool,) = found.pools
     assert (pool.accelerator, pool.gpus, pool.max_nodes, pool.interfaces) == (
         "nvidia-h200-141gb",

@@ -1,0 +1,140 @@
+"""The folder that a run works in: a copy of the Terraform root, and Terraform in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.deployment import terraform_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provision.deployment.deployment import Deployment
+    from provision.deployment.location import Location
+    from provision.deployment.record import Record
+    from provision.spec.cluster import ClusterSpec
+    from provision.terraform import Terraform
+    from provision.terraform.plan import Plan
+
+VARIABLES_FILE: Final = "deployment.tfvars.json"
+_IMPORTS_FILE: Final = "imports.tf.json"
+_BACKEND_FILE: Final = "backend.tf.json"
+_ROOTS: Final = Path(__file__).resolve().parents[2] / "terraform"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A run folder with an initialised Terraform.
+
+    Attributes:
+        root: The folder.
+        tool: Terraform in it.
+        live: Whether the state in the bucket may be changed; a Plan leaves it alone, and works on
+            a copy where it must.
+    """
+
+    root: Path
+    tool: Terraform
+    live: bool
+
+    def plan(self) -> Plan:
+        """What Terraform would do now; under the lock where the state may be changed."""
+        return self.tool.plan(var_file=VARIABLES_FILE, lock=self.live)
+
+    def keep(self, addresses: Sequence[str]) -> None:
+        """Have the next plan keep what Terraform gave up on."""
+        if self.live:
+            for address in addresses:
+                self.tool.untaint(address)
+            return
+        state = terraform_state.untainted(self.tool.state(), addresses)
+        (self.root / _BACKEND_FILE).unlink()
+        # Where Terraform remembers that there was a backend.
+        (self.root / ".terraform" / "terraform.tfstate").unlink()
+        _write(self.root / "terraform.tfstate", state)
+        self.tool.init()
+
+    def adopt(self, imports: Mapping[str, Any]) -> None:
+        """Have the next plan bring what exists into the state.
+
+        Args:
+            imports: Terraform's import blocks.
+        """
+        _write(self.root / _IMPORTS_FILE, imports)
+
+    def tell(self, target: Deployment[ClusterSpec]) -> None:
+        """Put a deployment's values into the folder, over those that are there."""
+        _write(self.root / VARIABLES_FILE, target.variables)
+
+
+@contextlib.contextmanager
+def run_folder(target: Deployment[ClusterSpec], *, backend: bool) -> Iterator[Path]:
+    """A private copy of the kind's root with a deployment's values, gone afterwards.
+
+    Args:
+        target: Gives root, values and backend.
+        backend: Whether the state in the bucket is used; else a local one that is thrown away.
+    """
+    with tempfile.TemporaryDirectory(prefix="aiinfra-") as name:
+        yield fill_folder(Path(name), target, target.variables, backend=backend)
+
+
+def fill_folder(
+    folder: Path,
+    target: Deployment[ClusterSpec],
+    variables: Mapping[str, Any],
+    *,
+    backend: bool,
+) -> Path:
+    """Copy the Terraform tree into a folder and write values and backend; returns the root."""
+    shutil.copytree(
+        _ROOTS,
+        folder / "terraform",
+        ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
+    )
+    root = folder / "terraform" / target.root
+    if target.findings.files is not None:
+        _place(target.findings.files.path, root)
+    _write(root / VARIABLES_FILE, variables)
+    if backend:
+        _write_backend(root, target.location)
+    return root
+
+
+@contextlib.contextmanager
+def removal_folder(root_name: str, location: Location, record: Record) -> Iterator[Path]:
+    """A root that declares nothing, so that a plan for it removes all that the state holds.
+
+    It needs no variables, and no data source that may be gone can stand in the way.
+    """
+    with tempfile.TemporaryDirectory(prefix="aiinfra-") as name:
+        root = Path(name)
+        for file in ("versions.tf", ".terraform.lock.hcl"):
+            shutil.copy(_ROOTS / root_name / file, root / file)
+        provider = {"project": record.project_id, "region": record.region, "zone": record.zone}
+        _write(root / "provider.tf.json", {"provider": {"google": provider}})
+        _write_backend(root, location)
+        yield root
+
+
+def _place(archive: Path, root: Path) -> None:
+    """Have a file in the root without a second copy of it, where the system can do that."""
+    try:
+        os.link(archive, root / archive.name)
+    except OSError:
+        shutil.copy(archive, root)
+
+
+def _write_backend(root: Path, location: Location) -> None:
+    _write(root / _BACKEND_FILE, {"terraform": {"backend": {"gcs": location.backend}}})
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n")

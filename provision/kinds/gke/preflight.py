@@ -1,0 +1,122 @@
+"""What the online checks have to know of a GKE cluster, and the check of its version."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import gke_versions, names
+from provision.errors import CheckError, Problem
+from provision.google.api import Service
+from provision.preflight.case import Check, OfKind, Settled
+from provision.settings.choices import OnlineCheck, ReleaseChannel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.deployment.record import Record
+    from provision.preflight.case import Case, Finding
+    from provision.spec.cluster import GkeSpec
+
+POD_RANGE: Final = "10.16.0.0/12"
+SERVICE_RANGE: Final = "10.32.0.0/20"
+"""Beside the block of the subnetworks, as the Terraform root says it."""
+
+# What the provider, and the tool itself, do with each collection, as Google's references of the
+# APIs' methods name the permissions.
+_PERMISSIONS: Final = {
+    "container.clusters": "create delete get update",
+    "container.operations": "get",
+    "compute.instanceGroupManagers": "get",
+    "iam.serviceAccounts": "create delete get setIamPolicy",
+}
+
+
+def of(spec: GkeSpec) -> OfKind:
+    """What the online checks have to know of a GKE cluster."""
+    name = names.CLUSTER.of(spec.name_prefix)
+    return OfKind(
+        checks=(VERSION,),
+        apis=("container", "logging", "monitoring"),
+        permissions=_PERMISSIONS,
+        main=(
+            Service.CONTAINER,
+            f"projects/{spec.project_id}/locations/{spec.region}/clusters/{name}",
+        ),
+        ranges=(POD_RANGE, SERVICE_RANGE),
+    )
+
+
+def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
+    """The full version; what an earlier run has settled on where nobody looked.
+
+    Raises:
+        CheckError: It stands for many, and Google was not asked for them.
+    """
+    asked = spec.version
+    if asked is None or gke_versions.is_full(asked):
+        return spec
+    before = record.gke_version if record else None
+    settled = gke_versions.settle(asked, [asked], before)
+    if settled is None or gke_versions.is_full(settled):
+        return dataclasses.replace(spec, version=settled)
+    raise CheckError(
+        f"Which version of GKE {settled} stands for is not known",
+        why="Google's versions could not be asked for, or the check of them was skipped",
+        fix="take gke-version out of SKIP_CHECKS, or write the version in full, such as"
+        " 1.33.5-gke.1080000",
+        setting="GKE_VERSION",
+    )
+
+
+def _check(case: Case[GkeSpec]) -> Iterator[Finding]:
+    """GKE offers the version that is asked for; its own choice has the features that are."""
+    spec = case.spec
+    path = f"projects/{case.project}/locations/{spec.region}/serverConfig"
+    config = case.answers.get(Service.CONTAINER, path)
+    offered, usual = _offer(config, spec.release_channel)
+    asked = spec.version
+    before = case.record.gke_version if case.record else None
+    settled = gke_versions.settle(asked, offered, before)
+    if settled is not None:
+        yield Settled({"version": settled})
+    elif asked is not None:
+        yield Problem(
+            setting="GKE_VERSION",
+            what=f"GKE has no version {asked} in {spec.region}",
+            why=f"the channel {spec.release_channel} has {', '.join(offered)}",
+            fix=f"GKE_VERSION={offered[0]}, or take it out" if offered else "take it out",
+        )
+    else:
+        yield from _floors(case, usual)
+
+
+def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], str]:
+    """The versions that a channel has, the newest first as Google sorts them, and the usual one."""
+    if channel is not ReleaseChannel.UNSPECIFIED:
+        for one in config.get("channels", []):
+            if one["channel"] == channel:
+                return list(one.get("validVersions", [])), one.get("defaultVersion", "")
+    return list(config.get("validMasterVersions", [])), config.get("defaultClusterVersion", "")
+
+
+def _floors(case: Case[GkeSpec], usual: str) -> Iterator[Finding]:
+    floor = gke_versions.FLEX_START
+    flex_start = any(pool.mode.means.flex_start for pool in case.spec.gpu_pools)
+    if flex_start and usual and floor.refuses(usual):
+        yield Problem(
+            setting="GKE_RELEASE_CHANNEL",
+            what=f"{floor.feature} can't be had with GKE {usual}",
+            why=f"it takes {floor.version} or newer, and {usual} is what the channel"
+            f" {case.spec.release_channel} gives to new clusters",
+            fix="GKE_RELEASE_CHANNEL=RAPID, or a newer GKE_VERSION",
+        )
+
+
+VERSION: Final = Check(
+    name=OnlineCheck.GKE_VERSION,
+    calls=("container.projects.locations.getServerConfig",),
+    says="GKE has not the version that is asked for, or the channel's usual version lacks a"
+    " feature that is; with those that it has",
+    find=_check,
+)

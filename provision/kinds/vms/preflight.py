@@ -1,0 +1,161 @@
+"""What the online checks have to know of a group of VMs, and the check of its image."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.errors import Problem
+from provision.google.api import Service
+from provision.preflight import zones
+from provision.preflight.case import Check, Note, OfKind, Settled
+from provision.settings.choices import OnlineCheck
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.deployment.record import Record
+    from provision.preflight.case import Case, Finding
+    from provision.spec.cluster import Image, VmSpec
+
+# What the provider, and the tool itself, do with each collection, as Google's references of the
+# APIs' methods name the permissions.
+_PERMISSIONS: Final = {
+    "compute.instanceGroupManagers": "create delete get update",
+    "compute.instanceTemplates": "create delete get useReadOnly",
+    "compute.instances": "create delete get list setLabels setMetadata setServiceAccount setTags",
+    "compute.disks": "create setLabels",
+    "compute.subnetworks": "use",
+}
+
+DEFAULT_FAMILIES: Final = (
+    "pytorch-2-7-cu128-ubuntu-2204-nvidia-570",
+    "common-cu128-ubuntu-2204-nvidia-570",
+    "pytorch-latest-gpu",
+)
+"""Families of `deeplearning-platform-release`, best first, for who names no image.
+
+The predecessor's default (pytorch-1-12-gpu-debian-10 in ml-images) is no longer served.
+"""
+
+
+def of(spec: VmSpec) -> OfKind:
+    """What the online checks have to know of a group of VMs."""
+    monitored = ("logging", "monitoring") if spec.ops_agent else ()
+    permissions = dict(_PERMISSIONS)
+    if spec.group.external_ip:
+        permissions["compute.subnetworks"] += " useExternalIp"
+    if spec.ops_agent:
+        permissions["monitoring.dashboards"] = "create delete get"
+    path = f"projects/{spec.project_id}/zones/{spec.zone}/instanceGroupManagers/{spec.group.name}"
+    return OfKind(
+        checks=(IMAGE,),
+        apis=monitored,
+        permissions=permissions,
+        main=(Service.COMPUTE, path),
+    )
+
+
+def resolve(spec: VmSpec, record: Record | None) -> VmSpec:
+    """The image family, where the check has chosen none: the one that would be looked for first."""
+    first = _families(spec.image, record)[:1]
+    if not first:
+        return spec
+    image = dataclasses.replace(spec.image, family=first[0], by_default=False)
+    return dataclasses.replace(spec, image=image)
+
+
+def _families(image: Image, record: Record | None) -> tuple[str, ...]:
+    """The image families to look for, the best first; () where an image is named.
+
+    What exists already stays on its family unless the settings name one.
+    """
+    if image.name is not None:
+        return ()
+    if not image.by_default and image.family:
+        return (image.family,)
+    kept = record.image.get("family") if record is not None else None
+    return (kept,) if kept else DEFAULT_FAMILIES
+
+
+def _check(case: Case[VmSpec]) -> Iterator[Finding]:
+    """The image exists, fits the boot disk, and is for the machines' processors."""
+    asked = case.spec.image
+    chosen = _families(asked, case.record)
+    found, family = _first(case, chosen)
+    if found is None:
+        if case.record is None or not case.record.image.get("name"):
+            yield _missing(asked, chosen)
+        return
+    if family is not None:
+        image = dataclasses.replace(asked, family=family, by_default=False)
+        yield Settled({"image": image})
+    if chosen == DEFAULT_FAMILIES:
+        yield Note(
+            Problem(
+                setting="IMAGE_FAMILY_NAME",
+                what=f"no image was named; {family} is used ({found['name']})",
+                why="the predecessor's default image is no longer served",
+                fix="to be sure of an image, set IMAGE_FAMILY_NAME or IMAGE_NAME",
+            )
+        )
+    yield from _fits(case, found)
+
+
+def _first(case: Case[VmSpec], chosen: tuple[str, ...]) -> tuple[dict[str, Any] | None, str | None]:
+    """The image as Google has it, with the family that it was found by."""
+    asked = case.spec.image
+    base = f"projects/{asked.project}/global/images"
+    if asked.name is not None:
+        return case.answers.find(Service.COMPUTE, f"{base}/{asked.name}"), None
+    for family in chosen:
+        found = case.answers.find(Service.COMPUTE, f"{base}/family/{family}")
+        if found is not None:
+            return found, family
+    return None, None
+
+
+def _missing(asked: Image, chosen: tuple[str, ...]) -> Problem:
+    named = f"{asked.name}" if asked.name else f"family {' or '.join(chosen)}"
+    return Problem(
+        setting="IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME",
+        what=f"there is no image {named} in the project {asked.project}",
+        why="Google does not know it",
+        fix="list what there is with: gcloud compute images list --no-standard-images"
+        f" --project {asked.project}",
+    )
+
+
+def _fits(case: Case[VmSpec], found: dict[str, Any]) -> Iterator[Finding]:
+    asked, group = case.spec.image, case.spec.group
+    size = int(found.get("diskSizeGb", 0))
+    if size > group.disk_size_gb:
+        yield Problem(
+            setting="DISK_SIZE_GB",
+            what=f"{group.disk_size_gb} GB are too few for the image {found['name']}",
+            why=f"it is {size} GB large, and a boot disk is at least as large as its image",
+            fix=f"DISK_SIZE_GB={size} or more",
+        )
+    machine = zones.look(case, group) or {}
+    wanted, given = machine.get("architecture"), found.get("architecture")
+    if wanted and given and wanted != given:
+        yield Problem(
+            setting="IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME",
+            what=f"the image {found['name']} is for {given}",
+            why=f"{group.machine_type} has {wanted} processors",
+            fix="choose an image for them: gcloud compute images list"
+            f" --project {asked.project} --filter architecture={wanted}",
+        )
+
+
+IMAGE: Final = Check(
+    name=OnlineCheck.IMAGE,
+    calls=(
+        "compute.images.get",
+        "compute.images.getFromFamily",
+        "compute.machineTypes.get",
+    ),
+    says="the image, or its family, is not there, is larger than the boot disk, or is for"
+    " other processors",
+    find=_check,
+)

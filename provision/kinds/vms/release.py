@@ -1,0 +1,48 @@
+"""What Destroy gives up before it removes a group of VMs: its open requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.google.api import GoogleApiError
+from provision.kinds.vms.requests import Request
+from provision.lifecycle import adopt, remove
+
+if TYPE_CHECKING:
+    from provision.context import Cloud, Context
+    from provision.deployment.record import Record
+    from provision.google.api import GoogleApi
+
+_NOT_FOUND: Final = 404
+_PARTS: Final = 5
+"""Slashes in "projects/P/zones/Z/instanceGroupManagers/N"."""
+
+
+def release(context: Context, cloud: Cloud, record: Record) -> None:
+    """Cancel the open requests for VMs: the deletion of a group would wait for them (rule M8)."""
+    with remove.told("What is still asked of Google could not be cancelled"):
+        for group in sorted(_groups(cloud, record)):
+            found = [Request.of(document) for document in cloud.api.resize_requests(group)]
+            for request in found:
+                if request.is_open:
+                    context.console.progress(f"Cancelling: {request.words}")
+                    _cancel(cloud.api, group, request.name)
+
+
+def _groups(cloud: Cloud, record: Record) -> set[str]:
+    """The paths of the deployment's groups, in the state or left behind."""
+    collection = "instanceGroupManagers"
+    own = {path for path in cloud.folder.known() if f"/{collection}/" in path}
+    paths = {path for path in own if path.startswith("projects/") and path.count("/") == _PARTS}
+    return paths | set(
+        cloud.api.marked(record.project_id, collection, f"{adopt.MARKER}={record.cluster_id}")
+    )
+
+
+def _cancel(api: GoogleApi, group: str, name: str) -> None:
+    """Cancel a request; one that has ended meanwhile is as good (rule M15)."""
+    try:
+        api.cancel_resize_request(group, name)
+    except GoogleApiError as error:
+        if error.code != _NOT_FOUND and "final state" not in error.message:
+            raise

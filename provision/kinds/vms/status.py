@@ -1,0 +1,102 @@
+"""How a group of VMs stands: its VMs with their start-up, and the requests for more."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import words
+from provision.catalogue import names
+from provision.google import refusals
+from provision.kinds.vms import instances, startup
+from provision.kinds.vms.requests import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provision.context import Cloud, Context
+    from provision.deployment.record import Record
+    from provision.kinds.vms.startup import Startup
+    from provision.time.clock import Clock
+
+_VMS: Final = 50
+"""VMs that are listed for people; the JSON has all."""
+
+
+def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
+    """The VMs of a group, and the requests for more."""
+    found = instances.find(
+        cloud.api, record.project_id, record.zone, record.cluster_id, context.clock
+    )
+    context.note(instances.ending_soon(found))
+    told = startups(context, cloud, record, [vm.name for vm in found])
+    return {
+        "vms": [_vm(vm, told[vm.name]) for vm in found],
+        "requests": [_request(one, context.clock) for one in _requests(cloud, record)],
+    }
+
+
+def startups(
+    context: Context, cloud: Cloud, record: Record, wanted: list[str]
+) -> dict[str, Startup]:
+    """What the VMs of a deployment say of their start-up."""
+    zone = f"projects/{record.project_id}/zones/{record.zone}"
+    return startup.Reader(cloud.api, zone, context.clock).read(wanted)
+
+
+def lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The same for people."""
+    yield f"{len(found['vms'])} VMs in {found['zone']}:"
+    yield from (f"  {_vm_line(vm)}" for vm in found["vms"][:_VMS])
+    if len(found["vms"]) > _VMS:
+        yield f"  ... and {len(found['vms']) - _VMS} more: --output json has all"
+    for request in found["requests"]:
+        yield f"{request['words']}, since {words.duration(request['age_seconds'])}"
+        yield from (f"  {line}" for line in request["reasons"])
+
+
+def _vm_line(vm: Mapping[str, Any]) -> str:
+    parts = [f"{vm['name']} {vm['status']}, {vm['startup']['words']}"]
+    if vm["startup"]["state"] == "failed" and vm["startup"]["detail"]:
+        parts += [vm["startup"]["detail"].splitlines()[-1]]
+    if vm["remaining_seconds"] is not None:
+        parts += [f"{words.duration(vm['remaining_seconds'])} left"]
+    if vm["notebook"]:
+        parts += [vm["notebook"]]
+    return "; ".join(parts)
+
+
+def _vm(vm: instances.Vm, told: Startup) -> dict[str, Any]:
+    return {
+        "name": vm.name,
+        "status": vm.status,
+        "machine_type": vm.machine_type,
+        "remaining_seconds": None if vm.remaining is None else int(vm.remaining),
+        "notebook": vm.notebook,
+        "startup": {
+            "state": told.state or None,
+            "step": told.step or None,
+            "words": told.words,
+            "detail": told.detail,
+            "steps": {name: dataclasses.asdict(step) for name, step in told.steps.items()},
+        },
+        "gpu_check": told.gpu_check,
+    }
+
+
+def _requests(cloud: Cloud, record: Record) -> list[Request]:
+    group = f"instanceGroupManagers/{names.GROUP.of(record.name_prefix)}"
+    path = f"projects/{record.project_id}/zones/{record.zone}/{group}"
+    return [Request.of(document) for document in cloud.api.resize_requests(path)]
+
+
+def _request(request: Request, clock: Clock) -> dict[str, Any]:
+    return {
+        "name": request.name,
+        "count": request.count,
+        "run_seconds": request.run_seconds,
+        "state": request.state,
+        "words": request.words[0].upper() + request.words[1:],
+        "age_seconds": int(clock.since(request.created)),
+        "reasons": list(dict.fromkeys(map(refusals.words, request.errors))),
+    }

@@ -1,0 +1,55 @@
+"""A kind of cluster is one module and a row of the registry: nothing else asks which it is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from provision import cli
+from provision.google.api import Service
+from provision.kinds import registry
+from provision.settings.choices import Orchestrator
+from tests.runs.toy_kind import Toy
+from tests.unit.test_any_env_list import handlers_put_back
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tests.runs.conftest import Rehearsal
+
+MAIN = (Service.COMPUTE, "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig")
+
+SETTINGS = {"ORCHESTRATOR_TYPE": "ray", "IMAGE_FAMILY_NAME": "pytorch-latest-gpu"}
+
+
+def test_a_kind_that_nobody_knows_is_made_planned_looked_at_tested_and_removed(
+    rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy = Toy(MAIN)
+    monkeypatch.setitem(registry.KINDS, Orchestrator.RAY, toy)
+    environ = rehearsal.environ | rehearsal.settings | SETTINGS
+
+    def run(action: str) -> dict[str, Any]:
+        with handlers_put_back():
+            code = cli.main([action, "--output=json"], environ)
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        document: dict[str, Any] = json.loads(out)
+        return document
+
+    made = run("Create")
+    assert made["connection"]["vms"] == []
+    assert toy.diary == ["resolve", "prepare", "capacity", "finish"]
+
+    assert run("Plan")["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert toy.diary[4:] == ["resolve again", "prepare a plan"]
+
+    status = run("Status")["status"]
+    assert (status["kind"], status["toys"]) == ("toy", "np")
+    assert status["links"]["Toys"].endswith("/toys/np?project=my-project")
+
+    run("Test")
+
+    assert run("Destroy")["changes"]["destroy"] > 0
+    assert toy.diary[6:] == ["release toy"]
+    assert all("bucket" in line or "object" in line for line in rehearsal.resources())

@@ -1,0 +1,99 @@
+"""A kind of cluster that nothing knows of: VMs of one's own, on the Terraform root of VM groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from provision.kinds import connection
+from provision.kinds.vms import variables
+from provision.preflight.case import OfKind
+from provision.spec import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provision.context import Cloud, Context
+    from provision.deployment.deployment import Deployment, Findings, Made
+    from provision.deployment.location import Location
+    from provision.deployment.record import Record
+    from provision.deployment.workspace import Workspace
+    from provision.google.api import Service
+    from provision.settings import Settings
+    from provision.spec.cluster import VmSpec
+    from provision.terraform.plan import Creation
+
+
+@dataclass
+class Toy:
+    """It keeps a diary of what it was asked."""
+
+    main: tuple[Service, str]
+    name: str = "toy"
+    root: str = "mig"
+    takes_files: bool = False
+    diary: list[str] = field(default_factory=list)
+
+    def spec(self, settings: Settings) -> VmSpec:
+        return cluster.vms(settings)
+
+    def variables(
+        self, spec: VmSpec, cluster_id: str, location: Location, findings: Findings
+    ) -> dict[str, Any]:
+        return variables.variables(spec, cluster_id, location, findings)
+
+    def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(variables)
+
+    def preflight(self, spec: VmSpec) -> OfKind:
+        del spec
+        return OfKind(checks=(), apis=("monitoring",), main=self.main)
+
+    def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
+        self.diary.append("resolve again" if record else "resolve")
+        return spec
+
+    def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> dict[str, Any]:
+        del target, outputs
+        return {}
+
+    def prepare(
+        self, cloud: Cloud, target: Deployment[VmSpec], workspace: Workspace
+    ) -> tuple[Deployment[VmSpec], int]:
+        del cloud
+        self.diary.append("prepare" if workspace.live else "prepare a plan")
+        return target, 0
+
+    def unfinished(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
+        del cloud, replaced
+        return ()
+
+    def capacity(self, context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
+        del context, cloud, made
+        self.diary.append("capacity")
+
+    def finish(self, context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
+        self.diary.append("finish")
+        connection.tell(context, cloud, made, {"vms": []})
+
+    def explain(self, cloud: Cloud, target: Deployment[VmSpec]) -> None:
+        del cloud, target
+        self.diary.append("explain")
+
+    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
+        del context, cloud
+        return {"toys": record.name_prefix}
+
+    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
+        yield f"Toys of {found['toys']}"
+
+    def page(self, record: Record) -> tuple[str, str]:
+        return "Toys", f"toys/{record.name_prefix}"
+
+    def test(self, context: Context, cloud: Cloud, record: Record) -> str:
+        del context, cloud, record
+        return "They play"
+
+    def release(self, context: Context, cloud: Cloud, record: Record) -> None:
+        del context, cloud
+        self.diary.append(f"release {record.kind}")
