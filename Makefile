@@ -115,7 +115,7 @@ bench: $(VENV)/.develop ## what the program costs on top of Terraform, as ratios
 
 .PHONY: docs
 docs: $(VENV)/.rehearsal ## renew what is generated from the code in the README
-	$(BIN)/python -m provision.documentation README.md
+	$(BIN)/python -m provision.settings.documentation README.md
 
 .PHONY: lock
 lock: $(VENV)/.develop ## renew requirements/*.txt from pyproject.toml

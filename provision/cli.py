@@ -1,21 +1,19 @@
-"""The command line: arguments to an action, and the one place where errors become exit codes."""
+"""The rim: from a command line to an action, and the one place where errors become exit codes."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import itertools
+import functools
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from provision import __version__, intake, signals
+from provision.command_line import CommandLine, Option, Options, read, usage
 from provision.console import Console
 from provision.context import Context
 from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, SettingsError
-from provision.files import archive
 from provision.report import Report
 from provision.settings.choices import Action
 from provision.time.clock import Clock
@@ -51,19 +49,21 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     Returns:
         The exit code; `errors.ExitCode` has their meanings.
     """
-    console = Console(as_json=_wants_json(argv))
-    report = Report()
+    line = read(argv)
+    options = line.options
+    console = Console(as_json=options.as_json)
+    report = Report(action=options.action or "")
     code = ExitCode.DONE
     changes_found = False
     with _interruptible():
         try:
-            options = _parser().parse_args(_spelled_out(argv))
-            if options.help:
-                console.help(_help())
+            answer = _answer(line)
+            if answer is not None:
+                console.help(answer)
                 return ExitCode.DONE
-            if options.rehearse is not None:
-                _rehearse(options.rehearse, argv, environ)
-            changes_found = _act(options, environ, console, report)
+            if options.scenario is not None and not line.problems:
+                _rehearse(options.scenario, argv, environ)
+            changes_found = _act(line, environ, console, report)
         except ProvisionError as error:
             report.problems.extend(error.problems)
             code = error.exit_code
@@ -73,7 +73,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             code = ExitCode.UNEXPECTED
     if report.problems:
         console.problems(report.problems, _heading(report, code))
-    exit_code = _as_terraform(argv, report, code, changes=changes_found)
+    exit_code = _as_terraform(options, report, code, changes=changes_found)
     console.document(report.document(exit_code))
     if console.unwritten:
         console.progress(f"The result could not be written: {console.unwritten}")
@@ -81,30 +81,57 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     return exit_code
 
 
-def _act(
-    options: argparse.Namespace, environ: Mapping[str, str], console: Console, report: Report
-) -> bool:
+def _answer(line: CommandLine) -> str | None:
+    """What is shown in place of an action; None when an action is meant.
+
+    Raises:
+        SettingsError: The command line can't be understood.
+    """
+    options = line.options
+    if Option.VERSION in options.given:
+        return __version__
+    wants_help = Option.HELP in options.given
+    if not line.understood or (wants_help and line.problems):
+        raise SettingsError.of(line.problems)
+    if not wants_help:
+        return None
+    if options.about_settings:
+        from provision.settings import documentation
+
+        return documentation.env_list_help()
+    return usage.of_action(options.action) if options.action else usage.overview()
+
+
+def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report: Report) -> bool:
     """Load the settings and run the action; whether a Plan found changes."""
+    options = line.options
     flags = {"ACTION": options.action} if options.action else {}
-    env_file = Path(options.env_file) if options.env_file else None
-    loaded = intake.load(environ, env_file, flags=flags)
-    report.action = str(loaded.effective.get("ACTION") or "")
+    load = functools.partial(intake.load, environ, options.env_file, flags=flags)
+    loaded = load()
+    if not line.problems:
+        report.action = str(options.action or loaded.effective.get("ACTION") or "")
     if report.action in _OF_WHAT_EXISTS:
-        loaded = intake.load(environ, env_file, flags=flags, only=_IDENTITY)
+        loaded = load(only=_IDENTITY)
     report.settings = loaded.effective
     report.notes.extend(loaded.notes)
     console.notes(loaded.notes)
-    if loaded.settings is None or not report.action:
-        raise SettingsError.of([*([] if report.action else [_NO_ACTION]), *loaded.problems])
+    problems = [*line.problems, *loaded.problems]
+    if report.action in set(Action) and not line.problems:
+        # The action may come from the settings: only now is it known what the options mean to it.
+        problems = [*options.misfits(Action(report.action)), *problems]
+    elif not report.action and loaded.effective and not line.problems:
+        problems = [_NO_ACTION, *problems]
+    if loaded.settings is None or problems:
+        raise SettingsError.of(problems)
     run = Context(
         settings=loaded.settings,
         environ=environ,
         clock=Clock.of(environ),
         console=console,
         report=report,
-        offline=options.offline,
-        agreed=options.yes,
-        copy=Path(options.copy) if options.copy else None,
+        offline=Option.OFFLINE in options.given,
+        agreed=Option.YES in options.given,
+        copy=options.copy,
     )
     return _perform(run)
 
@@ -141,75 +168,6 @@ def _perform(context: Context) -> bool:
 
             test(context)
     return False
-
-
-# ------------------------------------------------------------------ arguments
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints are ours."""
-
-    def error(self, message: str) -> NoReturn:
-        raise SettingsError(f"The command line: {message}", fix="--help says what there is")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="docker run -it --env-file env.list IMAGE",
-        description="Turn an env.list into a GPU cluster on Google Cloud, and take it down again.",
-        add_help=False,
-        allow_abbrev=False,
-    )
-    names = ", ".join(Action)
-    parser.add_argument("action", nargs="?", help=f"one of {names}; any case")
-    parser.add_argument("--env-file", metavar="FILE", help="read settings from this file too")
-    parser.add_argument(
-        "--output",
-        choices=("text", "json"),
-        default="text",
-        help="json: one document on stdout, also on failure",
-    )
-    parser.add_argument(
-        "--rehearse",
-        metavar="SCENARIO",
-        help="do it all against a simulated Google Cloud; --rehearse alone, or --rehearse=NAME",
-    )
-    parser.add_argument("--offline", action="store_true", help="Validate without asking Google")
-    parser.add_argument(
-        "--copy",
-        metavar="FOLDER",
-        help=f"copy this folder to every VM; without, {archive.COPY_FOLDER} if it is there",
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="agree beforehand to replacing, removing, shrinking"
-    )
-    parser.add_argument(
-        "--detailed-exitcode",
-        action="store_true",
-        help="Plan, as Terraform has it: 0 no changes, 2 changes, 1 any error",
-    )
-    parser.add_argument("--version", action="version", version=__version__)
-    parser.add_argument("-h", "--help", action="store_true", help="show this")
-    return parser
-
-
-def _spelled_out(argv: Sequence[str]) -> list[str]:
-    """`--rehearse` alone gets its empty value, so that it can't swallow the action behind it."""
-    return ["--rehearse=" if argument == "--rehearse" else argument for argument in argv]
-
-
-def _wants_json(argv: Sequence[str]) -> bool:
-    """Whether the output is JSON; asked before parsing, as parsing can fail."""
-    return any(
-        argument == "--output=json" or (argument == "--output" and value == "json")
-        for argument, value in itertools.pairwise([*argv, ""])
-    )
-
-
-def _help() -> str:
-    from provision.settings import documentation
-
-    return f"{_parser().format_help()}\n{documentation.env_list_help()}"
 
 
 def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
@@ -261,7 +219,7 @@ def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers
 def _heading(report: Report, code: ExitCode) -> str:
     count = len(report.problems)
     if code is ExitCode.USAGE and count > 1:
-        return f"{count} problems in the settings:"
+        return f"{count} problems in the {code.description}:"
     return f"{report.action or 'The run'} failed: {code.description} (exit code {int(code)})."
 
 
@@ -273,9 +231,10 @@ def _bug(error: Exception) -> Problem:
     )
 
 
-def _as_terraform(argv: Sequence[str], report: Report, code: ExitCode, *, changes: bool) -> int:
+def _as_terraform(options: Options, report: Report, code: ExitCode, *, changes: bool) -> int:
     """The exit code, translated for `Plan --detailed-exitcode`."""
-    if "--detailed-exitcode" not in argv or report.action != Action.PLAN:
+    # Without an action, Plan is meant: it alone has the option.
+    if Option.DETAILED_EXITCODE not in options.given or report.action not in ("", Action.PLAN):
         return int(code)
     if code != ExitCode.DONE:
         return 1

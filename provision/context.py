@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from provision.deployment.location import locate
-from provision.errors import SettingsError
 from provision.terraform.log import Log
 from provision.time.progress import Progress
 
@@ -118,15 +117,9 @@ def connect(context: Context) -> Cloud:
     """Find out who asks, and meet the project and the state folder.
 
     Raises:
-        SettingsError: The run is to be offline.
         CredentialsError: Google does not know who asks.
         CheckError: The project can't be seen.
     """
-    if context.offline:
-        raise SettingsError(
-            "--offline can't be had with this action: it needs Google",
-            fix="use --offline with Validate, or leave it out",
-        )
     from provision.deployment.folder import StateFolder  # noqa: PLC0415 - half of a start
     from provision.google import auth  # noqa: PLC0415 - as above
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Action(enum.StrEnum):
@@ -15,6 +20,19 @@ class Action(enum.StrEnum):
     STATUS = "Status"
     TEST = "Test"
     DEBUG = "Debug"
+
+
+ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = MappingProxyType(
+    {
+        **dict.fromkeys(("apply", "deploy", "launch", "start", "up", "update"), Action.CREATE),
+        **dict.fromkeys(("delete", "down", "remove", "rm", "teardown"), Action.DESTROY),
+        **dict.fromkeys(("check", "lint", "verify"), Action.VALIDATE),
+        **dict.fromkeys(("diff", "dry-run", "dryrun", "preview"), Action.PLAN),
+        **dict.fromkeys(("describe", "get", "info", "list", "ls", "ps", "show"), Action.STATUS),
+        **dict.fromkeys(("bash", "sh", "shell"), Action.DEBUG),
+    }
+)
+"""What other programs call an action, in lower case; never taken for it, only suggested."""
 
 
 class Orchestrator(enum.StrEnum):

@@ -1,6 +1,6 @@
 """Texts that are made from the code: the README's tables and the help on an env.list.
 
-    python -m provision.documentation README.md
+    python -m provision.settings.documentation README.md
 
 renews what stands between the markers `<!-- settings:begin -->` and `<!-- settings:end -->`, and
 those of `exit-codes`, in place.
@@ -37,7 +37,7 @@ _SECTIONS: Final = {
 }
 """The field that begins a section -> its heading."""
 
-_WIDTH: Final = 88
+_WIDTH: Final = 80
 
 
 def settings_table() -> str:
@@ -60,16 +60,17 @@ def settings_table() -> str:
 
 
 def env_list_help() -> str:
-    """All settings as plain text, for `--help`."""
+    """All settings as plain text, for `--help settings`."""
     paragraphs = ["NAME=value lines, with comments on lines of their own and no quotes."]
     for name, about in Settings.model_fields.items():
         if name in _SECTIONS:
             paragraphs.append(f"\n{_SECTIONS[name]}")
         default = _default(about)
         kind = default if about.is_required() else f"default: {default}"
-        text = _filled(_meaning(about), " " * 6)
+        heading = _filled(f"  {name.upper()}  ({kind})")
+        text = _filled(f"      {_meaning(about)}")
         example = f"      {name.upper()}={_example(about)}"
-        paragraphs.append(f"  {name.upper()}  ({kind})\n{text}\n{example}".replace("`", ""))
+        paragraphs.append(f"{heading}\n{text}\n{example}".replace("`", ""))
     paragraphs.append("\nOther spellings")
     paragraphs += [f"  {_other(name)}".replace("`", "") for name in spelling.SPELLINGS]
     return "\n".join(paragraphs) + "\n"
@@ -127,12 +128,12 @@ def _other(name: str) -> str:
     return f"`{name}` for `{other.setting}`{words}"
 
 
-def _filled(text: str, indent: str = "") -> str:
+def _filled(text: str) -> str:
+    """Lines for a terminal, indented below the first."""
     return textwrap.fill(
         text,
         width=_WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
+        subsequent_indent="      ",
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -9,11 +9,12 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import enum
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 _SECONDS_PER: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smhd]?)")
@@ -26,6 +27,9 @@ _BOOLEANS: Final = {
 # Nothing here has more; hostile input costs no more time than its size.
 _MOST_ITEMS: Final = 256
 _MOST_HCL: Final = 32 * 1024
+
+
+_NO_NAMES: Final[Mapping[str, enum.StrEnum]] = MappingProxyType({})
 
 
 class InvalidValueError(ValueError):
@@ -72,20 +76,28 @@ def duration(text: str) -> int:
     return int(found["number"]) * _SECONDS_PER[found["unit"]]
 
 
-def choice(kind: type[enum.StrEnum]) -> Callable[[str], enum.StrEnum]:
-    """A parser of a closed set of words, in any case."""
+def choice(
+    kind: type[enum.StrEnum], other_names: Mapping[str, enum.StrEnum] = _NO_NAMES
+) -> Callable[[str], enum.StrEnum]:
+    """A parser of a closed set of words, in any case.
+
+    Args:
+        kind: The words.
+        other_names: Words in lower case that are refused -> the word that is meant by them.
+    """
     members = {member.value.lower(): member for member in kind}
 
     def parse(text: str) -> enum.StrEnum:
-        try:
-            return members[text.lower()]
-        except KeyError:
-            close = difflib.get_close_matches(text.lower()[:64], members, n=1)
-            raise InvalidValueError(
-                "is not one of the choices",
-                f"one of {', '.join(kind)}",
-                fix=members[close[0]].value if close else "",
-            ) from None
+        word = text.lower()
+        if word in members:
+            return members[word]
+        close = difflib.get_close_matches(word[:64], members, n=1)
+        meant = other_names.get(word) or (members[close[0]] if close else None)
+        raise InvalidValueError(
+            "is not one of the choices",
+            f"one of {', '.join(kind)}",
+            fix=meant.value if meant else "",
+        )
 
     return parse
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from provision.catalogue import limits, machines, names, zones
 from provision.settings import parsing
 from provision.settings.choices import (
+    ACTIONS_BY_OTHER_NAMES,
     Action,
     DiskType,
     DriverVersion,
@@ -295,7 +296,7 @@ GkeVersion = Annotated[
     ),
 ]
 
-ActionWord = Annotated[Action, BeforeValidator(parsing.choice(Action))]
+ActionWord = Annotated[Action, BeforeValidator(parsing.choice(Action, ACTIONS_BY_OTHER_NAMES))]
 OrchestratorWord = Annotated[Orchestrator, BeforeValidator(_orchestrator)]
 NetworkWord = Annotated[Network, BeforeValidator(parsing.choice(Network))]
 DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]

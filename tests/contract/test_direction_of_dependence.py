@@ -20,6 +20,7 @@ FILES = {
 FLOORS = [
     ["__main__"],
     ["cli"],
+    ["command_line"],
     ["actions"],
     ["kinds"],
     ["lifecycle", "deployment.kind", "deployment.deployment", "deployment.workspace"],

@@ -8,8 +8,10 @@ from typing import Final
 
 import pytest
 
+from provision.command_line import Option
 from provision.intake import load
 from provision.settings import documentation, spelling
+from provision.settings.choices import Action
 from provision.settings.model import Settings
 
 ROOT: Final = Path(__file__).parents[2]
@@ -27,7 +29,9 @@ def rows(table: str) -> list[str]:
 def test_the_readme_holds_the_table_of_the_model() -> None:
     text = README.read_text(encoding="utf-8")
 
-    assert documentation.renew(text) == text, "run: python -m provision.documentation README.md"
+    assert documentation.renew(text) == text, (
+        "run: python -m provision.settings.documentation README.md"
+    )
 
 
 def test_every_setting_has_one_row_and_every_row_is_a_setting() -> None:
@@ -46,7 +50,7 @@ def test_every_setting_is_in_the_help_and_the_help_has_no_other() -> None:
 
 def test_the_help_fits_a_terminal() -> None:
     for line in documentation.env_list_help().splitlines():
-        assert len(line) <= 100 or "=" in line, line
+        assert len(line) <= 80 or "=" in line, line
 
 
 def test_other_spellings_are_documented_and_none_hides_a_setting() -> None:
@@ -113,6 +117,19 @@ def test_the_exit_codes_of_the_readme_are_those_of_the_program() -> None:
     assert "| 0 | done |" in table
     assert "| 75 | still waiting for capacity; everything is kept |" in table
     assert table in README.read_text(encoding="utf-8")
+
+
+def test_the_options_of_the_readme_and_their_actions_are_those_of_the_program() -> None:
+    text = README.read_text(encoding="utf-8")
+    table = re.findall(r"^\| `(--[a-z-]+)[^|]*\| ([^|]*) \|", text, re.MULTILINE)
+
+    assert len(table) == len(Option)
+    assert dict(table) == {
+        str(option): "all"
+        if option.actions == set(Action)
+        else ", ".join(f"`{action}`" for action in Action if action in option.actions)
+        for option in Option
+    }
 
 
 def test_a_document_without_markers_is_not_renewed() -> None:

@@ -1,0 +1,147 @@
+"""From arguments to options, with everything that is wrong said at once.
+
+argparse stops at the first problem and can't be told what people mean; what it would do besides,
+for so few options, is the loop below.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from provision.command_line import slips
+from provision.command_line.options import FORMATS, Option, Options
+from provision.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provision.settings.choices import Action
+
+_NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
+_SETTINGS: Final = "settings"
+"""What `--help` takes beside an action."""
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What became of the arguments.
+
+    Attributes:
+        options: What was understood.
+        problems: All that is wrong.
+        understood: Whether at most the action is wrong, so that the settings can be read.
+    """
+
+    options: Options
+    problems: tuple[Problem, ...] = ()
+    understood: bool = True
+
+
+def read(argv: Sequence[str]) -> CommandLine:
+    """Read a command line: options before or behind the action, and no abbreviations.
+
+    Args:
+        argv: The arguments without the program's name.
+
+    Returns:
+        Options and problems; never raises for anything that a user wrote.
+    """
+    given, words, unclear = _sorted(argv)
+    helps = Option.HELP in given
+    about_settings = helps and _SETTINGS in map(str.lower, words)
+    if about_settings:
+        words = [word for word in words if word.lower() != _SETTINGS]
+    actions: list[Action] = []
+    wrong: list[Problem] = []
+    for word in words:
+        action = slips.action(word)
+        stray = None if action else slips.of_stray(word)
+        if action:
+            actions.append(action)
+        elif stray:
+            unclear.append(stray)
+        else:
+            wrong.append(slips.of_action(word))
+    if len(actions) > 1:
+        wrong.append(_several(actions))
+    options = Options(
+        actions[0] if len(actions) == 1 else None, MappingProxyType(given), about_settings
+    )
+    if options.action and not helps:
+        wrong += options.misfits(options.action)
+    return CommandLine(options, (*unclear, *wrong), understood=not unclear)
+
+
+def _sorted(argv: Sequence[str]) -> tuple[dict[Option, str], list[str], list[Problem]]:
+    """The options with their values (the last one counts), the other words, and problems."""
+    given: dict[Option, str] = {}
+    words: list[str] = []
+    problems: list[Problem] = []
+    left = deque(argv)
+    while left:
+        argument = left.popleft()
+        if argument == "--":
+            words += left
+            break
+        if not argument.startswith("-"):
+            words.append(argument)
+            continue
+        name, equals, value = argument.partition("=")
+        option = _NAMES.get(name)
+        if option is None:
+            slip = slips.of_option(name)
+            problems.append(slip.problem)
+            if not equals and left and slip.takes(left[0]):
+                left.popleft()
+            continue
+        if option.needs_value and not equals and left and not left[0].startswith("-"):
+            value = left.popleft()
+        elif option is Option.REHEARSE and not equals and left and slips.is_scenario(left[0]):
+            problems.append(slips.of_scenario(left.popleft()))
+        given[option] = value
+        problems += _wrong_value(option, value, tied=bool(equals))
+    # An argument that a script left empty says nothing.
+    return given, [word for word in words if word.strip()], problems
+
+
+def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
+    """What is wrong with an option's value.
+
+    Args:
+        option: The option.
+        value: Its value; "" for none.
+        tied: Whether a "=" follows the option.
+    """
+    if option.needs_value and not value:
+        return [
+            Problem(
+                what=f"{option} has no {option.metavar} behind it",
+                fix=f"{option} {option.metavar}, or leave it out",
+            )
+        ]
+    if option is Option.OUTPUT and value not in FORMATS:
+        return [
+            Problem(
+                what=f"{option} {slips.shown(value)} is not one of the choices",
+                why=f"one of {', '.join(FORMATS)}",
+                fix=f"{option} json",
+            )
+        ]
+    if tied and not option.metavar:
+        return [
+            Problem(
+                what=f"{option} takes no value", fix=f"write {option} alone, or leave all of it out"
+            )
+        ]
+    return []
+
+
+def _several(actions: list[Action]) -> Problem:
+    return Problem(
+        what=f"{len(actions)} actions are given: {', '.join(actions)}",
+        why="a run does one of them",
+        fix="give one, and run the program again for the other",
+    )

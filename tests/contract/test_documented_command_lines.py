@@ -1,0 +1,43 @@
+"""Every command line that the documentation, the examples and the Makefile show is understood."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from provision.command_line import read
+
+ROOT = Path(__file__).parents[2]
+PLACES = [
+    *(ROOT / name for name in ("README.md", "Makefile", "CONTRIBUTING.md", "entrypoint.py")),
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("examples/**/*.md"),
+    *ROOT.glob("examples/**/*.sh"),
+]
+STARTED = re.compile(
+    r"(?:docker run (?![^`#\n]*--entrypoint)[^`#\n]*\bIMAGE"
+    r"|\bpython entrypoint\.py"
+    r"|\"\$submit\" \"\$\{job\[@\]\}\")"
+    r"(?P<arguments>[^`#>\n\\;]*)"
+)
+SHOWN = sorted(
+    {
+        # The Makefile's loop runs each of its actions.
+        found["arguments"].replace('"$$action"', "Create").strip()
+        for place in PLACES
+        for found in STARTED.finditer(place.read_text(encoding="utf-8"))
+    }
+)
+
+
+def test_command_lines_are_found() -> None:
+    assert {"Create", "Create --yes", "Create --rehearse", "--help"} < set(SHOWN)
+    assert "--env-file examples/env.list --rehearse Create" in SHOWN
+
+
+@pytest.mark.parametrize("arguments", SHOWN)
+def test_a_shown_command_line_has_no_problem(arguments: str) -> None:
+    assert read(shlex.split(arguments)).problems == ()

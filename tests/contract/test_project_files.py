@@ -1,0 +1,44 @@
+"""The package carries the licence that it names; hosted CI runs what decides everywhere."""
+
+from __future__ import annotations
+
+import email
+import importlib
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_package_names_its_licence_and_carries_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    backend = importlib.import_module(project["build-system"]["build-backend"])
+    monkeypatch.chdir(ROOT)
+
+    made = tmp_path / backend.prepare_metadata_for_build_wheel(str(tmp_path))
+
+    metadata = email.message_from_string((made / "METADATA").read_text())
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE"]
+    assert re.match(r"\s*Apache License\s+Version 2\.0,", (ROOT / "LICENSE").read_text())
+
+
+def test_hosted_ci_checks_out_and_runs_what_decides_everywhere() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    (job,) = workflow["jobs"].values()
+    checkout, run = job["steps"]
+
+    # A tag can be moved to other code; a commit can not.
+    assert re.fullmatch(r"actions/checkout@[0-9a-f]{40}", checkout["uses"])
+    assert run == {"run": ".ci/run"}
+    assert (ROOT / ".ci/run").stat().st_mode & 0o100
+    assert workflow["permissions"] == {"contents": "read"}

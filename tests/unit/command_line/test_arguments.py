@@ -1,0 +1,292 @@
+"""From arguments to options, and every mistake that people make on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provision.command_line import Option, read
+from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
+from provision.settings.model import Settings
+from rehearsal.cloud import scenarios
+
+if TYPE_CHECKING:
+    from provision.command_line import CommandLine
+    from provision.errors import Problem
+
+# What is written -> the words that answer it, one text of "what; why; fix" a problem.
+MISTAKES: dict[str, list[str]] = {
+    # Options that there are not.
+    "--evn-file x Create": ["'--evn-file' is not an option; did you mean --env-file?"],
+    "--evn-file=x Create": ["'--evn-file' is not an option; did you mean --env-file?"],
+    "-env-file x Create": ["'-env-file' is not an option; did you mean --env-file?"],
+    "--ENV-FILE x Create": ["'--ENV-FILE' is not an option; did you mean --env-file?"],
+    "Create --rehearsal": ["'--rehearsal' is not an option; did you mean --rehearse?"],
+    "Create --json": ["'--json' is not an option; did you mean --output json?"],
+    "-o json Create": ["'-o' is not an option; did you mean --output json?"],
+    "--format=json Create": ["'--format' is not an option; did you mean --output json?"],
+    "--dry-run": ["'--dry-run' is not an option; did you mean Plan? An action has no dashes"],
+    "Create --force": ["'--force' is not an option; did you mean --yes?"],
+    "Create -y": ["'-y' is not an option; did you mean --yes?"],
+    "Destroy -auto-approve": ["'-auto-approve' is not an option; did you mean --yes?"],
+    "Destroy --auto-approve": ["'--auto-approve' is not an option; did you mean --yes?"],
+    "--destroy": ["'--destroy' is not an option; did you mean Destroy? An action has no dashes"],
+    "--delete": ["'--delete' is not an option; did you mean Destroy? An action has no dashes"],
+    "--action Create": [
+        "'--action' is not an option; did you mean the action alone, as in: Create --yes?"
+    ],
+    "Create --zone us-central1-a": [
+        "'--zone' is not an option; it is a setting: write ZONE=value into the env.list"
+    ],
+    "Create --project-id=p": [
+        "'--project-id' is not an option; it is a setting: write PROJECT_ID=value into the env.list"
+    ],
+    "-it Create": ["'-it' is not an option; docker's own options stand before the image's name"],
+    "-e ZONE=z Create": [
+        "'-e' is not an option; docker's own options stand before the image's name"
+    ],
+    "Validate --online": ["'--online' is not an option; --help says what there is"],
+    "--frobnicate x Create": ["'--frobnicate' is not an option; --help says what there is"],
+    "Create -": ["'-' is not an option; --help says what there is"],
+    # No abbreviations.
+    "Create --env x": [
+        "'--env' is not an option; docker's own options stand before the image's name"
+    ],
+    "Create --off": ["'--off' is not an option; --help says what there is"],
+    # Values.
+    "Create --env-file": [
+        "--env-file has no FILE behind it; --env-file FILE, or leave it out",
+    ],
+    "Create --env-file=": ["--env-file has no FILE behind it; --env-file FILE, or leave it out"],
+    "--env-file --yes Create": [
+        "--env-file has no FILE behind it; --env-file FILE, or leave it out"
+    ],
+    "Create --yes=no": ["--yes takes no value; write --yes alone, or leave all of it out"],
+    "Create --output xml": [
+        "--output 'xml' is not one of the choices; one of text, json; --output json"
+    ],
+    "Create --output": ["--output has no FORMAT behind it; --output FORMAT, or leave it out"],
+    # Actions.
+    "Delete": ["'Delete' is not an action; …; did you mean Destroy?"],
+    "remove": ["'remove' is not an action; …; did you mean Destroy?"],
+    "DOWN": ["'DOWN' is not an action; …; did you mean Destroy?"],
+    "Apply": ["'Apply' is not an action; …; did you mean Create?"],
+    "Up": ["'Up' is not an action; …; did you mean Create?"],
+    "Start": ["'Start' is not an action; …; did you mean Create?"],
+    "Craete": ["'Craete' is not an action; …; did you mean Create?"],
+    "bash": ["'bash' is not an action; …; did you mean Debug?"],
+    "frobnicate": ["'frobnicate' is not an action; …; --help says what each of them does"],
+    "help": ["'help' is not an action; …; did you mean --help?"],
+    "Settings": ["'Settings' is not an action; …; did you mean --help settings?"],
+    "version": ["'version' is not an action; …; did you mean --version?"],
+    "Create Destroy": [
+        (
+            "2 actions are given: Create, Destroy; a run does one of them;"
+            " give one, and run the program again for the other"
+        )
+    ],
+    "Create env.list": [
+        "'env.list' is not an action; it looks like a file; …; did you mean --env-file 'env.list'?"
+    ],
+    "Create INSTANCE_COUNT=2": [
+        (
+            "'INSTANCE_COUNT' is given a value on the command line;"
+            " settings come from the env.list and the environment;"
+            " write it into the env.list; with docker, -e NAME=value before the image's name"
+        )
+    ],
+    "Delete --help": ["'Delete' is not an action; …; did you mean Destroy?"],
+    # Scenarios.
+    "--rehearse stockout Create": [
+        (
+            "'stockout' stands behind --rehearse where an action could stand;"
+            " --rehearse may stand alone, so a scenario is tied to it;"
+            " did you mean --rehearse=stockout?"
+        )
+    ],
+    "Create --rehearse flaky,slow": [
+        (
+            "'flaky,slow' stands behind --rehearse where an action could stand;"
+            " --rehearse may stand alone, so a scenario is tied to it;"
+            " did you mean --rehearse=flaky,slow?"
+        )
+    ],
+    "--rehearse craete": ["'craete' is not an action; …; did you mean Create?"],
+    # Options that mean nothing to the action.
+    "Status --copy /nonexistent --detailed-exitcode": [
+        (
+            "--copy means nothing to Status; it is for Create, Validate, Plan and Debug;"
+            " leave it out; Status --help shows what there is"
+        ),
+        (
+            "--detailed-exitcode means nothing to Status; it is for Plan;"
+            " leave it out; Status --help shows what there is"
+        ),
+    ],
+    "--yes plan": [
+        (
+            "--yes means nothing to Plan; it is for Create and Destroy;"
+            " leave it out; Plan --help shows what there is"
+        )
+    ],
+    # All at once.
+    "--json --evn-file x Craete --output=xml": [
+        "'--json' is not an option; did you mean --output json?",
+        "'--evn-file' is not an option; did you mean --env-file?",
+        "--output 'xml' is not one of the choices; one of text, json; --output json",
+        "'Craete' is not an action; …; did you mean Create?",
+    ],
+}
+ONE_OF_THEM = f"one of {', '.join(Action)}"
+
+
+def _said(problem: Problem) -> str:
+    why = "…" if problem.why == ONE_OF_THEM else problem.why
+    return "; ".join(filter(None, (problem.what, why, problem.fix)))
+
+
+def _read(text: str) -> CommandLine:
+    return read(text.split())
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_is_answered_with_what_was_meant(text: str) -> None:
+    assert [_said(problem) for problem in _read(text).problems] == MISTAKES[text]
+
+
+@pytest.mark.parametrize("action", Action)
+def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Action) -> None:
+    for option in Option:
+        value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
+        argv = [option, *value.get(option, []), action]
+        refused = [problem.what for problem in read(argv).problems]
+        expected = [] if action in option.actions else [f"{option} means nothing to {action}"]
+        assert refused == expected
+
+
+def test_the_actions_of_every_option_are_these() -> None:
+    assert {str(option): sorted(option.actions) for option in Option} == {
+        "--copy": ["Create", "Debug", "Plan", "Validate"],
+        "--yes": ["Create", "Destroy"],
+        "--offline": ["Validate"],
+        "--detailed-exitcode": ["Plan"],
+        **dict.fromkeys(
+            ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create --env-file a.list --copy /data --yes --output json --rehearse=slow",
+        "--env-file=a.list --copy=/data --yes --output=json --rehearse=slow CREATE",
+        "--env-file b --env-file a.list --copy /data --yes --output json --rehearse=slow Create",
+    ],
+)
+def test_options_stand_before_or_behind_an_action_in_any_case(text: str) -> None:
+    line = _read(text)
+    options = line.options
+
+    assert line.problems == ()
+    assert options.action is Action.CREATE
+    assert (options.env_file, options.copy) == (Path("a.list"), Path("/data"))
+    assert (options.as_json, options.scenario) == (True, "slow")
+    assert Option.YES in options.given
+    assert Option.OFFLINE not in options.given
+
+
+def test_nothing_given_is_nothing_asked_for() -> None:
+    for argv in ([], ["--"], ["", " "]):
+        line = read(argv)
+        assert line.problems == ()
+        assert line.options.action is None
+        assert dict(line.options.given) == {}
+        assert (line.options.env_file, line.options.copy) == (None, None)
+        assert (line.options.as_json, line.options.scenario) == (False, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["--rehearse Create", "create --rehearse", "--rehearse= -- Create"]
+)
+def test_rehearse_alone_does_not_take_the_action_behind_it(text: str) -> None:
+    line = _read(text)
+
+    assert line.problems == ()
+    assert (line.options.action, line.options.scenario) == (Action.CREATE, "")
+
+
+@pytest.mark.parametrize("scenario", scenarios.SCENARIOS)
+def test_every_scenario_behind_a_blank_is_known_for_one(scenario: str) -> None:
+    (problem,) = read(["--rehearse", scenario, "Create"]).problems
+
+    assert problem.fix == f"did you mean --rehearse={scenario}?"
+
+
+def test_behind_two_dashes_there_are_no_options() -> None:
+    (problem,) = _read("Create -- --yes").problems
+
+    assert problem.what == "'--yes' is not an action"
+
+
+@pytest.mark.parametrize("text", ["--help settings", "SETTINGS --help", "-h settings"])
+def test_help_on_settings_is_no_action(text: str) -> None:
+    line = _read(text)
+
+    assert line.problems == ()
+    assert line.options.about_settings
+
+
+def test_help_shows_the_options_of_an_action_rather_than_refusing_others() -> None:
+    line = _read("Status --copy x --help")
+
+    assert line.problems == ()
+    assert line.options.action is Action.STATUS
+
+
+def test_the_settings_can_be_read_unless_an_argument_is_not_understood() -> None:
+    for text in ("Craete", "Create Destroy", "Status --yes", "frobnicate"):
+        assert _read(text).understood, text
+    for text in ("--evn-file x Create", "Create my.list", "--env-file", "Create ZONE=z", "help"):
+        assert not _read(text).understood, text
+
+
+def test_what_may_be_a_secret_is_not_said_again() -> None:
+    for argv in (["Create", "--token=hunter2"], ["Create", "PASSWORD=hunter2"]):
+        assert "hunter2" not in repr(read(argv).problems)
+
+
+def test_no_other_name_of_an_action_is_one_or_hides_a_setting() -> None:
+    assert not {str(action).lower() for action in Action} & set(ACTIONS_BY_OTHER_NAMES)
+    assert not set(Settings.model_fields) & set(ACTIONS_BY_OTHER_NAMES)
+
+
+WORDS = st.sampled_from(
+    [
+        *(argument for text in MISTAKES for argument in text.split()),
+        *Option,
+        *Action,
+        "--",
+        "-h",
+        "",
+        "=",
+        "--=",
+        "\udcff",
+    ]
+)
+
+
+@given(st.lists(WORDS | st.text(max_size=20) | st.text(alphabet="-=ey .", max_size=8), max_size=6))
+def test_any_arguments_give_options_or_problems(argv: list[str]) -> None:
+    line = read(argv)
+
+    for problem in line.problems:
+        repr(problem).encode()
+        assert problem.what
+        assert problem.fix
+    assert line.understood or line.problems
+    assert not (line.options.as_json and "json" not in "".join(argv))

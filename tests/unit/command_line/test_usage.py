@@ -1,0 +1,64 @@
+"""The help, word for word, as it stands on a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.command_line import Option, usage
+from provision.settings import documentation
+from provision.settings.choices import Action
+
+if TYPE_CHECKING:
+    from tests.conftest import Golden
+
+ROOT = Path(__file__).parents[3]
+GOLDENS = ROOT / "tests" / "golden" / "help"
+SCREENS = {
+    "overview": usage.overview(),
+    **{str(action): usage.of_action(action) for action in Action},
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_help_is_as_its_golden_has_it(name: str, golden: Golden) -> None:
+    golden.check(GOLDENS / f"{name.lower()}.txt", SCREENS[name])
+
+
+def test_the_help_on_settings_is_as_its_golden_has_it(golden: Golden) -> None:
+    golden.check(GOLDENS / "settings.txt", documentation.env_list_help())
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_help_fits_a_screen_of_24_lines_and_80_columns(name: str) -> None:
+    lines = SCREENS[name].splitlines()
+
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_overview_explains_every_action_in_a_line_and_names_every_option() -> None:
+    lines = SCREENS["overview"].splitlines()
+
+    for action in Action:
+        (line,) = [line for line in lines if line.startswith(f"  {action} ")]
+        assert len(line.split()) > 3
+    for option in Option:
+        assert str(option) in SCREENS["overview"]
+
+
+@pytest.mark.parametrize("action", Action)
+def test_the_help_on_an_action_has_its_options_and_no_other(action: Action) -> None:
+    lines = SCREENS[str(action)].splitlines()
+    shown = {line.split()[0].partition("[")[0] for line in lines if line.startswith("  --")}
+
+    assert shown == {str(option) for option in Option if action in option.actions}
+
+
+@pytest.mark.parametrize("action", Action)
+def test_the_page_to_read_on_exists(action: Action) -> None:
+    (page,) = [word for word in SCREENS[str(action)].split() if word.startswith("docs/")]
+
+    assert (ROOT / page.rstrip(",")).is_file()

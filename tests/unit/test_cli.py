@@ -1,0 +1,198 @@
+"""From a command line to an exit code: none is too short or too odd to be answered."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision import __version__, cli
+from rehearsal import session
+from tests.unit.test_any_env_list import handlers_put_back
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+
+
+def _run(*argv: str, **environ: str) -> int:
+    with handlers_put_back():
+        return cli.main(argv, environ)
+
+
+def test_an_action_is_missed_like_a_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--output=json", **MANDATORY) == 2
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["what"] == "no action is given"
+    assert "Create" in problem["fix"]
+    assert _run("--output=json") == 2
+    told = json.loads(capsys.readouterr().out)["problems"]
+    assert {one["setting"] for one in told} == {"ACTION", *MANDATORY}
+
+
+def test_without_arguments_the_action_is_the_environments(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run(ACTION="frobnicate", **MANDATORY) == 2
+    told = capsys.readouterr().err
+    assert "ACTION" in told
+    assert "Create" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("argv", [[], ["--output"], ["--frobnicate"], ["a", "b"]])
+def test_a_command_line_that_says_too_little_or_too_much_is_explained(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(*argv) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", [["--output", "json"], ["--output=json"]])
+def test_json_is_json_whatever_else_is_wrong(
+    output: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("frobnicate", *output, "--nonsense") == 2
+    assert json.loads(capsys.readouterr().out)["exit_code"] == 2
+
+
+def test_the_flag_goes_before_the_environments_action(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("validate", "--offline", ACTION="Destroy", **MANDATORY) == 0
+    assert "The settings are valid" in capsys.readouterr().out
+
+
+def test_an_option_that_means_nothing_is_refused_wherever_the_action_comes_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env_list = tmp_path / "env.list"
+    env_list.write_text(
+        "ACTION=status\nPROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
+    )
+    options = ["--output=json", "--copy", "/nonexistent"]
+    ways = [
+        _run(*options, "Status", **MANDATORY),
+        _run(*options, ACTION="Status", **MANDATORY),
+        _run(*options, "--env-file", str(env_list)),
+    ]
+    assert ways == [2, 2, 2]
+    decoder, told, said = json.JSONDecoder(), capsys.readouterr().out, []
+    while told.strip():
+        document, end = decoder.raw_decode(told)
+        said.append((document["action"], document["problems"]))
+        told = told[end:].lstrip()
+    assert said[0] == said[1] == said[2]
+    action, (problem,) = said[0]
+    assert action == "Status"
+    assert problem["what"] == "--copy means nothing to Status"
+
+
+def test_a_wrong_action_is_told_together_with_the_problems_of_the_settings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run("Delete", "--output=json", PROJECT_ID="my-project", NAME_PREFIX="np") == 2
+    told = json.loads(capsys.readouterr().out)["problems"]
+    assert [(one["setting"], one["fix"]) for one in told] == [
+        ("", "did you mean Destroy?"),
+        ("ZONE", "ZONE=us-central1-a"),
+    ]
+
+
+def test_a_wrong_word_is_not_replaced_by_the_environments_action(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run("Delete", "--output=json", ACTION="Create", **MANDATORY) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["action"] == ""
+    assert [one["fix"] for one in document["problems"]] == ["did you mean Destroy?"]
+
+
+def test_an_action_of_the_environment_has_the_other_names_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run("--output=json", ACTION="Delete", **MANDATORY) == 2
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert (problem["setting"], problem["fix"]) == ("ACTION", "ACTION=Destroy")
+
+
+@pytest.mark.parametrize("argv", [["Create"], []])
+def test_an_env_file_that_is_missing_is_the_only_problem(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("--env-file", "/nonexistent", "--output=json", *argv) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["action"] == "".join(argv)
+    (problem,) = document["problems"]
+    assert "can't be read as an env file" in problem["what"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["--help"], "usage: docker run -it --env-file env.list IMAGE ACTION [OPTION]..."),
+        (["-h", "--output=json"], "usage: docker run -it --env-file env.list IMAGE ACTION"),
+        (
+            ["--help", "create"],
+            "usage: docker run -it --env-file env.list IMAGE Create [OPTION]...",
+        ),
+        (["Plan", "--help"], "usage: docker run -it --env-file env.list IMAGE Plan [OPTION]..."),
+        (["settings", "--help"], "NAME=value lines"),
+        (["--version"], __version__),
+        (["--version", "--frobnicate"], __version__),
+    ],
+)
+def test_who_asks_for_help_gets_it(
+    argv: list[str], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(*argv, ACTION="Destroy") == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(shown)
+    assert said.err == ""
+
+
+def test_help_on_what_is_not_an_action_says_so_and_nothing_of_settings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run("--help", "Delete", "--output=json") == 2
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["fix"] == "did you mean Destroy?"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (["Plan", "--detailed-exitcode", "--nonsense"], 1),
+        (["--detailed-exitcode", "--nonsense"], 1),
+        (["Plan", "--nonsense"], 2),
+        (["Status", "--detailed-exitcode"], 2),
+    ],
+)
+def test_with_terraforms_exit_codes_a_mistake_is_not_taken_for_changes(
+    argv: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(*argv, "--output=json", **MANDATORY) == code
+    assert json.loads(capsys.readouterr().out)["exit_code"] == code
+
+
+def test_a_command_line_with_problems_starts_no_rehearsal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*_: object) -> None:
+        pytest.fail("the rehearsal was started")
+
+    monkeypatch.setattr(session, "run", run)
+    assert _run("--rehearse", "Status", "--yes", **MANDATORY) == 2
+    assert "--yes means nothing to Status" in capsys.readouterr().err
+
+
+def test_a_rehearsal_gets_all_arguments_but_the_one_that_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[tuple[object, object]] = []
+    monkeypatch.setattr(
+        session, "run", lambda argv, _, scenario: started.append((list(argv), scenario))
+    )
+    for argv in (["--rehearse", "Create", "--yes"], ["Create", "--rehearse=slow", "--yes"]):
+        _run(*argv)
+    assert started == [(["Create", "--yes"], ""), (["Create", "--yes"], "slow")]
