@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from provision.deployment.kind import Kind
 from provision.errors import ClusterError, CredentialsError, StateError, TerraformError
-from provision.google.api import GoogleApiError, Service
+from provision.google import resources
+from provision.google.api import GoogleApiError
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import ending
 from provision.kinds.vms.requests import Request
-from provision.lifecycle import adopt, sweep
+from provision.lifecycle import sweep
 from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def _give_up_requests(context: Context, cloud: Cloud) -> None:
     facts = control_plane.kept(cloud.folder)
     if facts is None or not facts.queued_pools:
         return
-    path = f"projects/{facts.project}/locations/{facts.location}/clusters/{facts.name}"
-    if cloud.api.find(Service.CONTAINER, path) is None:
+    path = resources.CLUSTER.path(project=facts.project, location=facts.location, name=facts.name)
+    if cloud.api.find(resources.CLUSTER.look.service, path) is None:
         return
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
@@ -100,12 +101,11 @@ def _give_up_requests(context: Context, cloud: Cloud) -> None:
 
 def _groups(cloud: Cloud, record: Record) -> set[str]:
     """The paths of the deployment's groups, in the state or left behind."""
-    collection = "instanceGroupManagers"
-    own = {path for path in cloud.folder.known() if f"/{collection}/" in path}
+    look = resources.GROUP.look
+    own = {path for path in cloud.folder.known() if f"/{look.collection}/" in path}
     paths = {path for path in own if path.startswith("projects/") and path.count("/") == _PARTS}
-    return paths | set(
-        cloud.api.marked(record.project_id, collection, f"{adopt.MARKER}={record.cluster_id}")
-    )
+    marked = cloud.api.marked(look, record.project_id, record.cluster_id)
+    return paths | set(map(resources.path_in_document, marked))
 
 
 def _cancel(api: GoogleApi, group: str, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.errors import Problem
 from provision.google.api import Service
-from provision.lifecycle import adopt
+from provision.google.resources import NETWORK, SUBNETWORK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,14 +32,14 @@ def network(case: Case) -> Iterator[Finding]:
 
 
 def _default(case: Case) -> Iterator[Finding]:
-    base = f"projects/{case.project}"
+    region = case.settings.region
     paths = {
-        f"{base}/global/networks/default": "network",
-        f"{base}/regions/{case.settings.region}/subnetworks/default": "subnetwork",
+        row.path(project=case.project, region=region, name="default"): kind
+        for row, kind in ((NETWORK, "network"), (SUBNETWORK, "subnetwork"))
     }
     for path, kind in paths.items():
         if case.answers.find(Service.COMPUTE, path) is None:
-            place = "" if kind == "network" else f" in {case.settings.region}"
+            place = "" if kind == "network" else f" in {region}"
             yield Problem(
                 setting="NETWORK_CONFIG",
                 what=f'{case.project} has no {kind} "default"{place}',
@@ -59,10 +59,10 @@ def ranges(case: Case) -> list[ipaddress.IPv4Network]:
 
 
 def _overlaps(case: Case) -> Iterator[Finding]:
-    prefix, base = case.settings.name_prefix, f"projects/{case.project}"
+    prefix = case.settings.name_prefix
     made = names.NETWORK.of(prefix)
-    found = case.answers.find(Service.COMPUTE, f"{base}/global/networks/{made}")
-    if found is None or not adopt.is_ours(found, case.cluster_id):
+    found = case.answers.find(Service.COMPUTE, NETWORK.path(project=case.project, name=made))
+    if found is None or not NETWORK.look.is_ours(found, case.cluster_id):
         return
     own = names.SUBNETWORK.of(prefix)
     for link in found.get("subnetworks", []):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from provision.catalogue import permissions
 from provision.errors import Problem
+from provision.google import resources
 from provision.google.api import Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provision.google.resources import Resource
     from provision.preflight.case import Case, Finding
 
 
@@ -55,34 +57,6 @@ def _needed_apis(case: Case) -> Iterator[str]:
     return (f"{name}.googleapis.com" for name in names)
 
 
-# What the provider, and the tool itself, do with each collection, as Google's references of the
-# APIs' methods name the permissions. What may as well be granted on a single bucket or service
-# account is not here: the project's answer would not count it.
-_GROUP: Final = {
-    "compute.instanceGroupManagers": "create delete get update",
-    "compute.instanceTemplates": "create delete get useReadOnly",
-    "compute.instances": "create delete get list setLabels setMetadata setServiceAccount setTags",
-    "compute.disks": "create setLabels",
-    "compute.subnetworks": "use",
-}
-_NETWORK: Final = {
-    "compute.firewalls": "create delete get",
-    "compute.networks": "create delete get updatePolicy use",
-    "compute.routers": "create delete get update",
-    "compute.subnetworks": "create delete get use",
-}
-_CLUSTER: Final = {
-    "container.clusters": "create delete get update",
-    "container.operations": "get",
-    "compute.instanceGroupManagers": "get",
-    "iam.serviceAccounts": "create delete get setIamPolicy",
-}
-_ACCOUNT: Final = {
-    "iam.serviceAccounts": "actAs create delete get",
-    "resourcemanager.projects": "getIamPolicy setIamPolicy",
-}
-
-
 def held(case: Case) -> Iterator[Finding]:
     """The caller may do all that is needed for this env.list."""
     needed = needed_permissions(case)
@@ -100,28 +74,56 @@ def held(case: Case) -> Iterator[Finding]:
 
 def needed_permissions(case: Case) -> list[str]:
     """The permissions on the project that Create and Destroy need, sorted."""
-    found = set()
-    for methods in _needed(case):
-        for collection, verbs in methods.items():
-            found |= {f"{collection}.{verb}" for verb in verbs.split()}
-    return sorted(found)
+    methods = [row.permissions for row in _made(case)] + list(_used(case))
+    return sorted(
+        f"{collection}.{verb}"
+        for collection, verb in {
+            (collection, verb)
+            for one in methods
+            for collection, verbs in one.items()
+            for verb in verbs.split()
+        }
+    )
 
 
-def _needed(case: Case) -> Iterator[Mapping[str, str]]:
+def _made(case: Case) -> Iterator[Resource]:
+    """The types of what Terraform makes for this env.list."""
     settings = case.settings
-    yield _CLUSTER if case.is_gke else _GROUP
+    if case.is_gke:
+        yield resources.CLUSTER
+        yield resources.NODE_POOL
+        # The account of the pods, which Kubernetes' own account acts as.
+        yield resources.SERVICE_ACCOUNT
+        yield resources.ACCOUNT_ROLE
+    else:
+        yield resources.GROUP
+        yield resources.TEMPLATE
+        if settings.enable_flex_start:
+            yield resources.RESIZE_REQUEST
     if case.makes_network:
-        yield _NETWORK
+        yield resources.NETWORK
+        yield resources.SUBNETWORK
+        yield resources.FIREWALL
+        yield resources.ROUTER
+        yield resources.NAT
     if settings.service_account == "dedicated":
-        yield _ACCOUNT
+        yield resources.SERVICE_ACCOUNT
+        yield resources.PROJECT_ROLE
+    if settings.enable_compact_placement:
+        yield resources.RESOURCE_POLICY
+    if settings.nfs_fileshare_list:
+        yield resources.FILESTORE
+    if not case.is_gke and not settings.disable_ops_agent:
+        yield resources.DASHBOARD
+
+
+def _used(case: Case) -> Iterator[Mapping[str, str]]:
+    """What more is done for this env.list than to make and remove resources."""
+    settings = case.settings
+    if settings.service_account == "dedicated":
+        yield {"iam.serviceAccounts": "actAs"}
     if settings.enable_external_ip and not case.is_gke:
         yield {"compute.subnetworks": "useExternalIp"}
-    if settings.enable_compact_placement:
-        yield {"compute.resourcePolicies": "create delete get use"}
-    if settings.nfs_fileshare_list:
-        yield {"file.instances": "create delete get"}
-    if not case.is_gke and not settings.disable_ops_agent:
-        yield {"monitoring.dashboards": "create delete get"}
     if case.makes_bucket:
         yield {"storage.buckets": "create get"}
 

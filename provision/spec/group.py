@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from provision.catalogue import machines, zones
+from provision.google.resources import GROUP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class Group:
     @property
     def path(self) -> str:
         """Where Google has it."""
-        return f"projects/{self.project}/zones/{self.zone}/instanceGroupManagers/{self.name}"
+        return GROUP.path(project=self.project, zone=self.zone, name=self.name)
 
     @property
     def machine(self) -> str:

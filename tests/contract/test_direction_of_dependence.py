@@ -52,9 +52,6 @@ STILL_UP: dict[str, set[str]] = {
         "provision.kinds.gke.kubernetes.ending",
         "provision.kinds.vms.requests",
     },
-    "provision.preflight.networks": {"provision.lifecycle.adopt"},
-    "provision.preflight.quotas": {"provision.lifecycle.adopt"},
-    "provision.preflight.strangers": {"provision.lifecycle.adopt"},
 }
 LEVEL = {
     f"provision.{name}".removesuffix("."): level

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.catalogue.machines import takes_gpus
 from provision.errors import ClusterError
-from provision.google.api import Service
+from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import apply, facts, jobs, stages
@@ -99,8 +99,8 @@ def _groups(cloud: Cloud, target: Deployment) -> Iterator[Group]:
     """The managed instance groups behind the pools of a fixed size, as far as they exist."""
     settings = target.settings
     cluster = names.CLUSTER.of(settings.name_prefix)
-    path = f"projects/{settings.project_id}/locations/{settings.region}/clusters/{cluster}"
-    pools = (cloud.api.find(Service.CONTAINER, path) or {}).get("nodePools", [])
+    path = CLUSTER.path(project=settings.project_id, location=settings.region, name=cluster)
+    pools = (cloud.api.find(CLUSTER.look.service, path) or {}).get("nodePools", [])
     urls = {pool["name"]: pool.get("instanceGroupUrls", []) for pool in pools}
     for name, wanted in target.variables["node_pools"].items():
         if wanted["size"]["count"] is not None:

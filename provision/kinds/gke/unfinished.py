@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.google.api import Service
+from provision.google import resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -62,9 +62,10 @@ def _address(resource: Mapping[str, Any], instance: Mapping[str, Any]) -> str:
 
 
 def _standing(pools: Sequence[Creation], api: GoogleApi) -> Iterator[str]:
+    look = resources.NODE_POOL.look
     for pool in pools:
-        path = "projects/{project}/locations/{location}/clusters/{cluster}".format_map(pool.values)
-        there = (api.find(Service.CONTAINER, path) or {}).get("nodePools", [])
+        path = look.path.format_map(pool.values)
+        there = (api.find(look.service, path) or {}).get(look.part, [])
         if any(
             one["name"] == pool.values["name"] and one.get("status") in _STANDING for one in there
         ):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import names
 from provision.deployment import deployment
 from provision.google.api import Service
+from provision.google.resources import RESIZE_REQUEST
 from provision.kinds.vms import requests as resize_requests
-from provision.kinds.vms.requests import RESOURCE_TYPE, Asking, Request
+from provision.kinds.vms.requests import Asking, Request
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def ask(cloud: Cloud, target: Deployment, root: Path, tool: Terraform) -> Asked:
     if not is_used(target):
         return Asked(target)
     asking = _decide(cloud, target, _requests(cloud.api, target))
-    kept = cloud.folder.of_type(RESOURCE_TYPE)
+    kept = cloud.folder.of_type(RESIZE_REQUEST.type)
     tool.forget(
         [
             address
@@ -102,7 +103,7 @@ def ask_nothing_yet(cloud: Cloud, target: Deployment, root: Path) -> Asked:
         return Asked(target)
     requests = _requests(cloud.api, target)
     asking = _decide(cloud, target, requests)
-    kept = {attributes["name"] for attributes in cloud.folder.of_type(RESOURCE_TYPE).values()}
+    kept = {attributes["name"] for attributes in cloud.folder.of_type(RESIZE_REQUEST.type).values()}
     ended = {one.name: one.as_made for one in requests if one.name in kept}
     return _with(target, dataclasses.replace(asking, requests=ended | asking.requests), root)
 
