@@ -123,6 +123,7 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = MappingProxyType(
         ),
     }
 )
+"""Kind of GPU network -> its installer."""
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
