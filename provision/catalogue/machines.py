@@ -1,8 +1,8 @@
-"""What Google Cloud's GPU machine types are made of.
+"""What Google Cloud's GPU machine types are made of: one row for each family, one for each GPU.
 
-The one place for such facts: Terraform gets the values, not a copy of the table. They were
-gathered from public blueprints, price catalogues and the provider's own tests; the online check
-has the last word on a type that is not here.
+The one place for such facts: whoever needs one reads the row, and Terraform gets the values, not a
+copy of the table. They were gathered from public blueprints, price catalogues and the provider's
+own tests; the online check has the last word on a type that is not here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import difflib
 import enum
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class GpuNetwork(enum.Enum):
@@ -63,32 +63,132 @@ class Consumption(enum.StrEnum):
     RESERVATION = "reservation"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """What all machine types of one family have in common.
+class GpuQuota(enum.Enum):
+    """Which quota counts GPUs that are not preemptible; preemptible ones always have their own.
 
     Attributes:
-        name: The types' name without the last part, such as "a2-highgpu".
-        accelerator: The GPU that is part of the machine; None where GPUs are attached (N1).
-        boot_disks: Disk types that work for booting, the preferred one first.
-        gpu_network: How the GPUs of the family's full-size type are networked.
-        flex_compact: Whether compact placement works together with flex start.
-        arm: Whether the processors are Arm, which takes an Arm image.
-        consumption: The ways to get a machine of this family.
+        OWN: One of the kind's own, and one for all kinds in all regions.
+        SHARED: GPUS_PER_GPU_FAMILY, which tells the kinds apart by a dimension.
+    """
+
+    OWN = enum.auto()
+    SHARED = enum.auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """One kind of GPU.
+
+    Attributes:
+        name: As the API has it, such as "nvidia-tesla-t4".
+        model: What the driver calls it (nvidia-smi), or the part that tells it from others.
+        quota_word: What Google's names of its quotas have in their middle, such as "A100_80GB".
+        quota: Which of them counts it.
+        max_vcpus: For a GPU that is attached to a machine: how many GPUs -> the most vCPUs that the
+            machine may then have.
     """
 
     name: str
-    accelerator: str | None
+    model: str
+    quota_word: str
+    quota: GpuQuota
+    max_vcpus: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bandwidth:
+    """What NCCL's all-gather reaches on two machines, for messages from 1 KiB to 8 GiB.
+
+    Attributes:
+        average: Bus bandwidth over all sizes, in GB/s.
+        out_of_place: The greatest one out of place, in GB/s.
+        in_place: The greatest one in place, in GB/s.
+    """
+
+    average: float
+    out_of_place: float
+    in_place: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """One size of a family's machines.
+
+    Attributes:
+        suffix: The last part of the name, such as "8g".
+        gpus: GPUs that are part of the machine; None where they are attached (N1).
+        vcpus: Virtual processors.
+        nics: All interfaces in the recommended set-up: the first, a second gVNIC where the family
+            has one, then those of the GPUs.
+        local_ssds: Local SSDs that are part of the machine.
+        consumption: The ways to get one, where they are not those of the family.
+        bandwidth: What was published for it; None for nothing.
+    """
+
+    suffix: str
+    gpus: int | None
+    vcpus: int
+    nics: int = 1
+    local_ssds: int = 0
+    consumption: frozenset[Consumption] | None = None
+    bandwidth: Bandwidth | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """A family of machine types: all that is known of it, and of its sizes.
+
+    Attributes:
+        name: The types' name without the last part, such as "a2-highgpu".
+        title: As Google's texts call it, such as "A2 High".
+        gpu: The GPU that is part of the machine; None where GPUs are attached (N1).
+        cpu_quota: The quota that counts its vCPUs, such as "A2_CPUS".
+        boot_disks: Disk types that work for booting, the preferred one first.
+        gpu_network: How the GPUs of the family's full-size type are networked, which also says how
+            NCCL gets to use that; None where the first interface carries all.
+        consumption: The ways to get a machine of this family.
+        shapes: Its sizes, the smallest first.
+        flex_compact: Whether compact placement works together with flex start.
+        arm: Whether the processors are Arm, which takes an Arm image.
+    """
+
+    name: str
+    title: str
+    gpu: Gpu | None
+    cpu_quota: str
     boot_disks: tuple[str, ...]
-    gpu_network: GpuNetwork | None = None
+    gpu_network: GpuNetwork | None
+    consumption: frozenset[Consumption]
+    shapes: tuple[Shape, ...]
     flex_compact: bool = False
     arm: bool = False
-    consumption: frozenset[Consumption] = frozenset(Consumption)
+
+    @property
+    def accelerator(self) -> str | None:
+        """The GPU that is part of the machine, by the API's name; None where it is attached."""
+        return self.gpu.name if self.gpu else None
 
     @property
     def series(self) -> str:
         """The first part of the names, such as "a2"."""
         return self.name.partition("-")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """A series of machine types without GPUs.
+
+    Attributes:
+        name: The first part of the types' names, such as "e2".
+        cpu_quota: The quota that counts its vCPUs.
+        flex_start: Whether flex start has it.
+        flex_compact: Whether compact placement works together with flex start.
+    """
+
+    name: str
+    cpu_quota: str
+    flex_start: bool = False
+    flex_compact: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,23 +198,32 @@ class MachineType:
     Attributes:
         name: As the API has it, such as "a2-highgpu-2g".
         family: What it has in common with its kin.
-        vcpus: Virtual processors.
-        gpus: GPUs that are part of the machine; None where they are attached (N1).
-        nics: All interfaces in the recommended set-up: the first, a second gVNIC where the family
-            has one, then those of the GPUs.
-        gpu_network: How the GPUs are networked; None where the first interface carries all.
-        local_ssds: Local SSDs that are part of the machine.
-        consumption: The ways to get one.
+        shape: What is its own.
     """
 
     name: str
     family: Family
-    vcpus: int
-    gpus: int | None
-    nics: int
-    gpu_network: GpuNetwork | None
-    local_ssds: int
-    consumption: frozenset[Consumption]
+    shape: Shape
+
+    @property
+    def vcpus(self) -> int:
+        """Virtual processors."""
+        return self.shape.vcpus
+
+    @property
+    def gpus(self) -> int | None:
+        """GPUs that are part of the machine; None where they are attached (N1)."""
+        return self.shape.gpus
+
+    @property
+    def nics(self) -> int:
+        """All interfaces in the recommended set-up."""
+        return self.shape.nics
+
+    @property
+    def local_ssds(self) -> int:
+        """Local SSDs that are part of the machine."""
+        return self.shape.local_ssds
 
     @property
     def accelerator(self) -> str | None:
@@ -127,6 +236,20 @@ class MachineType:
         return self.family.boot_disks
 
     @property
+    def gpu_network(self) -> GpuNetwork | None:
+        """How the GPUs are networked; None where the first interface carries all.
+
+        The GPUs of a machine that has the first interface alone are not networked by themselves.
+        """
+        return self.family.gpu_network if self.nics > 1 else None
+
+    @property
+    def consumption(self) -> frozenset[Consumption]:
+        """The ways to get one."""
+        own = self.shape.consumption
+        return self.family.consumption if own is None else own
+
+    @property
     def max_nics(self) -> int:
         """The most interfaces: 2 for up to two vCPUs, else one per vCPU up to 8, or all of `nics`.
 
@@ -135,168 +258,307 @@ class MachineType:
         return self.nics if self.gpu_network else min(max(2, self.vcpus), 8)
 
 
-@dataclass(frozen=True)
-class Attachment:
-    """A GPU that is attached to an N1 machine.
-
-    Attributes:
-        name: As the API has it, such as "nvidia-tesla-t4".
-        max_vcpus: How many GPUs -> the most vCPUs that the machine may then have.
-    """
-
-    name: str
-    max_vcpus: Mapping[int, int]
-
-
 _PD: Final = ("pd-ssd", "pd-balanced", "pd-standard")
 _PD_SSD: Final = ("pd-ssd", "pd-balanced")
 _PD_OR_HYPERDISK: Final = ("pd-ssd", "pd-balanced", "hyperdisk-balanced")
 _HYPERDISK: Final = ("hyperdisk-balanced",)
-_NOT_ON_DEMAND: Final = frozenset(Consumption) - {Consumption.ON_DEMAND}
-_A100: Final = "nvidia-tesla-a100"
-_A100_80GB: Final = "nvidia-a100-80gb"
+_ALL_WAYS: Final = frozenset(Consumption)
+# Parts of an A3 High machine come as Spot or by flex start alone.
+_OF_A_PART: Final = frozenset({Consumption.SPOT, Consumption.FLEX_START})
 
-_G2 = Family(name="g2-standard", accelerator="nvidia-l4", boot_disks=_PD_SSD)
-_G4 = Family(name="g4-standard", accelerator="nvidia-rtx-pro-6000", boot_disks=_HYPERDISK)
-_A2_HIGH = Family(name="a2-highgpu", accelerator=_A100, boot_disks=_PD)
-_A2_MEGA = Family(name="a2-megagpu", accelerator=_A100, boot_disks=_PD)
-_A2_ULTRA = Family(name="a2-ultragpu", accelerator=_A100_80GB, boot_disks=_PD)
-_A3_HIGH = Family(
-    name="a3-highgpu",
-    accelerator="nvidia-h100-80gb",
-    boot_disks=_PD_OR_HYPERDISK,
-    gpu_network=GpuNetwork.TCPX,
+_L4: Final = Gpu(name="nvidia-l4", model="L4", quota_word="L4", quota=GpuQuota.OWN)
+_RTX_PRO_6000: Final = Gpu(
+    name="nvidia-rtx-pro-6000",
+    model="RTX PRO 6000",
+    quota_word="RTX_PRO_6000",
+    quota=GpuQuota.SHARED,
 )
-_A3_MEGA = Family(
-    name="a3-megagpu",
-    accelerator="nvidia-h100-mega-80gb",
-    boot_disks=_PD_OR_HYPERDISK,
-    gpu_network=GpuNetwork.TCPXO,
+_A100: Final = Gpu(name="nvidia-tesla-a100", model="A100", quota_word="A100", quota=GpuQuota.OWN)
+_A100_80GB: Final = Gpu(
+    name="nvidia-a100-80gb", model="A100", quota_word="A100_80GB", quota=GpuQuota.OWN
 )
-_A3_ULTRA = Family(
-    name="a3-ultragpu",
-    accelerator="nvidia-h200-141gb",
-    boot_disks=_HYPERDISK,
-    gpu_network=GpuNetwork.RDMA,
-    flex_compact=True,
+_H100: Final = Gpu(name="nvidia-h100-80gb", model="H100", quota_word="H100", quota=GpuQuota.SHARED)
+_H100_MEGA: Final = Gpu(
+    name="nvidia-h100-mega-80gb", model="H100", quota_word="H100_MEGA", quota=GpuQuota.SHARED
 )
-_A4 = Family(
-    name="a4-highgpu",
-    accelerator="nvidia-b200",
-    boot_disks=_HYPERDISK,
-    gpu_network=GpuNetwork.RDMA,
-    flex_compact=True,
-    consumption=_NOT_ON_DEMAND,
-)
-_A4X = Family(
-    name="a4x-highgpu",
-    accelerator="nvidia-gb200",
-    boot_disks=_HYPERDISK,
-    gpu_network=GpuNetwork.RDMA,
-    arm=True,
-    consumption=frozenset(Consumption) - {Consumption.FLEX_START},
-)
-_N1 = tuple(
-    Family(name=f"n1-{kind}", accelerator=None, boot_disks=_PD)
-    for kind in ("standard", "highmem", "highcpu")
-)
+_H200: Final = Gpu(name="nvidia-h200-141gb", model="H200", quota_word="H200", quota=GpuQuota.SHARED)
+_B200: Final = Gpu(name="nvidia-b200", model="B200", quota_word="B200", quota=GpuQuota.SHARED)
+_GB200: Final = Gpu(name="nvidia-gb200", model="GB200", quota_word="GB200", quota=GpuQuota.SHARED)
 
-# family, last part of the name, GPUs, vCPUs, interfaces, local SSDs
-_SHAPES: Final = (
-    (_G2, "4", 1, 4, 1, 0),
-    (_G2, "8", 1, 8, 1, 0),
-    (_G2, "12", 1, 12, 1, 0),
-    (_G2, "16", 1, 16, 1, 0),
-    (_G2, "24", 2, 24, 1, 0),
-    (_G2, "32", 1, 32, 1, 0),
-    (_G2, "48", 4, 48, 1, 0),
-    (_G2, "96", 8, 96, 1, 0),
-    (_G4, "48", 1, 48, 1, 0),
-    (_G4, "96", 2, 96, 1, 0),
-    (_G4, "192", 4, 192, 1, 0),
-    (_G4, "384", 8, 384, 1, 0),
-    (_A2_HIGH, "1g", 1, 12, 1, 0),
-    (_A2_HIGH, "2g", 2, 24, 1, 0),
-    (_A2_HIGH, "4g", 4, 48, 1, 0),
-    (_A2_HIGH, "8g", 8, 96, 1, 0),
-    (_A2_MEGA, "16g", 16, 96, 1, 0),
-    (_A2_ULTRA, "1g", 1, 12, 1, 1),
-    (_A2_ULTRA, "2g", 2, 24, 1, 2),
-    (_A2_ULTRA, "4g", 4, 48, 1, 4),
-    (_A2_ULTRA, "8g", 8, 96, 1, 8),
-    (_A3_HIGH, "1g", 1, 26, 1, 2),
-    (_A3_HIGH, "2g", 2, 52, 1, 4),
-    (_A3_HIGH, "4g", 4, 104, 1, 8),
-    (_A3_HIGH, "8g", 8, 208, 5, 16),
-    (_A3_MEGA, "8g", 8, 208, 9, 16),
-    (_A3_ULTRA, "8g", 8, 224, 10, 32),
-    (_A4, "8g", 8, 224, 10, 32),
-    (_A4X, "4g", 4, 140, 6, 4),
-    (_N1[0], "1", None, 1, 1, 0),
-    *(
-        (family, str(size), None, size, 1, 0)
-        for family in _N1
-        for size in (2, 4, 8, 16, 32, 64, 96)
+ATTACHED_GPUS: Final = (
+    Gpu(
+        name="nvidia-tesla-t4",
+        model="T4",
+        quota_word="T4",
+        quota=GpuQuota.OWN,
+        max_vcpus=MappingProxyType({1: 48, 2: 48, 4: 96}),
+    ),
+    Gpu(
+        name="nvidia-tesla-v100",
+        model="V100",
+        quota_word="V100",
+        quota=GpuQuota.OWN,
+        max_vcpus=MappingProxyType({1: 12, 2: 24, 4: 48, 8: 96}),
+    ),
+    Gpu(
+        name="nvidia-tesla-p4",
+        model="P4",
+        quota_word="P4",
+        quota=GpuQuota.OWN,
+        max_vcpus=MappingProxyType({1: 24, 2: 48, 4: 96}),
+    ),
+    Gpu(
+        name="nvidia-tesla-p100",
+        model="P100",
+        quota_word="P100",
+        quota=GpuQuota.OWN,
+        max_vcpus=MappingProxyType({1: 16, 2: 32, 4: 96}),
     ),
 )
-
-# Parts of an A3 High machine come as Spot or by flex start alone.
-_FRACTION_CONSUMPTION: Final = frozenset({Consumption.SPOT, Consumption.FLEX_START})
+"""The GPUs that can be attached to machines without GPUs of their own (N1)."""
 
 
-def _machine(  # noqa: PLR0913, PLR0917 - one argument per column of the table above
-    family: Family, last: str, gpus: int | None, vcpus: int, nics: int, local_ssds: int
-) -> MachineType:
-    # The GPUs of a machine that has the first interface alone are not networked by themselves.
-    fraction = family.gpu_network is not None and nics == 1
-    return MachineType(
-        name=f"{family.name}-{last}",
-        family=family,
-        vcpus=vcpus,
-        gpus=gpus,
-        nics=nics,
-        gpu_network=None if fraction else family.gpu_network,
-        local_ssds=local_ssds,
-        consumption=_FRACTION_CONSUMPTION if fraction else family.consumption,
+def _n1(kind: str, *sizes: int) -> Family:
+    return Family(
+        name=f"n1-{kind}",
+        title="N1",
+        gpu=None,
+        cpu_quota="CPUS",
+        boot_disks=_PD,
+        gpu_network=None,
+        consumption=_ALL_WAYS,
+        shapes=tuple(Shape(suffix=str(size), gpus=None, vcpus=size) for size in sizes),
     )
 
 
-MACHINE_TYPES: Final[Mapping[str, MachineType]] = MappingProxyType(
-    {machine.name: machine for machine in (_machine(*shape) for shape in _SHAPES)},
+ROWS: Final = (
+    Family(
+        name="g2-standard",
+        title="G2",
+        gpu=_L4,
+        cpu_quota="G2_CPUS",
+        boot_disks=_PD_SSD,
+        gpu_network=None,
+        consumption=_ALL_WAYS,
+        shapes=(
+            Shape(suffix="4", gpus=1, vcpus=4),
+            Shape(suffix="8", gpus=1, vcpus=8),
+            Shape(suffix="12", gpus=1, vcpus=12),
+            Shape(suffix="16", gpus=1, vcpus=16),
+            Shape(suffix="24", gpus=2, vcpus=24),
+            Shape(suffix="32", gpus=1, vcpus=32),
+            Shape(suffix="48", gpus=4, vcpus=48),
+            Shape(suffix="96", gpus=8, vcpus=96),
+        ),
+    ),
+    Family(
+        name="g4-standard",
+        title="G4",
+        gpu=_RTX_PRO_6000,
+        cpu_quota="G4_CPUS",
+        boot_disks=_HYPERDISK,
+        gpu_network=None,
+        consumption=_ALL_WAYS,
+        shapes=(
+            Shape(suffix="48", gpus=1, vcpus=48),
+            Shape(suffix="96", gpus=2, vcpus=96),
+            Shape(suffix="192", gpus=4, vcpus=192),
+            Shape(suffix="384", gpus=8, vcpus=384),
+        ),
+    ),
+    Family(
+        name="a2-highgpu",
+        title="A2 High",
+        gpu=_A100,
+        cpu_quota="A2_CPUS",
+        boot_disks=_PD,
+        gpu_network=None,
+        consumption=_ALL_WAYS,
+        shapes=(
+            Shape(suffix="1g", gpus=1, vcpus=12),
+            Shape(suffix="2g", gpus=2, vcpus=24),
+            Shape(suffix="4g", gpus=4, vcpus=48),
+            Shape(suffix="8g", gpus=8, vcpus=96),
+        ),
+    ),
+    Family(
+        name="a2-megagpu",
+        title="A2 Mega",
+        gpu=_A100,
+        cpu_quota="A2_CPUS",
+        boot_disks=_PD,
+        gpu_network=None,
+        consumption=_ALL_WAYS,
+        shapes=(Shape(suffix="16g", gpus=16, vcpus=96),),
+    ),
+    Family(
+        name="a2-ultragpu",
+        title="A2 Ultra",
+        gpu=_A100_80GB,
+        cpu_quota="A2_CPUS",
+        boot_disks=_PD,
+        gpu_network=None,
+        consumption=_ALL_WAYS,
+        shapes=(
+            Shape(suffix="1g", gpus=1, vcpus=12, local_ssds=1),
+            Shape(suffix="2g", gpus=2, vcpus=24, local_ssds=2),
+            Shape(suffix="4g", gpus=4, vcpus=48, local_ssds=4),
+            Shape(suffix="8g", gpus=8, vcpus=96, local_ssds=8),
+        ),
+    ),
+    Family(
+        name="a3-highgpu",
+        title="A3 High",
+        gpu=_H100,
+        cpu_quota="A3_CPUS",
+        boot_disks=_PD_OR_HYPERDISK,
+        gpu_network=GpuNetwork.TCPX,
+        consumption=_ALL_WAYS,
+        shapes=(
+            Shape(suffix="1g", gpus=1, vcpus=26, local_ssds=2, consumption=_OF_A_PART),
+            Shape(suffix="2g", gpus=2, vcpus=52, local_ssds=4, consumption=_OF_A_PART),
+            Shape(suffix="4g", gpus=4, vcpus=104, local_ssds=8, consumption=_OF_A_PART),
+            Shape(suffix="8g", gpus=8, vcpus=208, nics=5, local_ssds=16),
+        ),
+    ),
+    Family(
+        name="a3-megagpu",
+        title="A3 Mega",
+        gpu=_H100_MEGA,
+        cpu_quota="A3_CPUS",
+        boot_disks=_PD_OR_HYPERDISK,
+        gpu_network=GpuNetwork.TCPXO,
+        consumption=_ALL_WAYS,
+        shapes=(Shape(suffix="8g", gpus=8, vcpus=208, nics=9, local_ssds=16),),
+    ),
+    Family(
+        name="a3-ultragpu",
+        title="A3 Ultra",
+        gpu=_H200,
+        cpu_quota="A3_CPUS",
+        boot_disks=_HYPERDISK,
+        gpu_network=GpuNetwork.RDMA,
+        consumption=_ALL_WAYS,
+        flex_compact=True,
+        shapes=(
+            Shape(
+                suffix="8g",
+                gpus=8,
+                vcpus=224,
+                nics=10,
+                local_ssds=32,
+                bandwidth=Bandwidth(average=120.248, out_of_place=328.85, in_place=335.67),
+            ),
+        ),
+    ),
+    Family(
+        name="a4-highgpu",
+        title="A4",
+        gpu=_B200,
+        cpu_quota="A4_CPUS",
+        boot_disks=_HYPERDISK,
+        gpu_network=GpuNetwork.RDMA,
+        consumption=_ALL_WAYS - {Consumption.ON_DEMAND},
+        flex_compact=True,
+        shapes=(Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),),
+    ),
+    Family(
+        name="a4x-highgpu",
+        title="A4X",
+        gpu=_GB200,
+        cpu_quota="A4X_CPUS",
+        boot_disks=_HYPERDISK,
+        gpu_network=GpuNetwork.RDMA,
+        consumption=_ALL_WAYS - {Consumption.FLEX_START},
+        arm=True,
+        shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
+    ),
+    _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
+    _n1("highmem", 2, 4, 8, 16, 32, 64, 96),
+    _n1("highcpu", 2, 4, 8, 16, 32, 64, 96),
 )
+"""All families that the tool knows, one row each."""
+
+
+def _plain(names: str) -> Iterable[Series]:
+    """Series whose quota of CPUs is named after them."""
+    return (Series(name=name, cpu_quota=f"{name.upper()}_CPUS") for name in names.split())
+
+
+OTHER_SERIES: Final[Mapping[str, Series]] = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            *_plain("c2 c2d c3 c3d c4 c4a c4d h3 m1 m2 m3 m4 n2 n2d n4 n4a n4d t2a t2d x4 z3"),
+            Series(name="h4d", cpu_quota="H4D_CPUS", flex_start=True, flex_compact=True),
+            Series(name="e2", cpu_quota="CPUS"),
+        )
+    }
+)
+"""Name -> series without GPUs.
+
+Some names are a letter away from those of machines with GPUs: n2-standard-8 is no misspelt
+n1-standard-8.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """What is looked up by name, made of the rows.
+
+    Attributes:
+        families: Name -> family.
+        machine_types: Name -> machine type.
+        gpus: Name -> GPU, those that are part of a machine first.
+        attachments: Name -> GPU that can be attached.
+    """
+
+    families: Mapping[str, Family]
+    machine_types: Mapping[str, MachineType]
+    gpus: Mapping[str, Gpu]
+    attachments: Mapping[str, Gpu]
+
+    @classmethod
+    def of(cls, rows: Iterable[Family], attached: Iterable[Gpu] = ATTACHED_GPUS) -> Tables:
+        """Make the tables of some rows.
+
+        Args:
+            rows: The families.
+            attached: The GPUs that can be attached.
+        """
+        families = {row.name: row for row in rows}
+        types = [
+            MachineType(name=f"{row.name}-{shape.suffix}", family=row, shape=shape)
+            for row in families.values()
+            for shape in row.shapes
+        ]
+        attachments = {gpu.name: gpu for gpu in attached}
+        built_in = {row.gpu.name: row.gpu for row in families.values() if row.gpu}
+        return cls(
+            families=MappingProxyType(families),
+            machine_types=MappingProxyType({one.name: one for one in types}),
+            gpus=MappingProxyType(built_in | attachments),
+            attachments=MappingProxyType(attachments),
+        )
+
+
+_TABLES: Final = Tables.of(ROWS)
+
+MACHINE_TYPES: Final = _TABLES.machine_types
 """Name -> machine type, for all types that the tool knows."""
 
-FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
-    {machine.family.name: machine.family for machine in MACHINE_TYPES.values()},
-)
+FAMILIES: Final = _TABLES.families
 """Name -> family, for all families that the tool knows."""
 
-ATTACHMENTS: Final[Mapping[str, Attachment]] = MappingProxyType(
-    {
-        gpu.name: gpu
-        for gpu in (
-            Attachment("nvidia-tesla-t4", MappingProxyType({1: 48, 2: 48, 4: 96})),
-            Attachment("nvidia-tesla-v100", MappingProxyType({1: 12, 2: 24, 4: 48, 8: 96})),
-            Attachment("nvidia-tesla-p4", MappingProxyType({1: 24, 2: 48, 4: 96})),
-            Attachment("nvidia-tesla-p100", MappingProxyType({1: 16, 2: 32, 4: 96})),
-        )
-    },
-)
+GPUS: Final = _TABLES.gpus
+"""Name -> GPU, for all GPUs that the tool knows."""
+
+ATTACHMENTS: Final = _TABLES.attachments
 """Name -> GPU that can be attached to an N1 machine."""
 
-ACCELERATORS: Final = tuple(
-    dict.fromkeys(
-        [
-            *(machine.accelerator for machine in MACHINE_TYPES.values() if machine.accelerator),
-            *ATTACHMENTS,
-        ],
-    ),
-)
+ACCELERATORS: Final = tuple(GPUS)
 """The names of all GPUs that the tool knows."""
 
-# Series without GPUs whose names are a letter away from ones with: n2-standard-8 is no misspelt
-# n1-standard-8.
-_OTHER_SERIES: Final = re.compile(r"c2d?|c[34]d?|c4a|e2|h3|h4d|m[1-4]|n2d?|n4[ad]?|t2[ad]|x4|z3")
 _ALIKE: Final = 0.75
 _LONGEST_NAME: Final = 63
 
@@ -311,13 +573,29 @@ def family(name: str) -> Family | None:
     return FAMILIES.get(name.rpartition("-")[0])
 
 
-def takes_gpus(name: str) -> bool:
-    """Whether GPUs are attached to machines of that name; the others bring theirs, or have none.
+def of_series(name: str) -> tuple[Family, ...]:
+    """The families of the series that a machine type of that name is of, whether it exists or not.
 
-    That is so for a whole series, whose names of custom machines are not in the table.
+    They say what there is to say of custom machines, and of families that are newer than the rows.
     """
     series = name.partition("-")[0]
-    return any(it.accelerator is None and it.series == series for it in FAMILIES.values())
+    return tuple(row for row in FAMILIES.values() if row.series == series)
+
+
+def takes_gpus(name: str) -> bool:
+    """Whether GPUs are attached to machines of that name; the others bring theirs, or have none."""
+    return any(row.gpu is None for row in of_series(name))
+
+
+def cpu_quota(name: str) -> str:
+    """The quota that counts the vCPUs of machines of that name.
+
+    Google names it after the series; the rows say so, and which ones are exceptions.
+    """
+    series = name.partition("-")[0]
+    rows: tuple[Family | Series, ...] = of_series(name)
+    rows += (OTHER_SERIES[series],) if series in OTHER_SERIES else ()
+    return rows[0].cpu_quota if rows else f"{series.upper()}_CPUS"
 
 
 def carrying(accelerator: str) -> tuple[str, ...]:
@@ -328,14 +606,23 @@ def carrying(accelerator: str) -> tuple[str, ...]:
 def may_flex_start(name: str) -> bool:
     """Whether a machine of that name may come by flex start.
 
-    That is all types with GPUs but A4X and A4X Max, and H4D of those without. A name that the
-    tool does not know may be a newer machine with GPUs; its own check decides.
+    A name that the tool does not know may be a newer machine with GPUs; its own check decides,
+    unless flex start has no machine of its series.
     """
     known = lookup(name)
     if known is not None:
         return Consumption.FLEX_START in known.consumption
-    series = name.partition("-")[0]
-    return series == "h4d" or not (series == "a4x" or _OTHER_SERIES.fullmatch(series))
+    other = OTHER_SERIES.get(name.partition("-")[0])
+    if other is not None:
+        return other.flex_start
+    kin = of_series(name)
+    return not kin or any(Consumption.FLEX_START in row.consumption for row in kin)
+
+
+def compact_with_flex_start() -> list[str]:
+    """The titles of what can be placed compactly together with flex start."""
+    titles = [row.title for row in FAMILIES.values() if row.flex_compact]
+    return titles + [row.name.upper() for row in OTHER_SERIES.values() if row.flex_compact]
 
 
 def misspelt(name: str) -> str | None:
@@ -349,7 +636,7 @@ def misspelt(name: str) -> str | None:
     kin = tuple(known for known in MACHINE_TYPES if family(known) == family(name))
     if family(name) is not None:
         return _closest(name, kin) or kin[0]
-    if _OTHER_SERIES.fullmatch(name.partition("-")[0]):
+    if name.partition("-")[0] in OTHER_SERIES:
         return None
     return next((known for known in MACHINE_TYPES if _is_slip(name, known)), None)
 
@@ -361,7 +648,7 @@ def did_you_mean(name: str) -> str | None:
 
 def did_you_mean_accelerator(name: str) -> str | None:
     """The known GPU that looks most like the name, if any does."""
-    return _closest(name, ACCELERATORS)
+    return _closest(name, tuple(GPUS))
 
 
 def _closest(name: str, known: tuple[str, ...]) -> str | None:

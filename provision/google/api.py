@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from provision.errors import CheckError
 from provision.google.http import GoogleApiError, Rest, Service
+from provision.google.resources import marker_text
 from provision.time import retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+
+    from provision.google.resources import Look
 
 __all__ = ["GoogleApi", "GoogleApiError", "Service"]
 
@@ -19,8 +22,6 @@ _CONFLICTS = (409, 412)
 """Somebody else changed it meanwhile: as most of the APIs say that, and as Cloud Storage does."""
 _OPERATION_POLL = 2.0
 """Seconds of cloud time between two looks at an operation."""
-_GLOBAL = frozenset({"networks", "firewalls", "instanceTemplates"})
-"""Collections without regions or zones."""
 
 
 class GoogleApi(Rest):
@@ -131,62 +132,60 @@ class GoogleApi(Rest):
                 return None
             raise
 
-    def marked(self, project: str, collection: str, description: str) -> list[str]:
-        """The paths ("projects/...") of Compute Engine's resources with that description."""
-        path = f"projects/{project}/aggregated/{collection}"
-        if collection in _GLOBAL:
-            path = f"projects/{project}/global/{collection}"
-        query = {"filter": f'description = "{description}"'}
-        items = list(self.pages("GET", path, "items", query))
-        if collection not in _GLOBAL:
-            items = [item for scope in items for item in scope.get(collection, [])]
-        return [
-            item["selfLink"].partition("/v1/")[2]
-            for item in items
-            if item.get("description") == description
-        ]
+    def listed(self, look: Look, project: str, **query: str) -> list[dict[str, Any]]:
+        """All that a project has in the collection of one type of resource.
+
+        None where these credentials may not list it, or the API is off, if a project can do without
+        it: whoever may not do that has not made any, and could not delete any.
+
+        Args:
+            look: How the type is found.
+            project: The project.
+            **query: Of the request.
+        """
+        is_compute = look.service is Service.COMPUTE
+        key = "items" if is_compute else look.list_key or look.collection
+        try:
+            found = list(
+                self.pages("GET", look.list_path(project), key, query, service=look.service)
+            )
+        except GoogleApiError as error:
+            if error.code == _FORBIDDEN and look.may_be_off:
+                return []
+            raise
+        if is_compute and not look.is_global:
+            return [one for scope in found for one in scope.get(look.collection, [])]
+        return found
+
+    def marked(self, look: Look, project: str, cluster_id: str) -> list[dict[str, Any]]:
+        """What a project has of one type that carries the marker of a deployment.
+
+        Args:
+            look: How the type is found.
+            project: The project.
+            cluster_id: The marker's value.
+        """
+        query = {}
+        if look.service is Service.COMPUTE:
+            query["filter"] = f'description = "{marker_text(cluster_id)}"'
+        found = self.listed(look, project, **query)
+        return [one for one in found if look.is_ours(one, cluster_id)]
 
     def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
         """Compute Engine's operations that are not done, of "global" or one region or zone."""
         path = f"projects/{project}/{scope}/operations"
         return list(self.pages("GET", path, "items", {"filter": "status != DONE"}))
 
-    def service_accounts(self, project: str) -> list[dict[str, Any]]:
-        """The project's service accounts."""
-        path = f"projects/{project}/serviceAccounts"
-        return list(self.pages("GET", path, "accounts", {}, service=Service.IAM))
-
-    def filestores(self, project: str) -> list[dict[str, Any]]:
-        """The project's Filestore instances.
-
-        None where these credentials may not list them, or the API is off: whoever may not do that
-        has not made any, and could not delete any.
-        """
-        path = f"projects/{project}/locations/-/instances"
-        return self._permitted(Service.FILESTORE, path, "instances")
-
-    def dashboards(self, project: str) -> list[dict[str, Any]]:
-        """The project's dashboards; none where they may not be listed, as with `filestores`."""
-        return self._permitted(Service.MONITORING, f"projects/{project}/dashboards", "dashboards")
-
-    def clusters(self, project: str) -> list[dict[str, Any]]:
-        """The project's GKE clusters; none where they may not be listed, as with `filestores`."""
-        path = f"projects/{project}/locations/-/clusters"
-        return self._permitted(Service.CONTAINER, path, "clusters")
-
     def cluster_operations(self, project: str, location: str) -> list[dict[str, Any]]:
-        """Kubernetes Engine's operations that are not done, as with `clusters`."""
+        """Kubernetes Engine's operations that are not done; none where they may not be listed."""
         path = f"projects/{project}/locations/{location}/operations"
-        found = self._permitted(Service.CONTAINER, path, "operations")
-        return [one for one in found if one["status"] != "DONE"]
-
-    def _permitted(self, service: Service, path: str, key: str) -> list[dict[str, Any]]:
         try:
-            return list(self.pages("GET", path, key, {}, service=service))
+            found = list(self.pages("GET", path, "operations", {}, service=Service.CONTAINER))
         except GoogleApiError as error:
             if error.code == _FORBIDDEN:
                 return []
             raise
+        return [one for one in found if one["status"] != "DONE"]
 
     def delete(self, service: Service, path: str) -> None:
         """Delete a resource and wait until it is gone; one that is gone already is success.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.errors import Problem
-from provision.lifecycle.adopt import MARKER
+from provision.google.resources import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

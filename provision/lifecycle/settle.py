@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from provision.catalogue import names
-from provision.google.api import GoogleApiError
-from provision.lifecycle.adopt import COLLECTIONS
+from provision.google import resources
+from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,12 @@ _LONGEST: Final = 1200.0
 _FORBIDDEN: Final = 403
 _PASSING: Final = {"CREATING": "insert", "DELETING": "delete", "REPAIRING": "repair"}
 """States of a Filestore instance that end by themselves."""
+_COLLECTIONS: Final = frozenset(
+    row.look.collection
+    for row in resources.ALL
+    if row.lookup and row.look.service is Service.COMPUTE
+)
+"""Compute Engine's collections in which the tool makes something itself."""
 
 
 class Place(Protocol):
@@ -78,13 +84,13 @@ def _unfinished(api: GoogleApi, place: Place) -> Iterator[str]:
             continue
         for operation in operations:
             collection, name = operation.get("targetLink", "/").split("/")[-2:]
-            if collection in COLLECTIONS and name.startswith(f"{place.name_prefix}-"):
+            if collection in _COLLECTIONS and name.startswith(f"{place.name_prefix}-"):
                 yield f"{operation['operationType']} {name}"
     for operation in api.cluster_operations(place.project_id, place.region):
         cluster = operation.get("targetLink", "").partition("/clusters/")[2].partition("/")[0]
         if cluster == names.CLUSTER.of(place.name_prefix):
             yield f"{operation['operationType']} {cluster}"
-    for instance in api.filestores(place.project_id):
+    for instance in api.listed(resources.FILESTORE.look, place.project_id):
         name, state = instance["name"].rpartition("/")[2], instance.get("state")
         if state in _PASSING and name.startswith(f"{place.name_prefix}-"):
             yield f"{_PASSING[state]} {name}"

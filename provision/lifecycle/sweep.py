@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.errors import TerraformError
+from provision.google import resources
 from provision.google.api import GoogleApiError, Service
-from provision.lifecycle import adopt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
 
 _IN_USE: Final = 400
 """Compute Engine's code for "is already being used by"."""
-
-# What Destroy sweeps, in an order in which nothing that goes is still in use. A NAT goes with its
-# router, a group's VMs, disks and requests with the group, node pools and all that GKE has made for
-# them with their cluster. Filestore is part of its network.
-_SWEPT: Final = (
-    (Service.CONTAINER, "clusters"),
-    (Service.COMPUTE, "instanceGroupManagers"),
-    (Service.COMPUTE, "instanceTemplates"),
-    (Service.COMPUTE, "resourcePolicies"),
-    (Service.FILESTORE, "instances"),
-    (Service.MONITORING, "dashboards"),
-    (Service.COMPUTE, "routers"),
-    (Service.COMPUTE, "firewalls"),
-    (Service.COMPUTE, "subnetworks"),
-    (Service.COMPUTE, "networks"),
-    (Service.IAM, "serviceAccounts"),
-)
 
 
 def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
@@ -63,7 +46,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
         TerraformError: Something can't be removed.
     """
     count = 0
-    accounts = [one for one in api.service_accounts(project) if adopt.is_ours(one, cluster_id)]
+    accounts = api.marked(resources.SERVICE_ACCOUNT.look, project, cluster_id)
     for bucket in buckets:
         _leave(bucket, {one["email"] for one in accounts}, cluster_id, known, api)
     for path, service in _marked(project, cluster_id, api):
@@ -102,7 +85,7 @@ def _leave(
         parts = ["b", bucket, binding["role"], member, condition.get("title")]
         in_state = "/".join(filter(None, parts)) in known
         return not in_state and (
-            member in ours or condition.get("description") == adopt.marker_text(cluster_id)
+            member in ours or condition.get("description") == resources.marker_text(cluster_id)
         )
 
     api.revoke_in_bucket(bucket, is_left_behind)
@@ -116,14 +99,9 @@ def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str
 
 def _marked(project: str, cluster_id: str, api: GoogleApi) -> Iterator[tuple[str, Service]]:
     """What carries the marker, in an order in which nothing that goes is still in use."""
-    for service, collection in _SWEPT:
-        if service is Service.COMPUTE:
-            paths = api.marked(project, collection, adopt.marker_text(cluster_id))
-        else:
-            found = adopt.listed(service, project, api)
-            paths = [one["name"] for one in found if adopt.is_ours(one, cluster_id)]
-        for path in paths:
-            yield path, service
+    for row in resources.SWEPT:
+        for document in api.marked(row.look, project, cluster_id):
+            yield resources.path_in_document(document), row.look.service
 
 
 def _delete(api: GoogleApi, service: Service, path: str, *, in_use_is_fine: bool) -> bool:

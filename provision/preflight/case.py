@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from provision.catalogue.names import DerivedName
     from provision.deployment.record import Record
     from provision.errors import Problem
-    from provision.google.api import Service
+    from provision.google.resources import Resource
     from provision.preflight.answers import Answers
     from provision.settings.choices import OnlineCheck
     from provision.spec.cluster import ClusterSpec
@@ -101,13 +101,13 @@ class OfKind:
     Attributes:
         checks: Its own.
         apis: The APIs that it needs, such as "container".
-        permissions: Collection -> the verbs that it needs there, with blanks between.
-        main: The one thing that carries its name, as API and path.
+        made: The types of what Terraform makes of it.
+        main: The one thing that carries its name.
         ranges: IP ranges in its network beside that of the first subnetwork.
     """
 
     checks: tuple[Check, ...]
     apis: tuple[str, ...]
-    permissions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    main: tuple[Service, str]
+    made: tuple[Resource, ...]
+    main: tuple[Resource, DerivedName]
     ranges: tuple[str, ...] = ()

@@ -6,33 +6,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import machines as catalogue
+from provision.catalogue.machines import GpuQuota
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provision.catalogue.machines import Gpu
     from provision.spec.pools import Pool
-
-GPU_WORDS: Final[Mapping[str, str]] = {
-    "nvidia-a100-80gb": "A100_80GB",
-    "nvidia-b200": "B200",
-    "nvidia-gb200": "GB200",
-    "nvidia-h100-80gb": "H100",
-    "nvidia-h100-mega-80gb": "H100_MEGA",
-    "nvidia-h200-141gb": "H200",
-    "nvidia-l4": "L4",
-    "nvidia-rtx-pro-6000": "RTX_PRO_6000",
-    "nvidia-tesla-a100": "A100",
-    "nvidia-tesla-p100": "P100",
-    "nvidia-tesla-p4": "P4",
-    "nvidia-tesla-t4": "T4",
-    "nvidia-tesla-v100": "V100",
-}
-"""GPU -> what Google's names of its quotas have in their middle."""
-
-_OLDER_GPUS: Final = frozenset({"A100", "A100_80GB", "L4", "P100", "P4", "T4", "V100"})
-"""With a quota of their own, and one for all regions; later ones share GPUS_PER_GPU_FAMILY."""
-
-_SHARED_SERIES: Final = frozenset({"e2", "f1", "g1", "n1"})
-"""The series that use the plain quota of CPUs; each other one has its own."""
 
 _DISKS: Final[Mapping[str, str]] = {
     "hyperdisk-balanced": "HDB_TOTAL_GB",
@@ -86,24 +67,29 @@ def of(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
 
 
 def _gpus(machines: Pool) -> Iterator[tuple[Metric, int]]:
-    word = GPU_WORDS.get(machines.gpu_type or "")
-    if word is None or not machines.gpus:
+    gpu = catalogue.GPUS.get(machines.gpu_type or "")
+    if gpu is None or not machines.gpus:
         return
     if machines.mode.means.preemptible:
-        yield Metric(name=f"PREEMPTIBLE_NVIDIA_{word}_GPUS", must=True), machines.gpus
-    elif word in _OLDER_GPUS:
-        yield Metric(name=f"NVIDIA_{word}_GPUS", must=True), machines.gpus
+        name = f"PREEMPTIBLE_NVIDIA_{gpu.quota_word}_GPUS"
+        yield Metric(name=name, must=True), machines.gpus
     else:
-        family = MappingProxyType({"gpu_family": f"NVIDIA_{word}"})
-        shared = Metric(name="GPUS_PER_GPU_FAMILY", must=True, dimensions=family)
-        yield shared, machines.gpus
-    if word in _OLDER_GPUS:
+        yield _on_demand(gpu), machines.gpus
+    if gpu.quota is GpuQuota.OWN:
         yield Metric(name="GPUS_ALL_REGIONS", everywhere=True), machines.gpus
 
 
+def _on_demand(gpu: Gpu) -> Metric:
+    match gpu.quota:
+        case GpuQuota.OWN:
+            return Metric(name=f"NVIDIA_{gpu.quota_word}_GPUS", must=True)
+        case GpuQuota.SHARED:
+            family = MappingProxyType({"gpu_family": f"NVIDIA_{gpu.quota_word}"})
+            return Metric(name="GPUS_PER_GPU_FAMILY", must=True, dimensions=family)
+
+
 def _cpus(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
-    series = machines.machine_type.partition("-")[0]
-    standard = "CPUS" if series in _SHARED_SERIES else f"{series.upper()}_CPUS"
+    standard = catalogue.cpu_quota(machines.machine_type)
     if machines.mode.means.preemptible:
         # Who has never asked for preemptible CPUs uses the standard quota.
         yield Metric(name="PREEMPTIBLE_CPUS", otherwise=standard), vcpus

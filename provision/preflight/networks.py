@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.errors import Problem
 from provision.google.api import Service
-from provision.lifecycle import adopt
+from provision.google.resources import NETWORK, SUBNETWORK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,14 +29,14 @@ def network(case: Case[ClusterSpec]) -> Iterator[Finding]:
 
 
 def _default(case: Case[ClusterSpec]) -> Iterator[Finding]:
-    base = f"projects/{case.project}"
+    region = case.spec.region
     paths = {
-        f"{base}/global/networks/default": "network",
-        f"{base}/regions/{case.spec.region}/subnetworks/default": "subnetwork",
+        row.path(project=case.project, region=region, name="default"): kind
+        for row, kind in ((NETWORK, "network"), (SUBNETWORK, "subnetwork"))
     }
     for path, kind in paths.items():
         if case.answers.find(Service.COMPUTE, path) is None:
-            place = "" if kind == "network" else f" in {case.spec.region}"
+            place = "" if kind == "network" else f" in {region}"
             yield Problem(
                 setting="NETWORK_CONFIG",
                 what=f'{case.project} has no {kind} "default"{place}',
@@ -55,10 +55,10 @@ def ranges(case: Case[ClusterSpec]) -> list[ipaddress.IPv4Network]:
 
 
 def _overlaps(case: Case[ClusterSpec]) -> Iterator[Finding]:
-    prefix, base = case.spec.name_prefix, f"projects/{case.project}"
+    prefix = case.spec.name_prefix
     made = names.NETWORK.of(prefix)
-    found = case.answers.find(Service.COMPUTE, f"{base}/global/networks/{made}")
-    if found is None or not adopt.is_ours(found, case.cluster_id):
+    found = case.answers.find(Service.COMPUTE, NETWORK.path(project=case.project, name=made))
+    if found is None or not NETWORK.look.is_ours(found, case.cluster_id):
         return
     own = names.SUBNETWORK.of(prefix)
     for link in found.get("subnetworks", []):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from provision.catalogue import permissions
 from provision.errors import Problem
+from provision.google import resources
 from provision.google.api import Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provision.google.resources import Resource
     from provision.preflight.case import Case, Finding
     from provision.spec.cluster import ClusterSpec
 
@@ -51,21 +53,6 @@ def _needed_apis(case: Case[ClusterSpec]) -> Iterator[str]:
     return (f"{name}.googleapis.com" for name in names)
 
 
-# What the provider, and the tool itself, do with each collection, as Google's references of the
-# APIs' methods name the permissions. What may as well be granted on a single bucket or service
-# account is not here: the project's answer would not count it.
-_NETWORK: Final = {
-    "compute.firewalls": "create delete get",
-    "compute.networks": "create delete get updatePolicy use",
-    "compute.routers": "create delete get update",
-    "compute.subnetworks": "create delete get use",
-}
-_ACCOUNT: Final = {
-    "iam.serviceAccounts": "actAs create delete get",
-    "resourcemanager.projects": "getIamPolicy setIamPolicy",
-}
-
-
 def held(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """The caller may do all that is needed for this env.list."""
     needed = needed_permissions(case)
@@ -83,23 +70,42 @@ def held(case: Case[ClusterSpec]) -> Iterator[Finding]:
 
 def needed_permissions(case: Case[ClusterSpec]) -> list[str]:
     """The permissions on the project that Create and Destroy need, sorted."""
-    found = set()
-    for methods in _needed(case):
-        for collection, verbs in methods.items():
-            found |= {f"{collection}.{verb}" for verb in verbs.split()}
-    return sorted(found)
+    methods = [row.permissions for row in _made(case)] + list(_used(case))
+    return sorted(
+        f"{collection}.{verb}"
+        for collection, verb in {
+            (collection, verb)
+            for one in methods
+            for collection, verbs in one.items()
+            for verb in verbs.split()
+        }
+    )
 
 
-def _needed(case: Case[ClusterSpec]) -> Iterator[Mapping[str, str]]:
-    yield case.of_kind.permissions
+def _made(case: Case[ClusterSpec]) -> Iterator[Resource]:
+    """The types of what Terraform makes for this env.list."""
+    yield from case.of_kind.made
     if case.spec.makes_network:
-        yield _NETWORK
+        yield resources.NETWORK
+        yield resources.SUBNETWORK
+        yield resources.FIREWALL
+        yield resources.ROUTER
+        yield resources.NAT
     if case.spec.service_account == "dedicated":
-        yield _ACCOUNT
+        yield resources.SERVICE_ACCOUNT
+        yield resources.PROJECT_ROLE
     if any(pool.compact for pool in case.spec.pools):
-        yield {"compute.resourcePolicies": "create delete get use"}
+        yield resources.RESOURCE_POLICY
     if case.spec.shares:
-        yield {"file.instances": "create delete get"}
+        yield resources.FILESTORE
+
+
+def _used(case: Case[ClusterSpec]) -> Iterator[Mapping[str, str]]:
+    """What more is done for this env.list than to make and remove resources."""
+    if case.spec.service_account == "dedicated":
+        yield {"iam.serviceAccounts": "actAs"}
+    if any(pool.external_ip for pool in case.spec.pools):
+        yield {"compute.subnetworks": "useExternalIp"}
     if case.makes_bucket:
         yield {"storage.buckets": "create get"}
 

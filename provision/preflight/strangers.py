@@ -5,40 +5,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.catalogue import names
-from provision.google.api import Service
-from provision.lifecycle import adopt
+from provision.google import resources
 from provision.preflight.case import Foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provision.catalogue.names import DerivedName
+    from provision.google.resources import Resource
     from provision.preflight.case import Case, Finding
     from provision.spec.cluster import ClusterSpec
 
 
 def taken(case: Case[ClusterSpec]) -> Iterator[Finding]:
     """What is there under our names carries our marker."""
-    for service, path in _paths(case):
-        found = case.answers.find(service, path)
-        if found is None:
-            continue
-        # Of all types GKE's clusters alone call their labels so.
-        marked = {**found, "labels": found.get("resourceLabels") or found.get("labels", {})}
-        if not adopt.is_ours(marked, case.cluster_id):
-            yield Foreign(adopt.stranger(path))
+    for row, name in _names(case):
+        path = _path(case, row, name)
+        found = case.answers.find(row.look.service, path)
+        if found is not None and not row.look.is_ours(found, case.cluster_id):
+            yield Foreign(resources.foreign(path))
 
 
-def _paths(case: Case[ClusterSpec]) -> Iterator[tuple[Service, str]]:
-    project, prefix = f"projects/{case.project}", case.spec.name_prefix
-    region = f"{project}/regions/{case.spec.region}"
+def _names(case: Case[ClusterSpec]) -> Iterator[tuple[Resource, DerivedName]]:
+    """What is made first: whoever has none of these names has none of the others."""
     yield case.of_kind.main
     if case.spec.service_account == "dedicated":
-        domain = ".".join(reversed(case.project.split(":"))) + ".iam.gserviceaccount.com"
-        email = f"{names.SERVICE_ACCOUNT.of(prefix)}@{domain}"
-        yield Service.IAM, f"{project}/serviceAccounts/{email}"
+        yield resources.SERVICE_ACCOUNT, names.SERVICE_ACCOUNT
     if case.spec.makes_network:
-        yield Service.COMPUTE, f"{project}/global/networks/{names.NETWORK.of(prefix)}"
-        yield Service.COMPUTE, f"{region}/subnetworks/{names.SUBNETWORK.of(prefix)}"
-        yield Service.COMPUTE, f"{region}/routers/{names.ROUTER.of(prefix)}"
-        for rule in (names.FIREWALL_INTERNAL, names.FIREWALL_SSH):
-            yield Service.COMPUTE, f"{project}/global/firewalls/{rule.of(prefix)}"
+        yield resources.NETWORK, names.NETWORK
+        yield resources.SUBNETWORK, names.SUBNETWORK
+        yield resources.ROUTER, names.ROUTER
+        yield resources.FIREWALL, names.FIREWALL_INTERNAL
+        yield resources.FIREWALL, names.FIREWALL_SSH
+
+
+def _path(case: Case[ClusterSpec], row: Resource, name: DerivedName) -> str:
+    spec, own = case.spec, name.of(case.spec.name_prefix)
+    domain = ".".join(reversed(case.project.split(":"))) + ".iam.gserviceaccount.com"
+    return row.path(
+        project=case.project,
+        region=spec.region,
+        location=spec.region,
+        zone=spec.zone,
+        name=own,
+        email=f"{own}@{domain}",
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from provision.catalogue import machines, zones
+from provision.google.resources import GROUP
 
 if TYPE_CHECKING:
     from provision.spec.pools import Pool
@@ -82,7 +83,7 @@ class Group:
     @property
     def path(self) -> str:
         """Where Google has it."""
-        return f"projects/{self.project}/zones/{self.zone}/instanceGroupManagers/{self.name}"
+        return GROUP.path(project=self.project, zone=self.zone, name=self.name)
 
     @property
     def machine(self) -> str:

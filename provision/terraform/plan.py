@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from provision.google import resources
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_POOL = "google_container_node_pool"
+_POOL = resources.NODE_POOL.type
 _SHRINKABLE = "group"
 """The root's output whose `size` is the number of VMs."""
 

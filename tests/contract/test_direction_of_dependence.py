@@ -38,12 +38,6 @@ FLOORS = [
     ["time"],
     ["errors", "words", "signals", "settings.masking", ""],
 ]
-# Arrows that still run up; each goes with the cut that its place waits for. None is added.
-STILL_UP: dict[str, set[str]] = {
-    "provision.preflight.networks": {"provision.lifecycle.adopt"},
-    "provision.preflight.quotas": {"provision.lifecycle.adopt"},
-    "provision.preflight.strangers": {"provision.lifecycle.adopt"},
-}
 LEVEL = {
     f"provision.{name}".removesuffix("."): level
     for level, names in enumerate(FLOORS)
@@ -86,7 +80,7 @@ def test_every_file_and_folder_has_its_floor() -> None:
 def test_no_module_depends_on_one_above_it(module: str) -> None:
     own = LEVEL[_floor(module)]
     above = {name for name in _own_imports(FILES[module]) if LEVEL[_floor(name)] < own}
-    assert above == STILL_UP.get(module, set())
+    assert above == set()
 
 
 def test_no_imports_go_in_a_circle() -> None:

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from provision import cli
-from provision.google.api import Service
 from provision.kinds import registry
 from provision.settings.choices import Orchestrator
 from tests.runs.toy_kind import Toy
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
     from tests.runs.conftest import Rehearsal
 
-MAIN = (Service.COMPUTE, "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig")
 
 SETTINGS = {"ORCHESTRATOR_TYPE": "ray", "IMAGE_FAMILY_NAME": "pytorch-latest-gpu"}
 
@@ -25,7 +23,7 @@ SETTINGS = {"ORCHESTRATOR_TYPE": "ray", "IMAGE_FAMILY_NAME": "pytorch-latest-gpu
 def test_a_kind_that_nobody_knows_is_made_planned_looked_at_tested_and_removed(
     rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    toy = Toy(MAIN)
+    toy = Toy()
     monkeypatch.setitem(registry.KINDS, Orchestrator.RAY, toy)
     environ = rehearsal.environ | rehearsal.settings | SETTINGS
 

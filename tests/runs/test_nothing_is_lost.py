@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from provision.lifecycle.adopt import LOOKS
+from provision.google import resources
 from tests.runs import state_file
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ OF_OTHER_CLUSTERS = {
     "google_container_cluster",
     "google_container_node_pool",
 }
+ADOPTED = {row.type for row in resources.ALL if row.lookup}
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 
 
@@ -60,7 +61,7 @@ def test_create_adopts_all_of_it_and_changes_nothing_that_runs(
 
 
 @pytest.mark.parametrize(
-    "kind", sorted(LOOKS.keys() - OF_OTHER_CLUSTERS | {"google_project_iam_member"})
+    "kind", sorted(ADOPTED - OF_OTHER_CLUSTERS | {"google_project_iam_member"})
 )
 def test_destroy_removes_what_the_state_does_not_know(
     standing: Callable[..., Rehearsal], kind: str

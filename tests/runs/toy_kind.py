@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from provision.catalogue import names
+from provision.google import resources
 from provision.kinds import connection
 from provision.kinds.vms import variables
 from provision.preflight.case import OfKind
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from provision.deployment.location import Location
     from provision.deployment.record import Record
     from provision.deployment.workspace import Workspace
-    from provision.google.api import Service
     from provision.settings import Settings
     from provision.spec.cluster import VmSpec
     from provision.terraform.plan import Creation
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 class Toy:
     """It keeps a diary of what it was asked."""
 
-    main: tuple[Service, str]
     name: str = "toy"
     root: str = "mig"
     takes_files: bool = False
@@ -47,7 +47,9 @@ class Toy:
 
     def preflight(self, spec: VmSpec) -> OfKind:
         del spec
-        return OfKind(checks=(), apis=("monitoring",), main=self.main)
+        return OfKind(
+            checks=(), apis=(), made=(resources.GROUP,), main=(resources.GROUP, names.GROUP)
+        )
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         self.diary.append("resolve again" if record else "resolve")

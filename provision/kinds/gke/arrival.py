@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
 from provision.errors import ClusterError
-from provision.google.api import Service
+from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import apply, facts, jobs, stages
@@ -111,8 +111,8 @@ def _connection(made: Made[GkeSpec], examples: Mapping[str, str]) -> dict[str, A
 def _groups(cloud: Cloud, spec: GkeSpec) -> Iterator[Group]:
     """The managed instance groups behind the pools of a fixed size, as far as they exist."""
     cluster = names.CLUSTER.of(spec.name_prefix)
-    path = f"projects/{spec.project_id}/locations/{spec.region}/clusters/{cluster}"
-    pools = (cloud.api.find(Service.CONTAINER, path) or {}).get("nodePools", [])
+    path = CLUSTER.path(project=spec.project_id, location=spec.region, name=cluster)
+    pools = (cloud.api.find(CLUSTER.look.service, path) or {}).get("nodePools", [])
     urls = {pool["name"]: pool.get("instanceGroupUrls", []) for pool in pools}
     for pool in spec.gpu_pools:
         if pool.size.count is not None:

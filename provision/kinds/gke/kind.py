@@ -48,7 +48,8 @@ class GkeCluster:
         """What the online checks have to know of such a cluster, and its own checks."""
         from provision.kinds.gke import preflight
 
-        return preflight.of(spec)
+        del spec
+        return preflight.of()
 
     def resolve(self, spec: GkeSpec, record: Record | None) -> GkeSpec:
         """The full version, where the check of versions has settled on none."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import gke_versions, names
 from provision.errors import CheckError, Problem
+from provision.google import resources
 from provision.google.api import Service
 from provision.preflight.case import Check, OfKind, Settled
 from provision.settings.choices import OnlineCheck, ReleaseChannel
@@ -22,27 +23,20 @@ POD_RANGE: Final = "10.16.0.0/12"
 SERVICE_RANGE: Final = "10.32.0.0/20"
 """Beside the block of the subnetworks, as the Terraform root says it."""
 
-# What the provider, and the tool itself, do with each collection, as Google's references of the
-# APIs' methods name the permissions.
-_PERMISSIONS: Final = {
-    "container.clusters": "create delete get update",
-    "container.operations": "get",
-    "compute.instanceGroupManagers": "get",
-    "iam.serviceAccounts": "create delete get setIamPolicy",
-}
 
-
-def of(spec: GkeSpec) -> OfKind:
+def of() -> OfKind:
     """What the online checks have to know of a GKE cluster."""
-    name = names.CLUSTER.of(spec.name_prefix)
     return OfKind(
         checks=(VERSION,),
         apis=("container", "logging", "monitoring"),
-        permissions=_PERMISSIONS,
-        main=(
-            Service.CONTAINER,
-            f"projects/{spec.project_id}/locations/{spec.region}/clusters/{name}",
+        made=(
+            resources.CLUSTER,
+            resources.NODE_POOL,
+            # The account of the pods, which Kubernetes' own account acts as.
+            resources.SERVICE_ACCOUNT,
+            resources.ACCOUNT_ROLE,
         ),
+        main=(resources.CLUSTER, names.CLUSTER),
         ranges=(POD_RANGE, SERVICE_RANGE),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.errors import ClusterError, CredentialsError
-from provision.google.api import Service
+from provision.google.resources import CLUSTER
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import ending
 from provision.time.retries import PassingError
@@ -23,8 +23,8 @@ def release(context: Context, cloud: Cloud, _record: Record) -> None:
     facts = control_plane.kept(cloud.folder)
     if facts is None or not facts.queued_pools:
         return
-    path = f"projects/{facts.project}/locations/{facts.location}/clusters/{facts.name}"
-    if cloud.api.find(Service.CONTAINER, path) is None:
+    path = CLUSTER.path(project=facts.project, location=facts.location, name=facts.name)
+    if cloud.api.find(CLUSTER.look.service, path) is None:
         return
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:

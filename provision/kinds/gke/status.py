@@ -11,7 +11,7 @@ from provision.catalogue import names
 from provision.catalogue.zones import region_of
 from provision.errors import ClusterError, Problem
 from provision.google import refusals
-from provision.google.api import Service
+from provision.google.resources import CLUSTER
 from provision.kinds import shortage
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import status
@@ -42,8 +42,8 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
         record: What it is.
     """
     name = names.CLUSTER.of(record.name_prefix)
-    path = f"projects/{record.project_id}/locations/{record.region}/clusters/{name}"
-    document = cloud.api.find(Service.CONTAINER, path)
+    path = CLUSTER.path(project=record.project_id, location=record.region, name=name)
+    document = cloud.api.find(CLUSTER.look.service, path)
     facts = control_plane.kept(cloud.folder)
     answers = document is not None and document.get("status") in _ANSWERS
     told = _ask(context, cloud, facts) if answers and facts is not None else _NOTHING

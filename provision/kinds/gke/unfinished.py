@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.google.api import Service
+from provision.google import resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,9 +34,10 @@ def standing(pools: Sequence[Creation], api: GoogleApi) -> list[str]:
 
 
 def _standing(pools: Sequence[Creation], api: GoogleApi) -> Iterator[str]:
+    look = resources.NODE_POOL.look
     for pool in pools:
-        path = "projects/{project}/locations/{location}/clusters/{cluster}".format_map(pool.values)
-        there = (api.find(Service.CONTAINER, path) or {}).get("nodePools", [])
+        path = look.path.format_map(pool.values)
+        there = (api.find(look.service, path) or {}).get(look.part, [])
         if any(
             one["name"] == pool.values["name"] and one.get("status") in _STANDING for one in there
         ):

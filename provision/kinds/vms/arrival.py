@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.errors import ClusterError
+from provision.google.resources import MARKER
 from provision.kinds import connection, machines
 from provision.kinds.vms import flex_start, instances, startup, waiting
-from provision.lifecycle.adopt import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

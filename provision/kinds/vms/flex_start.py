@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import limits
 from provision.google.api import Service
+from provision.google.resources import RESIZE_REQUEST
 from provision.kinds.vms import requests as resize_requests
 from provision.kinds.vms import variables
-from provision.kinds.vms.requests import RESOURCE_TYPE, Asking, Request
+from provision.kinds.vms.requests import Asking, Request
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def prepare(
     path = group(target.spec).path
     requests = [Request.of(document) for document in cloud.api.resize_requests(path)]
     asking = _decide(cloud, target.spec, requests)
-    kept = cloud.folder.of_type(RESOURCE_TYPE)
+    kept = cloud.folder.of_type(RESIZE_REQUEST.type)
     if workspace.live:
         workspace.tool.forget(_ended(kept, asking, target.spec.zone))
         _keep_number(cloud, asking)

@@ -12,29 +12,12 @@ from provision.kinds.vms import instances, status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provision.catalogue.machines import Gpu
     from provision.context import Cloud, Context
     from provision.deployment.record import Record
     from provision.kinds.vms.instances import Vm
     from provision.kinds.vms.startup import Startup
 
-# Kind of GPU, by the API's name -> what the driver calls it, or the part that tells it from others.
-_MODELS: Final[Mapping[str, str]] = {
-    "nvidia-tesla-k80": "K80",
-    "nvidia-tesla-p4": "P4",
-    "nvidia-tesla-p100": "P100",
-    "nvidia-tesla-t4": "T4",
-    "nvidia-tesla-v100": "V100",
-    "nvidia-l4": "L4",
-    "nvidia-rtx-pro-6000": "RTX PRO 6000",
-    "nvidia-tesla-a100": "A100",
-    "nvidia-a100-80gb": "A100",
-    "nvidia-h100-80gb": "H100",
-    "nvidia-h100-mega-80gb": "H100",
-    "nvidia-h200-141gb": "H200",
-    "nvidia-b200": "B200",
-    "nvidia-gb200": "GB200",
-    "nvidia-gb300": "GB300",
-}
 _MOST: Final = 5
 """VMs that are told of one by one."""
 
@@ -117,25 +100,25 @@ def _unchecked(vm: Vm, startup: Startup) -> list[str]:
     return [f"its GPUs have not been checked: it {startup.words}"]
 
 
-def _due(vm: Vm) -> tuple[int | None, str]:
-    """How many GPUs a VM should have, None where that is not known, and their kind."""
+def _due(vm: Vm) -> tuple[int | None, Gpu | None]:
+    """How many GPUs a VM should have, and their kind; None each where that is not known."""
     if vm.attached:
         kind, count = next(iter(vm.attached.items()))
-        return count, kind
+        return count, machines.GPUS.get(kind)
     machine = machines.lookup(vm.machine_type)
     if machine is None:
-        return None, ""
-    return machine.gpus or 0, machine.accelerator or ""
+        return None, None
+    return machine.gpus or 0, machine.family.gpu
 
 
 def _wrong(vm: Vm, check: Mapping[str, Any]) -> Iterator[str]:
     count, kind = _due(vm)
     if count is not None and check.get("gpus") != count:
         yield f"{check.get('gpus')} GPUs instead of {count}"
-    model = _MODELS.get(kind, "")
-    strange = sorted({name for name in check.get("names") or [] if model not in name})
-    if strange:
-        yield f"{', '.join(strange)} instead of {model}"
+    if kind is not None:
+        strange = sorted({name for name in check.get("names") or [] if kind.model not in name})
+        if strange:
+            yield f"{', '.join(strange)} instead of {kind.model}"
     if count and not check.get("driver"):
         yield "no driver"
     if check.get("ecc_errors"):

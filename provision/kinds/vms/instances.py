@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.errors import Problem
-from provision.lifecycle.adopt import MARKER
+from provision.google.resources import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import names
 from provision.errors import Problem
+from provision.google import resources
 from provision.google.api import Service
 from provision.preflight import zones
 from provision.preflight.case import Check, Note, OfKind, Settled
@@ -17,16 +19,6 @@ if TYPE_CHECKING:
     from provision.deployment.record import Record
     from provision.preflight.case import Case, Finding
     from provision.spec.cluster import Image, VmSpec
-
-# What the provider, and the tool itself, do with each collection, as Google's references of the
-# APIs' methods name the permissions.
-_PERMISSIONS: Final = {
-    "compute.instanceGroupManagers": "create delete get update",
-    "compute.instanceTemplates": "create delete get useReadOnly",
-    "compute.instances": "create delete get list setLabels setMetadata setServiceAccount setTags",
-    "compute.disks": "create setLabels",
-    "compute.subnetworks": "use",
-}
 
 DEFAULT_FAMILIES: Final = (
     "pytorch-2-7-cu128-ubuntu-2204-nvidia-570",
@@ -41,18 +33,17 @@ The predecessor's default (pytorch-1-12-gpu-debian-10 in ml-images) is no longer
 
 def of(spec: VmSpec) -> OfKind:
     """What the online checks have to know of a group of VMs."""
-    monitored = ("logging", "monitoring") if spec.ops_agent else ()
-    permissions = dict(_PERMISSIONS)
-    if spec.group.external_ip:
-        permissions["compute.subnetworks"] += " useExternalIp"
-    if spec.ops_agent:
-        permissions["monitoring.dashboards"] = "create delete get"
-    path = f"projects/{spec.project_id}/zones/{spec.zone}/instanceGroupManagers/{spec.group.name}"
+    flex_start = spec.group.mode.means.flex_start
     return OfKind(
         checks=(IMAGE,),
-        apis=monitored,
-        permissions=permissions,
-        main=(Service.COMPUTE, path),
+        apis=("logging", "monitoring") if spec.ops_agent else (),
+        made=(
+            resources.GROUP,
+            resources.TEMPLATE,
+            *((resources.RESIZE_REQUEST,) if flex_start else ()),
+            *((resources.DASHBOARD,) if spec.ops_agent else ()),
+        ),
+        main=(resources.GROUP, names.GROUP),
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.google import resources
 from provision.google.api import GoogleApiError
 from provision.kinds.vms.requests import Request
-from provision.lifecycle import adopt, remove
+from provision.lifecycle import remove
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
@@ -31,12 +32,11 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
 
 def _groups(cloud: Cloud, record: Record) -> set[str]:
     """The paths of the deployment's groups, in the state or left behind."""
-    collection = "instanceGroupManagers"
-    own = {path for path in cloud.folder.known() if f"/{collection}/" in path}
+    look = resources.GROUP.look
+    own = {path for path in cloud.folder.known() if f"/{look.collection}/" in path}
     paths = {path for path in own if path.startswith("projects/") and path.count("/") == _PARTS}
-    return paths | set(
-        cloud.api.marked(record.project_id, collection, f"{adopt.MARKER}={record.cluster_id}")
-    )
+    marked = cloud.api.marked(look, record.project_id, record.cluster_id)
+    return paths | set(map(resources.path_in_document, marked))
 
 
 def _cancel(api: GoogleApi, group: str, name: str) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from provision.spec.group import Group
 
-RESOURCE_TYPE: Final = "google_compute_resize_request"
 _LEAVING: Final = frozenset({"DELETING", "ABANDONING"})
 _OPEN: Final = frozenset({"CREATING", "ACCEPTED"})
 _STATES: Final[Mapping[str, str]] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.catalogue import names
 from provision.google import refusals
+from provision.google.resources import GROUP
 from provision.kinds.vms import instances, startup
 from provision.kinds.vms.requests import Request
 
@@ -85,8 +86,8 @@ def _vm(vm: instances.Vm, told: Startup) -> dict[str, Any]:
 
 
 def _requests(cloud: Cloud, record: Record) -> list[Request]:
-    group = f"instanceGroupManagers/{names.GROUP.of(record.name_prefix)}"
-    path = f"projects/{record.project_id}/zones/{record.zone}/{group}"
+    name = names.GROUP.of(record.name_prefix)
+    path = GROUP.path(project=record.project_id, zone=record.zone, name=name)
     return [Request.of(document) for document in cloud.api.resize_requests(path)]
 
 

@@ -45,11 +45,12 @@ def _conflicts(wanted: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
 
 def _flex_compact(vm_type: str, *, compact: bool, flex_start: bool) -> Iterator[Finding]:
     family = machines.family(vm_type)
+    *others, last = machines.compact_with_flex_start()
     if compact and flex_start and family is not None and not family.flex_compact:
         yield Finding(
             field="enable_compact_placement",
             what=f"does not go together with flex start for {vm_type}",
-            why="with flex start only A3 Ultra, A4 and H4D can be placed compactly",
+            why=f"with flex start only {', '.join(others)} and {last} can be placed compactly",
             fix="ENABLE_COMPACT_PLACEMENT=no",
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gke_versions, limits, names
-from provision.catalogue.machines import GpuNetwork
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
 from provision.spec.rules.findings import Case, Finding, Rule
@@ -48,7 +47,7 @@ def _networks(case: Case) -> Iterator[Finding]:
             why="a cluster has one set of networks for GPUs",
             fix="a cluster with another NAME_PREFIX for one of them",
         )
-    zones = sorted({pool.zone for pool in networked if _is_rdma(pool)})
+    zones = sorted({pool.zone for pool in networked if _is_of_a_zone(pool)})
     if len(zones) > 1:
         yield Finding(
             field="gke_node_pools",
@@ -58,8 +57,9 @@ def _networks(case: Case) -> Iterator[Finding]:
         )
 
 
-def _is_rdma(pool: Pool) -> bool:
-    return pool.machine is not None and pool.machine.gpu_network is GpuNetwork.RDMA
+def _is_of_a_zone(pool: Pool) -> bool:
+    """Whether the pool's networks have a profile, whose name begins with a zone."""
+    return any(network.profile is not None for network in pool.networks)
 
 
 def _names(case: Case) -> Iterator[Finding]:

@@ -73,19 +73,20 @@ def _built_in(
 def _attached(
     machine: MachineType, gpu_count: int | None, accelerator_type: str | None
 ) -> Iterator[Finding]:
-    takes = ", ".join(machines.ATTACHMENTS)
+    takes, usual = ", ".join(machines.ATTACHMENTS), next(iter(machines.ATTACHMENTS))
+    without = f"{machine.family.title} machines have no GPU of their own"
     if accelerator_type is None:
         yield Finding(
             field="accelerator_type",
             what=f"is needed with {machine.name}",
-            why=f"N1 machines have no GPU of their own; they take {takes}",
-            fix="ACCELERATOR_TYPE=nvidia-tesla-t4",
+            why=f"{without}; they take {takes}",
+            fix=f"ACCELERATOR_TYPE={usual}",
         )
     if gpu_count is None:
         yield Finding(
             field="gpu_count",
             what=f"is needed with {machine.name}",
-            why="N1 machines have no GPU of their own",
+            why=without,
             fix="GPU_COUNT=1",
         )
     gpu = machines.ATTACHMENTS.get(accelerator_type or "")
@@ -94,16 +95,14 @@ def _attached(
         yield Finding(
             field="accelerator_type",
             what=f"can't be attached to {machine.name}",
-            why=f"N1 machines take {takes}",
-            fix=f"ACCELERATOR_TYPE={meant if meant in machines.ATTACHMENTS else 'nvidia-tesla-t4'}",
+            why=f"{machine.family.title} machines take {takes}",
+            fix=f"ACCELERATOR_TYPE={meant if meant in machines.ATTACHMENTS else usual}",
         )
     if gpu is not None and gpu_count is not None:
         yield from _attached_count(machine, gpu, gpu_count)
 
 
-def _attached_count(
-    machine: MachineType, gpu: machines.Attachment, gpu_count: int
-) -> Iterator[Finding]:
+def _attached_count(machine: MachineType, gpu: machines.Gpu, gpu_count: int) -> Iterator[Finding]:
     counts = [count for count, most in gpu.max_vcpus.items() if machine.vcpus <= most]
     if gpu_count in counts:
         return

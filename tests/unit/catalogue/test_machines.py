@@ -109,3 +109,26 @@ def test_an_accelerator_knows_the_machines_that_carry_it() -> None:
     assert machines.carrying("nvidia-h200-141gb") == ("a3-ultragpu-8g",)
     assert machines.carrying("nvidia-tesla-t4") == ()
     assert machines.did_you_mean_accelerator("nvidia-tesla-t40") == "nvidia-tesla-t4"
+
+
+@pytest.mark.parametrize(
+    ("name", "quota"),
+    [
+        ("a2-highgpu-1g", "A2_CPUS"),
+        ("a3-edgegpu-8g", "A3_CPUS"),
+        ("n1-custom-4-8192", "CPUS"),
+        ("e2-standard-4", "CPUS"),
+        ("c4-standard-48", "C4_CPUS"),
+        ("q9-standard-8", "Q9_CPUS"),
+    ],
+)
+def test_processors_are_counted_by_the_quota_of_their_series(name: str, quota: str) -> None:
+    assert machines.cpu_quota(name) == quota
+
+
+@pytest.mark.parametrize(
+    ("name", "takes"),
+    [("n1-standard-8", True), ("n1-custom-4-8192", True), ("a2-highgpu-1g", False), ("q9", False)],
+)
+def test_gpus_are_attached_to_a_whole_series(name: str, *, takes: bool) -> None:
+    assert machines.takes_gpus(name) is takes

@@ -13,6 +13,7 @@ from google.oauth2.credentials import Credentials
 
 from provision.errors import CredentialsError
 from provision.google.api import GoogleApi, GoogleApiError, Service
+from provision.google.resources import DASHBOARD, FILESTORE, NETWORK
 from provision.time import retries
 from provision.time.clock import Clock
 from provision.time.progress import Progress
@@ -145,13 +146,16 @@ def _saying(document: dict[str, Any]) -> requests.Response:
 
 
 def test_there_are_no_instances_for_who_may_not_list_them() -> None:
-    assert _api(Session(_answer(403, "Cloud Filestore API is disabled"))).filestores("p") == []
-    assert _api(Session(_answer(403, "Forbidden"))).dashboards("p") == []
+    disabled = _api(Session(_answer(403, "Cloud Filestore API is disabled")))
+    assert disabled.listed(FILESTORE.look, "p") == []
+    assert _api(Session(_answer(403, "Forbidden"))).listed(DASHBOARD.look, "p") == []
 
 
 def test_another_refusal_of_a_list_is_told() -> None:
     with pytest.raises(GoogleApiError):
-        _api(Session(_answer(400, "Invalid"))).filestores("p")
+        _api(Session(_answer(400, "Invalid"))).listed(FILESTORE.look, "p")
+    with pytest.raises(GoogleApiError):
+        _api(Session(_answer(403, "Forbidden"))).listed(NETWORK.look, "p")
 
 
 def test_the_deletion_of_a_share_is_waited_for() -> None:

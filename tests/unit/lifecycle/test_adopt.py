@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.google.api import GoogleApi
+    from provision.google.resources import Look
 
 ID = "3f9c2a71"
 TEXT = f"aiinfra-cluster={ID}"
@@ -43,20 +44,8 @@ class Api:
     def find(self, _service: Service, path: str) -> dict[str, Any] | None:
         return self.things.get(path)
 
-    def marked(self, _project: str, collection: str, text: str) -> list[str]:
-        return [one["name"] for one in self._in(collection) if one.get("description") == text]
-
-    def filestores(self, _project: str) -> list[dict[str, Any]]:
-        return self._in("instances")
-
-    def dashboards(self, _project: str) -> list[dict[str, Any]]:
-        return self._in("dashboards")
-
-    def clusters(self, _project: str) -> list[dict[str, Any]]:
-        return self._in("clusters")
-
-    def service_accounts(self, _project: str) -> list[dict[str, Any]]:
-        return self._in("serviceAccounts")
+    def marked(self, look: Look, _project: str, cluster_id: str) -> list[dict[str, Any]]:
+        return [one for one in self._in(look.collection) if look.is_ours(one, cluster_id)]
 
     def revoke(self, _project: str, _email: str, _kept: set[str]) -> None:
         """Roles in the project are another test's."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from provision.google.api import GoogleApiError
+from provision.google.resources import FILESTORE
 from provision.lifecycle import settle
 from provision.time import patience
 from provision.time.clock import Clock
@@ -15,6 +16,7 @@ from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from provision.google.api import GoogleApi
+    from provision.google.resources import Look
 
 PLACE = SimpleNamespace(
     project_id="p", region="us-central1", zone="us-central1-a", name_prefix="np"
@@ -57,7 +59,8 @@ class Api:
         assert location == "us-central1"
         return self.clusters.pop(0) if len(self.clusters) > 1 else self.clusters[0]
 
-    def filestores(self, _project: str) -> list[dict[str, Any]]:
+    def listed(self, look: Look, _project: str) -> list[dict[str, Any]]:
+        assert look is FILESTORE.look
         return self.shares.pop(0) if len(self.shares) > 1 else self.shares[0]
 
 
@@ -125,10 +128,10 @@ class Refusing:
     def unfinished(self, *_: str) -> list[dict[str, Any]]:
         raise GoogleApiError(self.code, "no", "https://google")
 
-    def filestores(self, *_: str) -> list[dict[str, Any]]:
+    def listed(self, *_: object) -> list[dict[str, Any]]:
         return []
 
-    cluster_operations = filestores
+    cluster_operations = listed
 
 
 def test_who_may_not_list_operations_does_not_wait() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provision.catalogue import machines as catalogue
 from provision.deployment.record import Record
 from provision.preflight import metrics
 from provision.spec.capacity import Mode
@@ -181,7 +182,7 @@ def test_what_the_deployment_has_already_is_not_counted_twice(
 
 
 def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:
-    for gpu in metrics.GPU_WORDS:
+    for gpu in catalogue.GPUS:
         for mode in (Mode.STANDARD, Mode.SPOT):
             machines = Pool(
                 name="np-mig",

@@ -70,7 +70,7 @@ chmod 755 /fts/entrypoint_rxdm_container.sh
 exec /fts/entrypoint_rxdm_container.sh --num_hops=2 --num_nics=8 --uid= --alsologtostderr
 """
 
-_FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
+FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
     {
         None: Fabric(
             image=_GIB_IMAGE,
@@ -122,6 +122,7 @@ _FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
         ),
     }
 )
+"""Kind of GPU network -> how the test runs on it; None: by the first interface."""
 
 _SCRIPT: Final = """\
 set -eu
@@ -174,7 +175,7 @@ done
 
 def container(pool: Pool, nodes: int) -> Object:
     """The container of the test, for one of some nodes of a pool."""
-    fabric = _FABRICS[pool.gpu_network]
+    fabric = FABRICS[pool.gpu_network]
     script = _SCRIPT.format(
         nodes=nodes,
         gpus=pool.gpus,
@@ -199,7 +200,7 @@ def container(pool: Pool, nodes: int) -> Object:
 
 def complete(pod: Object, pool: Pool) -> None:
     """Add to a pod what stands around the container: volumes, helpers, an end."""
-    fabric = _FABRICS[pool.gpu_network]
+    fabric = FABRICS[pool.gpu_network]
     pod["restartPolicy"] = "Never"
     pod["activeDeadlineSeconds"] = SECONDS
     volumes = [{"name": _volume(path), "hostPath": {"path": path}} for path in fabric.mounts]

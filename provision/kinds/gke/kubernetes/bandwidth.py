@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.errors import ClusterError, Problem
@@ -69,20 +68,6 @@ class Measurement:
         return max((row.in_place for row in self.rows), default=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expected:
-    """What two nodes reach, in GB/s of bus bandwidth for sizes from 1 KiB to 8 GiB."""
-
-    average: float
-    out_of_place: float
-    in_place: float
-
-
-REFERENCES: Final[Mapping[str, Expected]] = MappingProxyType(
-    {"a3-ultragpu-8g": Expected(average=120.248, out_of_place=328.85, in_place=335.67)}
-)
-"""Machine type -> what was published for it; the others get no verdict."""
-
 _ROW: Final = re.compile(
     r"^\s*(\d+)\s+\d+\s+\w+\s+\w+\s+-?\d+"
     r"\s+[\d.]+\s+[\d.]+\s+(\d+(?:\.\d+)?)\s+(\d+|N/A)"
@@ -129,7 +114,7 @@ def judge(measured: Measurement, pool: Pool, nodes: int) -> str:
     ]
     if problems:
         raise ClusterError.of([*problems, *diagnose(measured, pool)])
-    if REFERENCES.get(pool.machine_type) is None or nodes < 2:  # noqa: PLR2004 - one node has no network
+    if pool.bandwidth is None or nodes < 2:  # noqa: PLR2004 - one node has no network
         return f"There is no reference for {nodes} x {pool.machine_type}: no verdict"
     return f"The bandwidth is that of a good {pool.machine_type}"
 
@@ -193,7 +178,7 @@ def _wrong(measured: Measurement) -> list[Problem]:
 
 
 def _slow(measured: Measurement, pool: Pool, nodes: int) -> list[Problem]:
-    expected = REFERENCES.get(pool.machine_type)
+    expected = pool.bandwidth
     if expected is None or nodes < 2:  # noqa: PLR2004 - one node has no network
         return []
     pairs = (

@@ -12,7 +12,7 @@ from provision.spec.capacity import Mode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provision.catalogue.machines import GpuNetwork
+    from provision.catalogue.machines import Bandwidth, GpuNetwork
     from provision.settings import storage
     from provision.spec import pools
     from provision.spec.cluster import GkeSpec
@@ -61,6 +61,18 @@ class Pool:
     def attached_gpu(self) -> str | None:
         """The kind of GPU that is attached; None where the machine type brings its own."""
         return self.accelerator if machines.takes_gpus(self.machine_type) else None
+
+    @property
+    def is_arm(self) -> bool:
+        """Whether the nodes' processors are Arm."""
+        machine = machines.lookup(self.machine_type)
+        return machine is not None and machine.family.arm
+
+    @property
+    def bandwidth(self) -> Bandwidth | None:
+        """What was published of the GPUs' network; None for nothing."""
+        machine = machines.lookup(self.machine_type)
+        return machine.shape.bandwidth if machine else None
 
     @property
     def interfaces(self) -> int:

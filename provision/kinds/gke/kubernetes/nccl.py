@@ -123,17 +123,15 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = MappingProxyType(
         ),
     }
 )
-# Arm machines take other images, which nobody has tried in this form.
-_TRIED: Final = frozenset(
-    {"nvidia-h100-80gb", "nvidia-h100-mega-80gb", "nvidia-h200-141gb", "nvidia-b200"}
-)
+"""Kind of GPU network -> its installer."""
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
     """A DaemonSet for each kind of GPU network that a pool of the cluster has."""
     accelerators: dict[GpuNetwork, dict[str, None]] = {}
     for pool in facts.pools:
-        if pool.gpu_network and pool.accelerator in _TRIED:
+        # Arm machines take other images, which nobody has tried in this form.
+        if pool.gpu_network and not pool.is_arm:
             accelerators.setdefault(pool.gpu_network, {})[pool.accelerator] = None
     return [_daemon_set(INSTALLERS[kind], list(names)) for kind, names in accelerators.items()]
 

@@ -1,0 +1,197 @@
+"""A machine family that stands in its row alone, and all that follows it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision import intake
+from provision.catalogue import machines
+from provision.catalogue.machines import Consumption, Family, Gpu, GpuNetwork, GpuQuota, Shape
+from provision.deployment.deployment import Findings
+from provision.deployment.kind import deploy
+from provision.deployment.location import locate
+from provision.errors import ClusterError
+from provision.files.archive import Archive
+from provision.kinds import registry
+from provision.kinds.gke.kubernetes import all_gather, nccl
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+from provision.kinds.vms import gpu_check
+from provision.kinds.vms.instances import Vm
+from provision.kinds.vms.startup import Startup
+from tests.unit.preflight.conftest import check, google
+from tests.unit.preflight.stand_in import ZONE
+
+if TYPE_CHECKING:
+    from tests.unit.preflight.conftest import Preflight
+    from tests.unit.preflight.stand_in import Google
+
+__all__ = ["check", "google"]  # fixtures
+
+NAME = "z9-megagpu-4g"
+ROW = Family(
+    name="z9-megagpu",
+    title="Z9 Mega",
+    gpu=Gpu(name="nvidia-z900", model="Z900", quota_word="Z900", quota=GpuQuota.OWN),
+    cpu_quota="Z9_CPUS",
+    boot_disks=("hyperdisk-balanced",),
+    gpu_network=GpuNetwork.TCPXO,
+    consumption=frozenset({Consumption.SPOT, Consumption.FLEX_START}),
+    shapes=(Shape(suffix="4g", gpus=4, vcpus=100, nics=9),),
+)
+MANDATORY = {"ACTION": "Plan", "PROJECT_ID": "my-project", "NAME_PREFIX": "np"}
+SPOT = {"VM_TYPE": NAME, "ZONE": "us-central1-a", "ENABLE_SPOT": "yes"}
+
+
+@pytest.fixture(autouse=True)
+def _in_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = machines.Tables.of((*machines.ROWS, ROW))
+    for name in ("families", "machine_types", "gpus", "attachments"):
+        monkeypatch.setattr(machines, name.upper(), getattr(tables, name))
+
+
+def _problems(**env: str) -> list[str]:
+    """What Validate says of an env.list; notes included."""
+    loaded = intake.load({**MANDATORY, **SPOT, **env})
+    return [f"{it.setting} {it.what}: {it.why}" for it in (*loaded.problems, *loaded.notes)]
+
+
+def test_validate_knows_its_gpus_its_disks_and_the_ways_to_get_it() -> None:
+    multi_nic = {"NETWORK_CONFIG": "multi_nic_network"}
+    assert _problems(**multi_nic) == []
+    for env, said in (
+        ({"GPU_COUNT": "8"}, "GPU_COUNT"),
+        ({"ACCELERATOR_TYPE": "nvidia-b200"}, "z9-megagpu-4g has exactly 4 x nvidia-z900"),
+        ({"DISK_TYPE": "pd-ssd"}, "z9-megagpu machines boot from hyperdisk-balanced"),
+        ({"ENABLE_SPOT": "no"}, "the ways to get one: spot or flex start"),
+        ({"VM_TYPE": "z9-megagpu-5g"}, "VM_TYPE"),
+        ({"NETWORK_CONFIG": "new_network"}, "GPUDirect-TCPXO"),
+    ):
+        (problem,) = _problems(**{**multi_nic, **env})
+        assert said in problem
+
+
+@pytest.mark.parametrize(
+    ("metric", "needed"), [("PREEMPTIBLE_NVIDIA_Z900_GPUS", 8), ("PREEMPTIBLE_CPUS", 200)]
+)
+def test_its_quota_is_checked(check: Preflight, google: Google, metric: str, needed: int) -> None:
+    google.documents[f"{ZONE}/machineTypes/{NAME}"] = {"guestCpus": 100}
+    wanted = {"vm_type": NAME, "enable_spot": "yes", "instance_count": "2"}
+    google.limit("PREEMPTIBLE_NVIDIA_Z900_GPUS", 8)
+    assert check(wanted).problems == []
+    google.limit(metric, needed - 1)
+
+    (problem,) = check(wanted).problems
+
+    assert f"the quota {metric} in us-central1 is too small: this needs {needed}" in problem.what
+
+
+def test_the_quota_of_its_processors_is_the_one_of_its_row(
+    check: Preflight, google: Google
+) -> None:
+    google.documents[f"{ZONE}/machineTypes/{NAME}"] = {"guestCpus": 100}
+    google.limit("PREEMPTIBLE_NVIDIA_Z900_GPUS", 8)
+    google.limit("Z9_CPUS", 99)
+
+    (problem,) = check({"vm_type": NAME, "enable_spot": "yes"}).problems
+
+    assert "the quota Z9_CPUS" in problem.what
+
+
+def test_test_takes_no_other_gpu_for_its_own() -> None:
+    vm = Vm(
+        name="np-vm-1",
+        status="RUNNING",
+        machine_type=NAME,
+        interfaces=9,
+        attached={},
+        remaining=None,
+        notebook=None,
+    )
+
+    def judge(*names: str) -> dict[str, Any]:
+        found = {"gpus": 4, "names": list(names), "driver": "570", "interfaces": 9}
+        return gpu_check.judge([vm], {"np-vm-1": Startup(gpu_check=found)}, "np-mig")
+
+    assert judge("NVIDIA Z900 80GB")["np-vm-1"]["gpus"] == 4
+    with pytest.raises(ClusterError, match="NVIDIA GeForce instead of Z900"):
+        judge("NVIDIA Z900 80GB", "NVIDIA GeForce")
+
+
+def _variables(**env: str) -> dict[str, Any]:
+    loaded = intake.load({**MANDATORY, **SPOT, **env})
+    assert loaded.settings is not None, loaded.problems
+    files = Archive(path=Path("files.tar.gz"), sha256="0a1b", count=1, size=1)
+    kind = registry.of(loaded.settings)
+    spec = kind.spec(loaded.settings)
+    return dict(deploy(kind, spec, locate(loaded.settings), Findings(files=files)).variables)
+
+
+def test_a_group_of_vms_gets_its_networks_and_its_boot_disk() -> None:
+    made = _variables(NETWORK_CONFIG="multi_nic_network")
+
+    assert [(one["nic_type"], one["mtu"]) for one in made["gpu_networks"]] == 8 * [("GVNIC", 8244)]
+    assert made["startup"]["interfaces"] == 9
+    assert made["startup"]["gpus"] == {"count": 4, "accelerator": "nvidia-z900"}
+    assert made["boot_disk"]["type"] == "hyperdisk-balanced"
+
+
+@pytest.mark.parametrize("network", GpuNetwork)
+def test_every_kind_of_network_has_its_installer_and_its_test(network: GpuNetwork) -> None:
+    assert network in nccl.INSTALLERS
+    assert network in all_gather.FABRICS
+
+
+def test_a_gke_cluster_gets_its_networks_and_a_pool_of_it() -> None:
+    made = _variables(ORCHESTRATOR_TYPE="gke")
+
+    (pool,) = made["node_pools"].values()
+    assert len(made["gpu_networks"]) == 8
+    assert (pool["gpu"]["type"], pool["gpu"]["count"]) == ("nvidia-z900", 4)
+
+
+def test_its_nodes_get_the_installer_of_its_network() -> None:
+    pool = Pool(
+        name="np-pool",
+        machine_type=NAME,
+        accelerator="nvidia-z900",
+        gpus=4,
+        max_nodes=2,
+        mode="spot",
+    )
+    facts = ClusterFacts(
+        project="p", name="c", location="r", endpoint="e", pools=(pool,), workload_account="a"
+    )
+
+    (installer,) = nccl.objects(facts)
+
+    assert installer["metadata"]["name"] == "nccl-tcpxo-installer"
+    assert "nvidia-z900" in str(installer["spec"]["template"]["spec"]["affinity"])
+    assert pool.interfaces == 9
+
+
+OF_A_FAMILY = [
+    "name",
+    "title",
+    "gpu",
+    "cpu_quota",
+    "boot_disks",
+    "gpu_network",
+    "consumption",
+    "shapes",
+]
+OF_A_GPU = ["name", "model", "quota_word", "quota"]
+
+
+@pytest.mark.parametrize(
+    ("row", "fact"),
+    [*((ROW, fact) for fact in OF_A_FAMILY), *((ROW.gpu, fact) for fact in OF_A_GPU)],
+)
+def test_no_row_can_be_made_without_a_fact(row: Any, fact: str) -> None:
+    known = {it.name: getattr(row, it.name) for it in dataclasses.fields(row) if it.name != fact}
+
+    with pytest.raises(TypeError, match=fact):
+        type(row)(**known)
