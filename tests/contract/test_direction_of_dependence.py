@@ -139,14 +139,7 @@ def _is_in(module: str, place: str) -> bool:
 
 def test_the_rehearsal_knows_nothing_of_the_program() -> None:
     imported = {name for path in (ROOT / "rehearsal").rglob("*.py") for name in _imports(path)}
-    assert {name for name in imported if name.split(".")[0] == "provision"} == {
-        # Facts that the rehearsal still shares with the program, until it has its own.
-        "provision.catalogue.filestores",
-        "provision.catalogue.gke_versions",
-        "provision.catalogue.machines",
-        "provision.catalogue.zones",
-        "provision.errors",
-    }
+    assert {name for name in imported if name.split(".")[0] == "provision"} == set()
 
 
 def test_only_the_console_prints_and_only_the_command_line_exits() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from provision.catalogue import zones
 from rehearsal.cloud.compute import catalogue, links, lists, resources
 from rehearsal.cloud.compute.resources import (
     ADDRESS,
@@ -18,6 +17,7 @@ from rehearsal.cloud.compute.resources import (
     Kind,
     Resource,
 )
+from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -129,7 +129,7 @@ def _create(call: Call, name: str, fields: Resource) -> Resource:
 
 def _auto_ranges() -> Iterator[tuple[str, int]]:
     left = iter(sorted(set(range(128, 256)) - set(_AUTO_RANGES.values()), reverse=True))
-    for region in zones.REGIONS:
+    for region in places.REGIONS:
         yield region, _AUTO_RANGES.get(region) or next(left)
 
 
