@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,13 @@ def test_an_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> Non
     places = _run(installed, tmp_path, "python", "-c", told).stdout
     assert places.count(str(installed.parent)) == 2
     assert str(ROOT) not in places
+
+
+def test_an_editable_install_is_a_path_and_nothing_that_runs_at_a_start(tmp_path: Path) -> None:
+    build = f"from hatchling.build import build_editable; build_editable({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as made:
+        (path,) = (name for name in made.namelist() if ".dist-info/" not in name)
+        assert path.endswith(".pth")
+        assert made.read(path).decode().splitlines() == [str(ROOT)]
