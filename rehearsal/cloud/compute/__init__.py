@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from rehearsal.cloud import discovery, projects, services
 from rehearsal.cloud.compute import (
-    addresses,
     agenda,
     firewalls,
     fleet,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Request
 
 _METHODS: Mapping[str, Callable[[Call], Resource]] = {
-    **addresses.METHODS,
     **offers.METHODS,
     **project.METHODS,
     **firewalls.METHODS,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import interfaces, links, properties, resources, shared_metadata
 from rehearsal.cloud.compute.resources import (
-    ADDRESS,
     DISK,
     INSTANCE,
     POLICY,
@@ -129,9 +128,6 @@ class Pools:
             (interface["subnetwork"], interface["networkIP"])
             for _, instance in resources.each(call, INSTANCE, f"projects/{call.project}/")
             for interface in instance["networkInterfaces"]
-        } | {
-            (address.get("subnetwork"), address.get("address"))
-            for _, address in resources.each(call, ADDRESS, f"projects/{call.project}/")
         }
 
     def take(self, subnetwork: Resource) -> str | None:
