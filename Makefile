@@ -25,7 +25,7 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "make: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# Two stages: the rehearsal needs no test tools. flit_core, which installs the project itself,
+# Two stages: the rehearsal needs no test tools. hatchling, which installs the project itself,
 # is in both.
 $(VENV)/.rehearsal: requirements/rehearsal.txt pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --require-hashes -r requirements/rehearsal.txt

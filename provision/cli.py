@@ -173,7 +173,7 @@ def _perform(context: Context) -> bool:
 def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     """Start over in an environment that leads to the simulated cloud."""
     try:
-        from rehearsal import session
+        from rehearsal import errors, session
     except ImportError as error:
         raise SettingsError(
             "The rehearsal's packages are not installed",
@@ -181,7 +181,12 @@ def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) ->
             fix="pip install -r requirements/rehearsal.txt",
         ) from error
     rest = [argument for argument in argv if argument.partition("=")[0] != "--rehearse"]
-    session.run(rest, environ, scenario)
+    try:
+        session.run(rest, environ, scenario)
+    except errors.UnknownScenario as error:
+        raise SettingsError(error.what, why=error.why, fix=error.fix) from error
+    except errors.RehearsalError as error:
+        raise ProvisionError(error.what, why=error.why, fix=error.fix) from error
 
 
 # ------------------------------------------------------------------ the end

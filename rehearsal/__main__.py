@@ -12,11 +12,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provision.errors import SettingsError
 from rehearsal import inventory, session
+from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_USAGE = 2
+"""The exit code of a command line that is no use, as argparse has it."""
 
 
 def _arguments() -> argparse.Namespace:
@@ -98,10 +102,9 @@ def main() -> None:
                 _show(folder)
             case "forget":
                 _forget(folder)
-    except SettingsError as error:
-        problem = error.problems[0]
-        sys.stderr.write(f"{problem.what}: {problem.why}\n")
-        sys.exit(error.exit_code)
+    except RehearsalError as error:
+        sys.stderr.write(f"{error.what}: {error.why}\n")
+        sys.exit(_USAGE)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
-from provision.errors import ProvisionError, SettingsError
 from rehearsal import clock
 from rehearsal.cloud import scenarios
+from rehearsal.errors import CloudNotStarted, UnknownScenario
 from rehearsal.provider import mirror
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoRet
         scenario: What the cloud is to practise: names with commas between; "" for nothing.
 
     Raises:
-        SettingsError: There is no such scenario.
-        ProvisionError: The cloud did not start.
+        UnknownScenario: There is no such scenario.
+        CloudNotStarted: It ended before it served.
     """
     check_scenario(scenario)
     place = folder(environ)
@@ -129,13 +129,13 @@ def check_scenario(scenario: str) -> None:
     """Refuse a scenario that is not known.
 
     Raises:
-        SettingsError: It names those that are.
+        UnknownScenario: It names those that are.
     """
     try:
         scenarios.parse(scenario)
     except ValueError as error:
         known = "; ".join(f"{name}: {what}" for name, what in scenarios.SCENARIOS.items())
-        raise SettingsError(
+        raise UnknownScenario(
             f"The scenario {scenario!r} can't be rehearsed", why=str(error), fix=f"use {known}"
         ) from error
 
@@ -172,7 +172,9 @@ def _start_cloud(folder: Path, environ: Mapping[str, str], scenario: str) -> str
         with cloud.stdout as ready:
             line = ready.readline()
     if not line:
-        raise ProvisionError(
+        os.close(writing)
+        cloud.wait()
+        raise CloudNotStarted(
             "The simulated cloud did not start", why=f"its log, {folder / LOG}, tells why"
         )
     return str(json.loads(line)["base_url"])

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 VARIABLES_FILE: Final = "deployment.tfvars.json"
 _IMPORTS_FILE: Final = "imports.tf.json"
 _BACKEND_FILE: Final = "backend.tf.json"
-_ROOTS: Final = Path(__file__).resolve().parents[2] / "terraform"
+# A wheel has the Terraform tree in this package; a checkout and the image have it at their top.
+_IN_A_WHEEL: Final = Path(__file__).resolve().with_name("roots")
+_ROOTS: Final = (
+    _IN_A_WHEEL if _IN_A_WHEEL.is_dir() else Path(__file__).resolve().parents[2] / "terraform"
+)
 
 
 @dataclass(frozen=True)

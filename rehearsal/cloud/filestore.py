@@ -9,8 +9,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import filestores, zones
 from rehearsal.cloud import named_operations, paging, projects
+from rehearsal.cloud.facts import filestore_tiers, places
 from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.wire import GoogleError, Reply
@@ -18,6 +18,7 @@ from rehearsal.cloud.wire import GoogleError, Reply
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rehearsal.cloud.facts.filestore_tiers import Tier
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
@@ -34,7 +35,6 @@ _SHORT_SHARE = 16
 # Seconds of cloud time; Google takes between two and ten minutes to make one.
 _SECONDS = {"POST": 150.0, "PATCH": 30.0, "DELETE": 60.0}
 
-_OLD_NAMES = {"STANDARD": "BASIC_HDD", "PREMIUM": "BASIC_SSD"}
 _CHANGEABLE = frozenset(
     {
         "deletionProtectionEnabled",
@@ -55,48 +55,44 @@ def _invalid(words: str) -> GoogleError:
     return GoogleError(400, words, status=None)
 
 
-def _tier(name: str) -> filestores.Tier:
+def _tier(name: str) -> Tier:
     """The tier of a name, which may be one of the two that Google has replaced.
 
     Raises:
         GoogleError: 400.
     """
-    try:
-        return filestores.Tier(_OLD_NAMES.get(name, name))
-    except ValueError:
-        raise _invalid(f'"{name}" is not a valid tier.') from None
+    found = filestore_tiers.find(name)
+    if found is None:
+        raise _invalid(f'"{name}" is not a valid tier.')
+    return found
 
 
-def _is_basic(tier: filestores.Tier) -> bool:
-    return tier.name.startswith("BASIC_")
-
-
-def _check_place(location: str, tier: filestores.Tier) -> None:
+def _check_place(location: str, tier: Tier) -> None:
     """Refuse a location that is none, or not of the tier's kind.
 
     Raises:
         GoogleError: 400 or 404.
     """
-    is_region = location in zones.ZONES
-    if not is_region and location not in zones.ZONES.get(zones.region_of(location), ()):
+    is_region = location in places.ZONES
+    if not is_region and not places.is_zone(location):
         raise GoogleError(404, f"Location {location} was not found.", status=None)
-    if filestores.is_regional(tier) != is_region:
-        wanted = "region" if filestores.is_regional(tier) else "zone"
+    if tier.is_regional != is_region:
+        wanted = "region" if tier.is_regional else "zone"
         raise _invalid(
             f"Tier {tier.name} is not supported in location {location}: a {wanted} is required."
         )
 
 
-def _check_share(share: Mapping[str, Any], tier: filestores.Tier) -> None:
+def _check_share(share: Mapping[str, Any], tier: Tier) -> None:
     name = share.get("name", "")
-    limit = _SHORT_SHARE if _is_basic(tier) else 63
+    limit = _SHORT_SHARE if tier.is_basic else 63
     if not _SHARE.fullmatch(name) or len(name) > limit:
         raise _invalid(f'Invalid file share name "{name}".')
     size = int(share.get("capacityGb", 0))
-    if not filestores.takes(tier, size):
+    if not tier.takes(size):
         raise _invalid(
             f"Invalid file share capacity {size} GiB for tier {tier.name}: must be"
-            f" {filestores.sizes_in_words(tier)}."
+            f" {tier.sizes_in_words}."
         )
     for option in share.get("nfsExportOptions") or []:
         anonymous = "anonUid" in option or "anonGid" in option
@@ -120,7 +116,7 @@ def _one(instance: Instance, field: str) -> dict[str, Any]:
 def _check(instance: Instance) -> None:
     tier = _tier(instance.get("tier", ""))
     _check_share(_one(instance, "fileShares"), tier)
-    if instance.get("protocol") == "NFS_V4_1" and _is_basic(tier):
+    if instance.get("protocol") == "NFS_V4_1" and tier.is_basic:
         raise _invalid(f"Protocol NFS_V4_1 is not supported by tier {tier.name}.")
 
 
@@ -150,10 +146,10 @@ def _networked(request: Request, store: Store, project: str, instance: Instance)
     return {**instance, "networks": [connected]}
 
 
-def _free_range(store: Store, tier: filestores.Tier) -> str:
+def _free_range(store: Store, tier: Tier) -> str:
     """The next range of a project's peered addresses; each is given once."""
     offset = (store.count("file/ranges") - 1) % 1024 * 64
-    return f"{_RANGES[offset]}/{_PREFIX[_is_basic(tier)]}"
+    return f"{_RANGES[offset]}/{_PREFIX[tier.is_basic]}"
 
 
 def _require(request: Request, store: Store, name: str) -> Instance:
@@ -215,7 +211,7 @@ def _create(request: Request, store: Store, project: str, location: str) -> Repl
     existing = store.get(_INSTANCES, name)
     if existing is not None and existing.get("_gone", request.now + 1) > request.now:
         raise GoogleError(409, f"Resource '{name}' already exists", status=None)
-    sizes = filestores.TIERS[_tier(body["tier"])]
+    sizes = _tier(body["tier"]).sizes
     instance = {
         "protocol": "NFS_V3",
         "deletionProtectionEnabled": False,
@@ -223,7 +219,7 @@ def _create(request: Request, store: Store, project: str, location: str) -> Repl
         "name": name,
         "createTime": rfc3339(request.now),
         "capacityStepSizeGb": str(sizes[0].step),
-        "maxCapacityGb": str(sizes[-1].largest),
+        "maxCapacityGb": str(sizes[-1][-1]),
         "_ready": request.after(_SECONDS[request.method]),
     }
     _keep(store, instance)
@@ -275,7 +271,7 @@ def _patch(request: Request, store: Store, project: str, location: str, name: st
 def _check_growth(before: Instance, after: Instance) -> None:
     """Refuse to make a basic tier's share smaller: it can only grow."""
     old, new = (int(it["fileShares"][0]["capacityGb"]) for it in (before, after))
-    if new < old and _is_basic(_tier(before["tier"])):
+    if new < old and _tier(before["tier"]).is_basic:
         raise _invalid(
             f"The capacity of a {before['tier']} instance can not be decreased ({old} GiB to"
             f" {new} GiB)."

@@ -71,7 +71,7 @@ class Api:
         self.poll_interval: float = durations.seconds(block.get("poll_interval") or "10s")
         self.default_labels: dict[str, str] = dict(block.get("default_labels") or {})
         self.deletion_policy: str = block.get("deletion_policy") or "DELETE"
-        self.batches = Batches(self, (block.get("batching") or [{}])[0] or {})
+        self.batches = Batches(self.pause, self.cancel, (block.get("batching") or [{}])[0] or {})
 
     def _setting(self, name: str) -> str:
         """The block's argument, else the first environment variable that is there, else ""."""

@@ -13,8 +13,6 @@ from rehearsal.provider.failures import Cancelled
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rehearsal.provider.api import Api
-
 
 @dataclass
 class _Batch:
@@ -26,12 +24,19 @@ class Batches:
     """The provider's batching: on by default, a batch leaves 3 s after its first member came.
 
     Args:
-        api: Whose time it is.
+        pause: Lets seconds of cloud time pass; raises `Cancelled` when Terraform was interrupted.
+        cancel: Is set when Terraform was interrupted.
         block: The provider block's `batching`; {} when it has none.
     """
 
-    def __init__(self, api: Api, block: Mapping[str, Any]) -> None:
-        self._api = api
+    def __init__(
+        self,
+        pause: Callable[[float], None],
+        cancel: threading.Event,
+        block: Mapping[str, Any],
+    ) -> None:
+        self._pause = pause
+        self._cancel = cancel
         self._enabled = block.get("enable_batching") is not False
         self._send_after = durations.seconds(block.get("send_after") or "3s")
         self._open: dict[str, _Batch] = {}
@@ -61,14 +66,14 @@ class Batches:
         try:
             return batch.outcome.result()
         except Exception:
-            if len(batch.items) == 1 or self._api.cancel.is_set():
+            if len(batch.items) == 1 or self._cancel.is_set():
                 raise
             return send([item])
 
     def _lead(self, key: str, batch: _Batch, send: Callable[[Sequence[Any]], Any]) -> None:
         """What the first member's thread does: wait for others, then send."""
         try:
-            self._api.pause(self._send_after)
+            self._pause(self._send_after)
         except Cancelled as error:
             batch.outcome.set_exception(error)
         with self._guard:

@@ -26,7 +26,6 @@ ADDRESS: Final = "registry.terraform.io/hashicorp/google"
 FOLDER: Final = Path(__file__).parent / "schema"
 
 RESOURCES: Final = (
-    "google_compute_address",
     "google_compute_firewall",
     "google_compute_instance_group_manager",
     "google_compute_instance_template",
@@ -49,16 +48,13 @@ RESOURCES: Final = (
     "google_storage_bucket_object",
 )
 DATA_SOURCES: Final = (
-    "google_client_config",
     "google_compute_default_service_account",
     "google_compute_image",
-    "google_compute_machine_types",
     "google_compute_network",
     "google_compute_subnetwork",
     "google_compute_zones",
     "google_container_engine_versions",
     "google_project",
-    "google_storage_bucket",
 )
 
 RULES: Final = (
@@ -95,7 +91,6 @@ REFUSALS: Final = (
 
 GCE_NAME: Final = ["regexp", "^(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)$"]
 UNSEEN: Final[dict[str, dict[str, list[Any]]]] = {
-    "google_compute_address": {"name": GCE_NAME},
     "google_compute_firewall": {"name": GCE_NAME},
     "google_compute_instance_template": {
         "name": ["at_most_long", 63],

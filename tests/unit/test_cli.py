@@ -196,3 +196,24 @@ def test_a_rehearsal_gets_all_arguments_but_the_one_that_asks_for_it(
     for argv in (["--rehearse", "Create", "--yes"], ["Create", "--rehearse=slow", "--yes"]):
         _run(*argv)
     assert started == [(["Create", "--yes"], ""), (["Create", "--yes"], "slow")]
+
+
+def test_a_rehearsal_that_nobody_knows_is_refused_with_those_that_are_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run("Plan", "--rehearse=tsunami", "--output=json", **MANDATORY) == 2
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["what"] == "The scenario 'tsunami' can't be rehearsed"
+    assert problem["why"].startswith("there is no scenario 'tsunami'")
+    assert problem["fix"].startswith("use flaky: ")
+
+
+def test_a_rehearsal_whose_cloud_does_not_start_says_where_its_log_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cloud.sqlite").write_text("this is no database")
+    folder = {"AIINFRA_REHEARSAL_FOLDER": str(tmp_path)}
+    assert _run("Plan", "--rehearse", "--output=json", **MANDATORY, **folder) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["what"] == "The simulated cloud did not start"
+    assert problem["why"] == f"its log, {tmp_path / 'cloud.log'}, tells why"

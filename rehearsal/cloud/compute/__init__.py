@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.catalogue import zones
 from rehearsal.cloud import discovery, projects, services
 from rehearsal.cloud.compute import (
-    addresses,
     agenda,
     firewalls,
     fleet,
@@ -33,6 +31,7 @@ from rehearsal.cloud.compute import (
     templates,
 )
 from rehearsal.cloud.compute.resources import Call, Resource
+from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Request
 
 _METHODS: Mapping[str, Callable[[Call], Resource]] = {
-    **addresses.METHODS,
     **offers.METHODS,
     **project.METHODS,
     **firewalls.METHODS,
@@ -115,7 +113,7 @@ def _once(call: Call, handler: Callable[[Call], Resource]) -> Resource:
 
 def _check_place(parameters: Mapping[str, str]) -> None:
     region, zone = parameters.get("region"), parameters.get("zone")
-    if region is not None and region not in zones.ZONES:
+    if region is not None and region not in places.ZONES:
         raise GoogleError(400, f"Invalid value for field 'region': '{region}'. Unknown region.")
-    if zone is not None and zone not in zones.ZONES.get(zones.region_of(zone), ()):
+    if zone is not None and not places.is_zone(zone):
         raise GoogleError(400, f"Invalid value for field 'zone': '{zone}'. Unknown zone.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provision.catalogue import zones
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.compute import (
     catalogue,
@@ -20,6 +19,7 @@ from rehearsal.cloud.compute import (
     templates,
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, SUBNETWORK, Call, Resource
+from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _check_placeable(call: Call, template: Resource) -> None:
     if catalogue.machine_in(zone, wanted["machineType"]) is None:
         raise resources.not_found(f"{where}/machineTypes/{wanted['machineType']}")
     for name, _ in properties.accelerators(wanted):
-        if not catalogue.accelerator_in(zone, name):
+        if name not in catalogue.gpus_in(zone):
             raise resources.not_found(f"{where}/acceleratorTypes/{name}")
     resource_policies.check_usable(call, wanted.get("resourcePolicies") or [])
     interfaces.check_zone(call, zone, wanted["networkInterfaces"])
@@ -118,7 +118,7 @@ def _check_placeable(call: Call, template: Resource) -> None:
         if resources.find(call, SUBNETWORK, links.name_of(link)) is None:
             raise links.invalid(field, link, "The referenced subnetwork resource cannot be found.")
         region = links.last(links.scope(links.name_of(link)))
-        if region != zones.region_of(zone):
+        if region != places.region_of(zone):
             raise links.invalid(
                 field, link, f"The subnetwork is in region {region}, the instance in zone {zone}."
             )

@@ -6,25 +6,15 @@ import ipaddress
 import itertools
 from typing import TYPE_CHECKING
 
-from provision.catalogue import machines
-from rehearsal.cloud.compute import catalogue, links, resources
+from rehearsal.cloud.compute import links, resources
 from rehearsal.cloud.compute.resources import NETWORK, SUBNETWORK, Call, Resource
+from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _RDMA = ("MRDMA", "IRDMA")
-_FEW, _USUAL = 2, 8
-
-
-def _most(machine: str) -> int:
-    """How many interfaces a machine may have."""
-    known = machines.lookup(machine)
-    if known is not None:
-        return known.max_nics
-    plain = catalogue.vcpus(machine)
-    return _USUAL if plain is None else min(max(_FEW, plain), _USUAL)
 
 
 def completed(call: Call, properties: Resource) -> list[Resource]:
@@ -38,7 +28,8 @@ def completed(call: Call, properties: Resource) -> list[Resource]:
         raise links.invalid(
             "properties.networkInterfaces", "", "At least one network interface is required."
         )
-    most = _most(properties["machineType"])
+    machine = machines.find(properties["machineType"])
+    most = machine.most_nics if machine else machines.USUAL_NICS
     if len(given) > most:
         raise links.invalid(
             "properties.networkInterfaces",
@@ -135,7 +126,7 @@ def check_zone(call: Call, zone: str, interfaces: list[Resource]) -> None:
     for index, interface in enumerate(interfaces):
         network = network_of(call, interface) or {}
         profile = network.get("networkProfile")
-        if profile is not None and links.last(profile) != zone + catalogue.PROFILE:
+        if profile is not None and links.last(profile) != zone + machines.RDMA_PROFILE:
             raise links.invalid(
                 f"networkInterfaces[{index}].network",
                 network["selfLink"],

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from provision.catalogue import zones
 from rehearsal.cloud.compute import catalogue, links, lists, resources
 from rehearsal.cloud.compute.resources import (
-    ADDRESS,
     FIREWALL,
     INSTANCE,
     NETWORK,
@@ -18,6 +16,7 @@ from rehearsal.cloud.compute.resources import (
     Kind,
     Resource,
 )
+from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -129,7 +128,7 @@ def _create(call: Call, name: str, fields: Resource) -> Resource:
 
 def _auto_ranges() -> Iterator[tuple[str, int]]:
     left = iter(sorted(set(range(128, 256)) - set(_AUTO_RANGES.values()), reverse=True))
-    for region in zones.REGIONS:
+    for region in places.REGIONS:
         yield region, _AUTO_RANGES.get(region) or next(left)
 
 
@@ -235,7 +234,7 @@ def _patch(call: Call) -> Resource:
 def _delete(call: Call) -> Resource:
     name = call.name(NETWORK)
     network = resources.require_ready(call, NETWORK, name)
-    for kind in (INSTANCE, SUBNETWORK, FIREWALL, ROUTER, ADDRESS):
+    for kind in (INSTANCE, SUBNETWORK, FIREWALL, ROUTER):
         for user, resource in resources.each(call, kind, f"projects/{call.project}/"):
             if network["selfLink"] in _networks(kind, resource) and not _is_automatic(
                 network, kind, resource

@@ -6,9 +6,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import machines
-from provision.catalogue import zones as places
 from rehearsal.cloud.compute import catalogue, links, lists, quotas, resources
+from rehearsal.cloud.facts import machines, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,9 +50,7 @@ def _region(call: Call, region: str) -> Resource:
     }
 
 
-def _machine_type(project: str, zone: str, machine: catalogue.Machine) -> Resource:
-    known = machine.known
-    arm = known is not None and known.family.arm
+def _machine_type(project: str, zone: str, machine: machines.Machine) -> Resource:
     shown: dict[str, Any] = {
         **_common("machineType", f"projects/{project}/zones/{zone}/machineTypes/{machine.name}"),
         "description": f"{machine.vcpus} vCPUs, {machine.memory_mb / 1024:g} GB RAM",
@@ -63,27 +60,21 @@ def _machine_type(project: str, zone: str, machine: catalogue.Machine) -> Resour
         "maximumPersistentDisks": 128,
         "maximumPersistentDisksSizeGb": "263168",
         "zone": zone,
-        "isSharedCpu": machine.shared,
-        "architecture": "ARM64" if arm else "X86_64",
+        "isSharedCpu": machine.is_shared,
+        "architecture": "ARM64" if machine.is_arm else "X86_64",
     }
-    if known is not None and known.accelerator is not None:
-        accelerator = {
-            "guestAcceleratorType": known.accelerator,
-            "guestAcceleratorCount": known.gpus,
-        }
-        shown["accelerators"] = [accelerator]
+    if machine.gpu:
+        gpu = {"guestAcceleratorType": machine.gpu, "guestAcceleratorCount": machine.gpus}
+        shown["accelerators"] = [gpu]
     return shown
 
 
 def _accelerator_type(project: str, zone: str, name: str) -> Resource:
-    counts = [it.gpus or 0 for it in machines.MACHINE_TYPES.values() if it.accelerator == name]
-    attached = machines.ATTACHMENTS.get(name)
-    most = max(counts) if attached is None else max(attached.max_vcpus)
     full = f"projects/{project}/zones/{zone}/acceleratorTypes/{name}"
     return {
         **_common("acceleratorType", full),
         "description": name.replace("-", " ").upper(),
-        "maximumCardsPerInstance": most,
+        "maximumCardsPerInstance": machines.most_cards(name),
         "zone": links.ROOT + links.scope(full),
     }
 
@@ -152,17 +143,13 @@ _OFFERS = (
     _Offer(
         "machineTypes",
         "machineType",
-        lambda zone: [
-            name for name in catalogue.machines_by_name() if catalogue.machine_in(zone, name)
-        ],
-        lambda project, zone, name: _machine_type(
-            project, zone, catalogue.machines_by_name()[name]
-        ),
+        lambda zone: [name for name in machines.MACHINES if catalogue.machine_in(zone, name)],
+        lambda project, zone, name: _machine_type(project, zone, machines.MACHINES[name]),
     ),
     _Offer(
         "acceleratorTypes",
         "acceleratorType",
-        lambda zone: machines.ACCELERATORS if catalogue.has_gpus(zone) else (),
+        catalogue.gpus_in,
         _accelerator_type,
     ),
     _Offer("diskTypes", "diskType", lambda _: catalogue.DISK_TYPES, _disk_type),
@@ -193,7 +180,7 @@ def _get_profile(call: Call) -> Resource:
     name = f"projects/{call.project}/global/networkProfiles/{profile}"
     if not catalogue.has_profile(profile):
         raise resources.not_found(name)
-    zone = profile.removesuffix(catalogue.PROFILE)
+    zone = profile.removesuffix(machines.RDMA_PROFILE)
     return {
         **_common("networkProfile", name),
         "description": f"RDMA over converged Ethernet in {zone}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provision.catalogue import machines
 from rehearsal.cloud.compute import catalogue, images, interfaces, links, resources
+from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _SCHEDULING: Resource = {
     "provisioningModel": "STANDARD",
 }
 _LOCAL_SSD = "local-ssd"
-_ARM_FAMILIES = ("a4x", "c4a", "n4a", "t2a")
 
 
 def invalid(field: str, value: object, reason: str) -> GoogleError:
@@ -63,10 +62,8 @@ def accelerators(properties: Resource) -> list[tuple[str, int]]:
     asked = properties.get("guestAccelerators") or []
     if asked:
         return [(links.last(it["acceleratorType"]), it["acceleratorCount"]) for it in asked]
-    known = machines.lookup(properties["machineType"])
-    if known is None or known.accelerator is None:
-        return []
-    return [(known.accelerator, known.gpus or 0)]
+    machine = machines.find(properties["machineType"])
+    return [(machine.gpu, machine.gpus)] if machine and machine.gpu else []
 
 
 def _scheduling(properties: Resource) -> Resource:
@@ -161,8 +158,8 @@ def _check_disk_type(field: str, machine: str, disk: Resource, kind: str) -> Non
         raise invalid(field, kind, f"The disk type '{kind}' does not exist.")
     if (kind == _LOCAL_SSD) != (disk.get("type") == "SCRATCH"):
         raise invalid(field, kind, "Local SSDs, and they alone, are disks of type SCRATCH.")
-    family = machines.family(machine)
-    if disk.get("boot") and family is not None and kind not in family.boot_disks:
+    known = machines.boot_disks(machine)
+    if disk.get("boot") and known and kind not in known:
         raise GoogleError(
             400,
             f"{kind} disk type cannot be used by {machine} machine type.",
@@ -189,7 +186,7 @@ def _image(
             f"Requested disk size cannot be smaller than the image size ({image.size_gb} GB)",
         )
     machine = properties["machineType"]
-    if machine.startswith(_ARM_FAMILIES) != image.arm:
+    if machines.is_arm(machine) != image.arm:
         asked = "ARM64" if image.arm else "X86_64"
         raise GoogleError(
             400,
@@ -223,13 +220,13 @@ def _check_accelerators(properties: Resource) -> None:
 
 def _fits(machine: str, accelerator: str, count: int) -> bool:
     """Whether a machine has, or can get, so many GPUs of a kind; unknown machines may."""
-    known = machines.lookup(machine)
+    known = machines.find(machine)
     if known is None:
-        return catalogue.is_unknown(machine)
-    if known.accelerator is not None:
-        return (accelerator, count) == (known.accelerator, known.gpus)
-    attachment = machines.ATTACHMENTS.get(accelerator)
-    return attachment is not None and known.vcpus <= attachment.max_vcpus.get(count, 0)
+        return True
+    if known.gpu:
+        return (accelerator, count) == (known.gpu, known.gpus)
+    limits = machines.MOST_VCPUS.get(accelerator, {})
+    return known.attachable and known.vcpus <= limits.get(count, 0)
 
 
 def _check_labels(field: str, labels: Mapping[str, str]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provision.catalogue import zones
 from rehearsal.cloud.compute import catalogue, links, resources
 from rehearsal.cloud.compute.resources import INSTANCE, Call, Resource
+from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ _WORDS: Mapping[str, str] = {
     "nvidia-a100-80gb": "A100_80GB",
     "nvidia-b200": "B200",
     "nvidia-gb200": "GB200",
+    "nvidia-gb300": "GB300",
     "nvidia-h100-80gb": "H100",
     "nvidia-h100-mega-80gb": "H100_MEGA",
     "nvidia-h200-141gb": "H200",
@@ -114,7 +115,7 @@ def of_region(call: Call, region: str) -> list[Resource]:
     )
     other = dict.fromkeys(_OTHER_LIMITS, 0)
     for name, instance in resources.each(call, INSTANCE, f"projects/{call.project}/"):
-        if zones.region_of(links.last(links.scope(name))) != region:
+        if places.region_of(links.last(links.scope(name))) != region:
             continue
         model = instance["scheduling"]["provisioningModel"]
         for it in instance["guestAccelerators"]:

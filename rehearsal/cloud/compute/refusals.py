@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.catalogue import zones
 from rehearsal.cloud.compute import catalogue, properties, quotas
+from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
     from rehearsal.cloud.compute.resources import Call, Resource
@@ -27,7 +27,7 @@ def _quota(call: Call, template: Resource) -> Resource | None:
     """What `quota` does; usage does not count, as the only other limit is never reached."""
     most = quotas.limit(call)
     wanted = template["properties"]
-    region = zones.region_of(call.parameters["zone"])
+    region = places.region_of(call.parameters["zone"])
     for gpu, count in properties.accelerators(wanted):
         if count > most:
             model = wanted["scheduling"]["provisioningModel"]
@@ -52,7 +52,7 @@ def exhausted(project: str, zone: str, template: Resource) -> Resource:
     machine = template["properties"]["machineType"]
     others = [
         other
-        for other in zones.ZONES[zones.region_of(zone)]
+        for other in places.ZONES[places.region_of(zone)]
         if other != zone and catalogue.machine_in(other, machine)
     ]
     gpus = properties.accelerators(template["properties"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.catalogue import zones
 from rehearsal.cloud.compute import links, lists, resources
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, POLICY, Call, Resource
+from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def check_usable(call: Call, names: list[str]) -> None:
     Raises:
         GoogleError: 404.
     """
-    region = zones.region_of(call.parameters["zone"])
+    region = places.region_of(call.parameters["zone"])
     for name in names:
         resources.require_ready(call, POLICY, POLICY.prefix(call.project, region) + name)
 
@@ -45,7 +45,7 @@ def resolve_workload(call: Call, reference: str) -> str:
     policy = resources.require_ready(call, POLICY, name)
     if "workloadPolicy" not in policy:
         raise links.invalid(field, reference, "The resource policy is not a workload policy.")
-    if links.last(policy["region"]) != zones.region_of(call.parameters["zone"]):
+    if links.last(policy["region"]) != places.region_of(call.parameters["zone"]):
         raise links.invalid(field, reference, "The resource policy is in another region.")
     return str(policy["selfLink"])
 

@@ -56,7 +56,6 @@ NETWORK = Kind("networks", "", "network", "network")
 SUBNETWORK = Kind("subnetworks", "region", "subnetwork", "subnetwork")
 FIREWALL = Kind("firewalls", "", "firewall", "firewall")
 ROUTER = Kind("routers", "region", "router", "router")
-ADDRESS = Kind("addresses", "region", "address", "address")
 POLICY = Kind("resourcePolicies", "region", "resource_policy", "resourcePolicy")
 TEMPLATE = Kind("instanceTemplates", "", "instance_template", "instanceTemplate")
 GROUP_MANAGER = Kind(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from provision.catalogue import zones
 from rehearsal.cloud.compute import interfaces, links, properties, resources, shared_metadata
 from rehearsal.cloud.compute.resources import (
-    ADDRESS,
     DISK,
     INSTANCE,
     POLICY,
@@ -16,6 +14,7 @@ from rehearsal.cloud.compute.resources import (
     Call,
     Resource,
 )
+from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +67,7 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
 
 def _policies(call: Call, wanted: Resource) -> list[str]:
     """Links to the resource policies that a template names."""
-    region = zones.region_of(call.parameters["zone"])
+    region = places.region_of(call.parameters["zone"])
     prefix = links.ROOT + POLICY.prefix(call.project, region)
     return [prefix + links.last(name) for name in wanted.get("resourcePolicies") or []]
 
@@ -129,9 +128,6 @@ class Pools:
             (interface["subnetwork"], interface["networkIP"])
             for _, instance in resources.each(call, INSTANCE, f"projects/{call.project}/")
             for interface in instance["networkInterfaces"]
-        } | {
-            (address.get("subnetwork"), address.get("address"))
-            for _, address in resources.each(call, ADDRESS, f"projects/{call.project}/")
         }
 
     def take(self, subnetwork: Resource) -> str | None:
@@ -180,7 +176,7 @@ def _subnetwork(call: Call, interface: Resource) -> Resource:
         return resources.require(call, SUBNETWORK, links.name_of(interface["subnetwork"]))
     network = interfaces.network_of(call, interface)
     name = "default" if network is None else network["name"]
-    region = zones.region_of(call.parameters["zone"])
+    region = places.region_of(call.parameters["zone"])
     return resources.require(call, SUBNETWORK, SUBNETWORK.prefix(call.project, region) + name)
 
 

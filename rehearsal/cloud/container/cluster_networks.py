@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import zones
 from rehearsal.cloud import projects
 from rehearsal.cloud.container import cluster_defaults, records
+from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def attached(request: Request, store: Store, where: str, cluster: Record) -> Rec
         GoogleError: 400, when a network, subnetwork or range is not there.
     """
     region = cluster["location"]
-    region = region if region in zones.ZONES else zones.region_of(region)
+    region = region if region in places.ZONES else places.region_of(region)
     network = _existing(request, store, "networks", cluster.get("network", ""), where, "global")
     subnetwork = _existing(
         request, store, "subnetworks", cluster.get("subnetwork", ""), where, f"regions/{region}"

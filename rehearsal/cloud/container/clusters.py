@@ -18,6 +18,7 @@ from rehearsal.cloud.container import (
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.kubernetes import clusters as kubernetes
+from rehearsal.cloud.kubernetes import deletion
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
@@ -150,5 +151,5 @@ def delete(request: Request, store: Store, project: str, location: str, cluster:
     for pool_name, pool in pools:
         node_pools.remove(request, store, pool_name, pool, gone, busy)
     records.keep(store, CLUSTERS, name, {**record, "_gone": gone, "_busy": busy})
-    kubernetes.forget(request, store, record)
+    deletion.forget(request, store, record)
     return operations.start(request, store, "DELETE_CLUSTER", name, named=busy)

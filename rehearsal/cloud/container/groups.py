@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import machines
 from rehearsal.cloud import compute
+from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _TEMPLATES: Final = "compute/instanceTemplates"
 _NETWORKS: Final = "compute/networks"
 _LONGEST_RUN: Final = "604800"
 _RESOURCE_EXHAUSTED: Final = 8
-_ARM: Final = ("a4x", "c4a", "n4a", "t2a")
 
 
 @dataclass(frozen=True)
@@ -176,8 +175,8 @@ def _compute(
 
 def _in_stock(request: Request, properties: Record) -> Request:
     """The request, without a shortage for VMs that have no GPUs: those, no zone runs out of."""
-    machine = machines.lookup(properties.get("machineType", ""))
-    if properties.get("guestAccelerators") or (machine is not None and machine.accelerator):
+    machine = machines.find(properties.get("machineType", ""))
+    if properties.get("guestAccelerators") or (machine is not None and machine.gpu):
         return request
     return replace(request, scenarios=request.scenarios - {"stockout"})
 
@@ -209,7 +208,7 @@ def _refusal(store: Store, name: str) -> Record | None:
 def _properties(store: Store, project: str, cluster: Record, pool: Record) -> Record:
     """The properties of the VMs of a pool."""
     config = pool["config"]
-    arm = "arm64-" if config["machineType"].startswith(_ARM) else ""
+    arm = "arm64-" if machines.is_arm(config["machineType"]) else ""
     disk = {
         "sourceImage": f"projects/cos-cloud/global/images/family/cos-{arm}stable",
         "diskSizeGb": str(config["diskSizeGb"]),

@@ -12,8 +12,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import zones as places
 from rehearsal.cloud import projects
+from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def place(store: Store, project: str, location: str) -> str:
         GoogleError: 403 for a project that the caller may not use, 400 for no location.
     """
     owner = projects.permitted(project, store)
-    zones = places.ZONES.get(places.region_of(location), ())
-    if location not in places.ZONES and location not in zones:
+    if location not in places.ZONES and not places.is_zone(location):
         raise GoogleError(400, f'Location "{location}" does not exist.', status=None)
     return f"projects/{owner.id}/locations/{location}"
 

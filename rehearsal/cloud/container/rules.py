@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import gke_versions, machines
 from rehearsal.cloud.container import versions
+from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rehearsal.cloud.facts.machines import Machine
+
 _LONGEST_RUN: Final = 604_800
 _MOST_NODES: Final = 1000
 _COMPACT_FLEX: Final = ("a3-ultragpu-", "a4-", "h4d-")
+# The oldest versions with a feature: Google's pages on ProvisioningRequest (of 2026-04-08) and on
+# the Ray operator.
+FLEX_START: Final = "1.32.2-gke.1652000"
+QUEUED: Final = "1.28.5-gke.1355000"
+RAY_OPERATOR: Final = "1.29.8-gke.1054000"
 _TPU: Final = ("ct4p-", "ct5lp-", "ct5p-", "ct6e-", "tpu7x-")
 
 Pool = dict[str, Any]
@@ -33,7 +40,7 @@ def check_cluster(cluster: Mapping[str, Any]) -> None:
     addons = cluster.get("addonsConfig") or {}
     version = versions.resolve(cluster.get("initialClusterVersion", ""), channel)
     if (addons.get("rayOperatorConfig") or {}).get("enabled"):
-        _floor(gke_versions.RAY_OPERATOR, version)
+        _check_version("The Ray operator", RAY_OPERATOR, version)
     network = cluster.get("networkConfig") or {}
     if network.get("enableMultiNetworking") and network.get("datapathProvider") != (
         "ADVANCED_DATAPATH"
@@ -51,20 +58,19 @@ def check_pool(cluster: Mapping[str, Any], pool: Pool) -> None:
         raise _refusal(problem)
     version = str(cluster["currentMasterVersion"])
     if is_flex(pool):
-        _floor(gke_versions.FLEX_START, version)
+        _check_version("Flex start", FLEX_START, version)
     elif is_queued(pool):
-        _floor(gke_versions.QUEUED, version)
+        _check_version("Queued provisioning with a limited run", QUEUED, version)
 
 
 def _refusal(words: str) -> GoogleError:
     return GoogleError(400, words, status=None)
 
 
-def _floor(floor: gke_versions.Floor, version: str) -> None:
-    if floor.refuses(version):
+def _check_version(feature: str, oldest: str, version: str) -> None:
+    if versions.numbers(version) < versions.numbers(oldest):
         raise _refusal(
-            f"{floor.feature[0].upper()}{floor.feature[1:]} requires GKE version {floor.version} or"
-            f" later; the cluster has {version}."
+            f"{feature} requires GKE version {oldest} or later; the cluster has {version}."
         )
 
 
@@ -153,19 +159,31 @@ def _machine(pool: Pool) -> Iterator[str]:
     run = config.get("maxRunDuration")
     if run and not 0 < _seconds(run) <= _LONGEST_RUN:
         yield f'Max_run_duration "{run}" must be at most {_LONGEST_RUN}s.'
-    known = machines.lookup(config["machineType"])
-    if known is None or known.accelerator is None:
+    known = machines.find(config["machineType"])
+    if known is None or not known.gpu:
         return
+    yield from _local_ssds(known, config)
     asked = [
         (it.get("acceleratorType"), int(it.get("acceleratorCount", 0)))
         for it in config.get("accelerators") or []
     ]
-    fits = all(it == (known.accelerator, known.gpus) for it in asked)
+    fits = all(it == (known.gpu, known.gpus) for it in asked)
     if not fits and not any((it.get("gpuPartitionSize")) for it in config["accelerators"]):
         yield (
             f"Machine type {known.name} requires {known.gpus} accelerators of type"
-            f" {known.accelerator}; received {asked}."
+            f" {known.gpu}; received {asked}."
         )
+
+
+def _local_ssds(machine: Machine, config: Mapping[str, Any]) -> Iterator[str]:
+    """Local SSDs that are part of a machine are all used, or none is named."""
+    for field in ("ephemeralStorageLocalSsdConfig", "localNvmeSsdBlockConfig"):
+        asked = int((config.get(field) or {}).get("localSsdCount") or 0)
+        if machine.local_ssds and asked not in (0, machine.local_ssds):
+            yield (
+                f"Machine type {machine.name} requires {machine.local_ssds} local SSDs;"
+                f" received {asked}."
+            )
 
 
 def _networks(cluster: Mapping[str, Any], pool: Pool) -> Iterator[str]:

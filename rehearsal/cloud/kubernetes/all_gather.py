@@ -10,8 +10,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import machines
-from provision.catalogue.machines import GpuNetwork
+from rehearsal.cloud.facts import machines
+from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.cloud.kubernetes import pools
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _network(world: World, pod: Object) -> GpuNetwork | None:
     node = world.get(kind, "", pod["spec"].get("nodeName", "")) if kind else None
     # A log can be read after its node is gone.
     known = (node or {}).get("metadata", {}).get("labels", {}).get(_MACHINE) or pod["_machine"]
-    machine = machines.lookup(known)
+    machine = machines.find(known)
     return machine.gpu_network if machine else None
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import capacity
-
 if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
@@ -39,7 +37,12 @@ def make(request: Request, store: Store, name: str, record: dict[str, Any]) -> N
     """Let the endpoint of a new cluster lead to it."""
     del request
     endpoint = record["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"]
-    store.put(_ENDPOINTS, endpoint, {"cluster": name, "key": record["id"][:16]})
+    store.put(_ENDPOINTS, endpoint, {"cluster": name, "key": key_of(record)})
+
+
+def key_of(record: dict[str, Any]) -> str:
+    """What tells a cluster from a later one of the same name."""
+    return str(record["id"][:16])
 
 
 def find(request: Request, store: Store, endpoint: str) -> Cluster | None:
@@ -50,17 +53,3 @@ def find(request: Request, store: Store, endpoint: str) -> Cluster | None:
         return None
     making = record.get("_doing") is None and record["_ready"] > request.now
     return None if making else Cluster(known["cluster"], known["key"], record)
-
-
-def forget(request: Request, store: Store, record: dict[str, Any]) -> None:
-    """Forget what a cluster keeps, and cancel what it has asked for.
-
-    Its endpoint stays until it is gone.
-    """
-    prefix = f"kubernetes/{record['id'][:16]}/"
-    for _, asked in list(store.list(prefix + capacity.ASKED)):
-        capacity.cancel(request, store, **asked)
-    for collection in store.collections():
-        if collection.startswith(prefix):
-            for name, _ in list(store.list(collection)):
-                store.delete(collection, name)

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import machines
 from rehearsal.cloud.container import groups
+from rehearsal.cloud.facts import machines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,10 +50,8 @@ class Pool:
         """The kind of its nodes' GPUs, and how many; ("", 0) without."""
         for it in self.record["config"].get("accelerators") or []:
             return str(it["acceleratorType"]), int(it["acceleratorCount"])
-        known = machines.lookup(self.machine_type)
-        if known is None or known.accelerator is None:
-            return "", 0
-        return known.accelerator, known.gpus or 0
+        known = machines.find(self.machine_type)
+        return (known.gpu, known.gpus) if known else ("", 0)
 
     @property
     def groups(self) -> list[str]:

@@ -7,8 +7,8 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue.zones import REGIONS
 from rehearsal.cloud import policies, projects
+from rehearsal.cloud.facts import places
 from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.metadata import HOST
 from rehearsal.cloud.storage import preconditions
@@ -212,7 +212,7 @@ def _location_type(location: str) -> str:
         return "multi-region"
     if location in _DUAL_REGIONS:
         return "dual-region"
-    if location.lower() in REGIONS:
+    if location.lower() in places.ZONES:
         return "region"
     raise GoogleError(400, "The specified location constraint is not valid.")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rehearsal.provider.resources import (
-    client_config,
     container_cluster,
     container_engine_versions,
     container_node_pool,
@@ -65,7 +64,6 @@ RESOURCES: Mapping[str, Resource] = {
 }
 
 DATA_SOURCES: Mapping[str, DataSource] = {
-    "google_client_config": client_config.DATA,
     "google_compute_default_service_account": default_service_account.DATA,
     "google_compute_image": image.DATA,
     "google_compute_network": network.DATA,
@@ -73,5 +71,4 @@ DATA_SOURCES: Mapping[str, DataSource] = {
     "google_compute_zones": zones.DATA,
     "google_container_engine_versions": container_engine_versions.DATA,
     "google_project": project.DATA,
-    "google_storage_bucket": storage_bucket.DATA,
 }

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import image, links
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, expand, flatten, is_zero
+from rehearsal.provider.resources.fields import (
+    Field,
+    Kind,
+    Scope,
+    Send,
+    Table,
+    expand,
+    flatten,
+    is_zero,
+)
 
 if TYPE_CHECKING:
     from rehearsal.provider.resource import State
@@ -15,12 +24,7 @@ if TYPE_CHECKING:
 _SCRATCH_SIZE_GB = 375
 """The size of a local SSD for which Google answers none."""
 
-_KEY = (
-    Field("kms_key_self_link", "kmsKeyName"),
-    Field("kms_key_service_account"),
-    Field("raw_key"),
-    Field("rsa_encrypted_key"),
-)
+_KEY = (Field("kms_key_self_link", "kmsKeyName"),)
 
 
 def _names(values: list[str], _: Scope) -> list[str]:
@@ -32,31 +36,32 @@ def _features(values: list[str], _: Scope) -> list[dict[str, str]]:
     return [{"type": value} for value in values]
 
 
-_PARAMS = (
+_PARAMS = Table(
+    "google_compute_instance_template.disk",
     Field("disk_name"),
     Field("disk_size_gb", kind=Kind.INT64),
     Field("disk_type", expand=lambda kind, _: kind or "pd-standard"),
     Field("provisioned_iops", kind=Kind.INT64),
     Field("provisioned_throughput", kind=Kind.INT64),
     Field("architecture"),
-    Field("labels", kind=Kind.MAP),
-    Field("resource_manager_tags", kind=Kind.MAP),
-    Field("resource_policies", kind=Kind.STRINGS, expand=_names),
+    Field("labels"),
+    Field("resource_manager_tags"),
+    Field("resource_policies", expand=_names),
     Field("source_image"),
-    Field("source_image_encryption_key", kind=Kind.BLOCK, fields=_KEY),
+    Field("source_image_encryption_key", fields=_KEY),
     Field("source_snapshot"),
-    Field("source_snapshot_encryption_key", kind=Kind.BLOCK, fields=_KEY),
+    Field("source_snapshot_encryption_key", fields=_KEY),
     Field("storage_pool"),
 )
-_DISK = (
-    Field("auto_delete", kind=Kind.BOOL),
-    Field("boot", kind=Kind.BOOL),
+_DISK = Table(
+    "google_compute_instance_template.disk",
+    Field("auto_delete"),
+    Field("boot"),
     Field("device_name"),
-    Field("disk_encryption_key", kind=Kind.BLOCK, fields=_KEY[:2]),
+    Field("disk_encryption_key", fields=_KEY),
     Field("disk_size_gb", kind=Kind.INT64),
     Field(
         "guest_os_features",
-        kind=Kind.STRINGS,
         expand=_features,
         flatten=lambda features, _: [each["type"] for each in features or []],
     ),
@@ -110,6 +115,4 @@ def _flatten(disk: dict[str, Any], known: State, scope: Scope) -> State:
     return state
 
 
-DISKS = Field(
-    "disk", "disks", kind=Kind.BLOCKS, send=Send.FILLED, expand=_expand_all, flatten=_flatten_all
-)
+DISKS = Field("disk", "disks", send=Send.FILLED, expand=_expand_all, flatten=_flatten_all)

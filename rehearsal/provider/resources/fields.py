@@ -1,5 +1,8 @@
 """How attributes become JSON and back: tables of fields, and the rules of what is sent.
 
+A table says where the API differs from the provider's schema; the shapes of fields and what is in
+blocks are the schema's (`Table`).
+
 The rules are those of the real provider's generated code and of Google's Go clients: an empty value
 is left out unless the field says otherwise, and what Google leaves out reads as the empty value.
 """
@@ -7,14 +10,16 @@ is left out unless the field says otherwise, and what Google leaves out reads as
 from __future__ import annotations
 
 import enum
+import functools
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rehearsal.provider import schema
 from rehearsal.provider.resource import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
@@ -95,9 +100,9 @@ class Field:
     Attributes:
         name: The attribute's name.
         wire: The JSON name; by default the attribute's in camel case.
-        kind: Its shape.
+        kind: Its shape; None for what the schema says.
         send: When it is sent.
-        fields: What a block holds.
+        fields: What a block holds, as far as the schema does not say it.
         expand: Makes JSON of a value that is not unknown, in place of the kind's own rule.
         flatten: Makes an attribute of the JSON value (None when absent), likewise.
         order: What a block of a BLOCK_SET is hashed by.
@@ -105,7 +110,7 @@ class Field:
 
     name: str
     wire: str = ""
-    kind: Kind = Kind.STRING
+    kind: Kind | None = None
     send: Send = Send.FILLED
     fields: tuple[Field, ...] = ()
     expand: Callable[[Any, Scope], Any] | None = None
@@ -119,6 +124,8 @@ class Field:
 
     def zero(self) -> Any:
         """What an absent value reads as."""
+        if self.kind is None:
+            raise TypeError(f"{self.name} is used outside of a table")
         return _ZERO[self.kind]()
 
     def to_wire(self, value: Any, scope: Scope) -> Any:
@@ -170,6 +177,65 @@ class Field:
                 return explicit or not is_zero(wire)
             case _:
                 return self.send is not Send.NEVER
+
+
+class Table:
+    """Some fields of a type or of a block in it, completed from the schema when first used.
+
+    Args:
+        of: The type, such as "google_compute_network", and a block in it, if any: "TYPE.disk".
+        given: Which fields, and where they differ from what the schema says.
+        source: Whether a resource type or a data source is meant.
+    """
+
+    def __init__(self, of: str, *given: Field, source: schema.Kind = "resources") -> None:
+        self._of = of
+        self._source = source
+        self.given = given
+
+    def __iter__(self) -> Iterator[Field]:
+        """The fields, complete."""
+        return iter(self._complete)
+
+    @functools.cached_property
+    def _complete(self) -> tuple[Field, ...]:
+        name, *path = self._of.split(".")
+        block: Mapping[str, schema.Field] = schema.load(self._source, name).block
+        for inner in path:
+            block = block[inner].block
+        return tuple(_completed(field, block[field.name]) for field in self.given)
+
+
+def _completed(field: Field, known: schema.Field) -> Field:
+    """A field with its shape, and with everything that its block holds."""
+    differing = {inner.name: inner for inner in field.fields}
+    inside = tuple(
+        _completed(differing.get(name, Field(name)), inner) for name, inner in known.block.items()
+    )
+    # What Google alone decides can be an attribute of objects, of which a table names each field.
+    named = tuple(_completed(it, _TEXT) for it in field.fields)
+    return replace(field, kind=field.kind or _kind(known), fields=inside or named)
+
+
+_TEXT = schema.Field(flags="c", type="string")
+
+
+_KINDS: Mapping[str, Kind] = {
+    "bool": Kind.BOOL,
+    "list": Kind.STRINGS,
+    "map": Kind.MAP,
+    "number": Kind.NUMBER,
+    "set": Kind.SET,
+    "string": Kind.STRING,
+}
+
+
+def _kind(known: schema.Field) -> Kind:
+    if known.nesting == "set":
+        return Kind.BLOCK_SET
+    if known.nesting:
+        return Kind.BLOCK if known.max == 1 else Kind.BLOCKS
+    return _KINDS[known.type if isinstance(known.type, str) else known.type[0]]
 
 
 def camel(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import labels, operations
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, expand, flatten
+from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, Table, expand, flatten
 from rehearsal.provider.resources.rest import (
     LIMIT,
     NOT_FOUND,
@@ -27,22 +27,6 @@ if TYPE_CHECKING:
 
 _COLLECTION = "projects/{project}/locations/{location}/instances"
 
-_EXPORT = (
-    Field("ip_ranges", kind=Kind.STRINGS),
-    Field("access_mode"),
-    Field("squash_mode"),
-    Field("anon_uid", kind=Kind.NUMBER),
-    Field("anon_gid", kind=Kind.NUMBER),
-    Field("network"),
-)
-_SHARE = (
-    Field("name"),
-    Field("capacity_gb", kind=Kind.NUMBER),
-    Field("source_backup"),
-    Field("source_backupdr_backup"),
-    Field("nfs_export_options", kind=Kind.BLOCKS, fields=_EXPORT),
-)
-
 
 def _reserved(_: Any, where: Scope) -> str:
     """The range as it was configured: Google may answer one of another form."""
@@ -53,12 +37,8 @@ def _reserved(_: Any, where: Scope) -> str:
 
 
 _NETWORK = (
-    Field("network"),
-    Field("modes", kind=Kind.STRINGS),
     Field("reserved_ip_range", flatten=_reserved),
-    Field("ip_addresses", kind=Kind.STRINGS),
     Field("connect_mode", flatten=lambda mode, _: mode or "DIRECT_PEERING"),
-    Field("psc_config", kind=Kind.BLOCK, fields=(Field("endpoint_project"),)),
 )
 
 
@@ -67,77 +47,57 @@ def _replication(_: Any, where: Scope) -> list[State]:
     return list(where.state.get("initial_replication") or [])
 
 
-_REPLICA = (
-    Field("peer_instance"),
-    Field("state"),
-    Field("state_reasons", kind=Kind.STRINGS),
-    Field("last_active_sync_time"),
-)
-_EFFECTIVE = Field(
-    "effective_replication",
-    "replication",
-    kind=Kind.BLOCK,
-    send=Send.NEVER,
-    fields=(Field("role"), Field("replicas", kind=Kind.BLOCKS, fields=_REPLICA)),
-)
-
-# What an update changes, in the order of the update mask.
-_MUTABLE = (
-    Field("description"),
-    Field("file_shares", kind=Kind.BLOCKS, fields=_SHARE),
-    Field("deletion_protection_enabled", kind=Kind.BOOL),
-    Field("deletion_protection_reason"),
+_EFFECTIVE = Table(
+    "google_filestore_instance",
     Field(
-        "performance_config",
+        "effective_replication",
+        "replication",
         kind=Kind.BLOCK,
+        send=Send.NEVER,
         fields=(
+            Field("role"),
             Field(
-                "iops_per_tb",
-                kind=Kind.BLOCK,
-                fields=(Field("max_iops_per_tb", "maxIopsPerTb", kind=Kind.NUMBER),),
-            ),
-            Field(
-                "fixed_iops",
-                kind=Kind.BLOCK,
-                fields=(Field("max_iops", kind=Kind.NUMBER),),
-            ),
-        ),
-    ),
-    Field(
-        "directory_services",
-        kind=Kind.BLOCK,
-        fields=(
-            Field(
-                "ldap",
-                kind=Kind.BLOCK,
+                "replicas",
+                kind=Kind.BLOCKS,
                 fields=(
-                    Field("domain"),
-                    Field("servers", kind=Kind.STRINGS),
-                    Field("users_ou", "usersOu"),
-                    Field("groups_ou", "groupsOu"),
+                    Field("peer_instance"),
+                    Field("state"),
+                    Field("state_reasons", kind=Kind.STRINGS),
+                    Field("last_active_sync_time"),
                 ),
             ),
         ),
     ),
-    Field("effective_labels", "labels", kind=Kind.MAP),
 )
-_FIELDS = (
+
+# What an update changes, in the order of the update mask.
+_MUTABLE = Table(
+    "google_filestore_instance",
+    Field("description"),
+    Field("file_shares", kind=Kind.BLOCKS),
+    Field("deletion_protection_enabled"),
+    Field("deletion_protection_reason"),
+    Field(
+        "performance_config",
+        fields=(Field("iops_per_tb", fields=(Field("max_iops_per_tb", "maxIopsPerTb"),)),),
+    ),
+    Field(
+        "directory_services",
+        fields=(
+            Field("ldap", fields=(Field("users_ou", "usersOu"), Field("groups_ou", "groupsOu"))),
+        ),
+    ),
+    Field("effective_labels", "labels"),
+)
+_FIELDS = Table(
+    "google_filestore_instance",
     Field("tier"),
     Field("protocol"),
     Field("kms_key_name"),
-    Field("tags", kind=Kind.MAP, flatten=lambda _, where: where.state.get("tags")),
-    Field("networks", kind=Kind.BLOCKS, fields=_NETWORK),
-    Field(
-        "initial_replication",
-        "replication",
-        kind=Kind.BLOCK,
-        fields=(
-            Field("role"),
-            Field("replicas", kind=Kind.BLOCKS, fields=(Field("peer_instance"),)),
-        ),
-        flatten=_replication,
-    ),
-    *_MUTABLE,
+    Field("tags", flatten=lambda _, where: where.state.get("tags")),
+    Field("networks", fields=_NETWORK),
+    Field("initial_replication", "replication", flatten=_replication),
+    *_MUTABLE.given,
     Field("create_time", send=Send.NEVER),
     Field("etag", send=Send.NEVER),
 )
@@ -192,7 +152,7 @@ class FilestoreInstance:
             ) from error
         return {
             **flatten(_FIELDS, answer, where),
-            **flatten((_EFFECTIVE,), answer, where),
+            **flatten(_EFFECTIVE, answer, where),
             **labels.read(answer.get("labels"), state),
             "id": path,
             "name": state["name"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.resources import links
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send
+from rehearsal.provider.resources.fields import Field, Scope, Send, Table
 from rehearsal.provider.resources.network import TAGS
 from rehearsal.provider.resources.rest import Patch, Rest
 from rehearsal.provider.resources.subnetwork import NETWORK
@@ -21,12 +21,7 @@ def _order(rule: State) -> str:
 
 def _rules(name: str, wire: str) -> Field:
     return Field(
-        name,
-        wire,
-        kind=Kind.BLOCK_SET,
-        send=Send.FILLED,
-        fields=(Field("protocol", "IPProtocol"), Field("ports", kind=Kind.STRINGS)),
-        order=_order,
+        name, wire, send=Send.FILLED, fields=(Field("protocol", "IPProtocol"),), order=_order
     )
 
 
@@ -59,28 +54,23 @@ _FIELDS = (
     _rules("allow", "allowed"),
     _rules("deny", "denied"),
     Field("description", send=Send.GIVEN),
-    Field("destination_ranges", kind=Kind.SET, send=Send.GIVEN),
-    Field("disabled", kind=Kind.BOOL, send=Send.GIVEN),
-    Field(
-        "log_config",
-        kind=Kind.BLOCK,
-        send=Send.GIVEN,
-        expand=_expand_logging,
-        flatten=_flatten_logging,
-    ),
+    Field("destination_ranges", send=Send.GIVEN),
+    Field("disabled", send=Send.GIVEN),
+    Field("log_config", send=Send.GIVEN, expand=_expand_logging, flatten=_flatten_logging),
     NETWORK,
-    Field("priority", kind=Kind.NUMBER, send=Send.GIVEN),
-    Field("source_ranges", kind=Kind.SET, send=Send.GIVEN),
-    Field("source_service_accounts", kind=Kind.SET, send=Send.GIVEN),
-    Field("source_tags", kind=Kind.SET, send=Send.GIVEN),
-    Field("target_service_accounts", kind=Kind.SET, send=Send.GIVEN),
-    Field("target_tags", kind=Kind.SET, send=Send.GIVEN),
+    Field("priority", send=Send.GIVEN),
+    Field("source_ranges", send=Send.GIVEN),
+    Field("source_service_accounts", send=Send.GIVEN),
+    Field("source_tags", send=Send.GIVEN),
+    Field("target_service_accounts", send=Send.GIVEN),
+    Field("target_tags", send=Send.GIVEN),
 )
 
 RESOURCE = Rest(
     label="Firewall",
     collection="projects/{project}/global/firewalls",
-    fields=(
+    fields=Table(
+        "google_compute_firewall",
         *_FIELDS,
         Field("direction"),
         Field("name"),
@@ -88,7 +78,6 @@ RESOURCE = Rest(
         Field(
             "enable_logging",
             "logConfig",
-            kind=Kind.BOOL,
             send=Send.NEVER,
             flatten=lambda answer, _: bool((answer or {}).get("enable")),
         ),

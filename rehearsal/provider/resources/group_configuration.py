@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.resources import links
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, expand, flatten, is_zero
+from rehearsal.provider.resources.fields import (
+    Field,
+    Kind,
+    Scope,
+    Send,
+    Table,
+    expand,
+    flatten,
+    is_zero,
+)
 from rehearsal.provider.resources.instance_template import unique_link
 
 if TYPE_CHECKING:
@@ -38,7 +47,8 @@ def _limits(block: State, name: str) -> dict[str, Any]:
     return {"fixed": 0 if is_zero(fixed) else fixed, "percent": None}
 
 
-_UPDATE = (
+_UPDATE = Table(
+    "google_compute_instance_group_manager.update_policy",
     Field("minimal_action"),
     Field("type"),
     Field("replacement_method"),
@@ -71,7 +81,7 @@ def _read_update_policy(answer: dict[str, Any] | None, where: Scope) -> list[Sta
     return [state]
 
 
-def _or_empty(fields: tuple[Field, ...]) -> Callable[[list[State], Scope], dict[str, Any]]:
+def _or_empty(fields: Table) -> Callable[[list[State], Scope], dict[str, Any]]:
     """A block whose absence is sent as an empty object."""
 
     def expand_block(blocks: list[State], where: Scope) -> dict[str, Any]:
@@ -80,20 +90,22 @@ def _or_empty(fields: tuple[Field, ...]) -> Callable[[list[State], Scope], dict[
     return expand_block
 
 
-_REPAIR = (Field("allow_changing_zone"),)
-_LIFECYCLE = (
+_REPAIR = Table(
+    "google_compute_instance_group_manager.instance_lifecycle_policy.on_repair",
+    Field("allow_changing_zone"),
+)
+_LIFECYCLE = Table(
+    "google_compute_instance_group_manager.instance_lifecycle_policy",
     Field("default_action_on_failure"),
     Field("force_update_on_repair"),
     Field("on_failed_health_check"),
-    Field(
-        "on_repair",
-        kind=Kind.BLOCK,
-        send=Send.ALWAYS,
-        fields=_REPAIR,
-        expand=_or_empty(_REPAIR),
-    ),
+    Field("on_repair", send=Send.ALWAYS, fields=_REPAIR.given, expand=_or_empty(_REPAIR)),
 )
-_STANDBY = (Field("initial_delay_sec", kind=Kind.NUMBER, send=Send.ALWAYS), Field("mode"))
+_STANDBY = Table(
+    "google_compute_instance_group_manager.standby_policy",
+    Field("initial_delay_sec", send=Send.ALWAYS),
+    Field("mode"),
+)
 
 
 def _workload(blocks: list[State], _: Scope) -> dict[str, Any]:
@@ -151,76 +163,48 @@ _STATUS = Field(
     ),
 )
 
-NAMED_PORT = Field(
-    "named_port",
-    "namedPorts",
-    kind=Kind.BLOCK_SET,
-    fields=(Field("name"), Field("port", kind=Kind.NUMBER)),
+ALONE = Table(
+    "google_compute_instance_group_manager",
+    Field("named_port", "namedPorts"),
+    Field("target_size", send=Send.ALWAYS),
 )
-TARGET_SIZE = Field("target_size", kind=Kind.NUMBER, send=Send.ALWAYS)
+"""What has requests of its own."""
 
 # What PATCH changes; the size and the named ports have requests of their own.
-PATCHED = (
+PATCHED = Table(
+    "google_compute_instance_group_manager",
     Field("description", send=Send.ALWAYS),
-    Field("target_pools", kind=Kind.SET),
+    Field("target_pools"),
     Field(
         "auto_healing_policies",
         kind=Kind.BLOCKS,
-        fields=(Field("health_check"), Field("initial_delay_sec", kind=Kind.NUMBER)),
     ),
     Field(
         "version",
         "versions",
-        kind=Kind.BLOCKS,
         fields=(
-            Field("name"),
             Field(
                 "instance_template",
                 expand=lambda link, _: unique_link(link),
                 flatten=lambda link, _: links.v1(link or ""),
             ),
-            Field(
-                "target_size",
-                kind=Kind.BLOCK,
-                send=Send.ALWAYS,
-                expand=_amount,
-                flatten=_read_amount,
-            ),
+            Field("target_size", send=Send.ALWAYS, expand=_amount, flatten=_read_amount),
         ),
     ),
-    Field(
-        "standby_policy",
-        kind=Kind.BLOCK,
-        send=Send.ALWAYS,
-        fields=_STANDBY,
-        expand=_or_empty(_STANDBY),
-    ),
-    Field("target_suspended_size", kind=Kind.NUMBER),
-    Field("target_stopped_size", kind=Kind.NUMBER),
-    Field(
-        "update_policy",
-        kind=Kind.BLOCK,
-        send=Send.ALWAYS,
-        expand=_update_policy,
-        flatten=_read_update_policy,
-    ),
+    Field("standby_policy", send=Send.ALWAYS, fields=_STANDBY.given, expand=_or_empty(_STANDBY)),
+    Field("target_suspended_size"),
+    Field("target_stopped_size"),
+    Field("update_policy", send=Send.ALWAYS, expand=_update_policy, flatten=_read_update_policy),
     Field(
         "instance_lifecycle_policy",
-        kind=Kind.BLOCK,
         send=Send.ALWAYS,
-        fields=_LIFECYCLE,
+        fields=_LIFECYCLE.given,
         expand=_or_empty(_LIFECYCLE),
     ),
-    Field(
-        "all_instances_config",
-        kind=Kind.BLOCK,
-        expand=_everywhere,
-        flatten=_read_everywhere,
-    ),
+    Field("all_instances_config", expand=_everywhere, flatten=_read_everywhere),
     Field("list_managed_instances_results"),
     Field(
         "resource_policies",
-        kind=Kind.BLOCK,
         send=Send.ALWAYS,
         expand=_workload,
         flatten=lambda answer, _: (
@@ -228,17 +212,17 @@ PATCHED = (
         ),
     ),
 )
-FIELDS = (
+FIELDS = Table(
+    "google_compute_instance_group_manager",
     Field("name"),
     Field("base_instance_name"),
-    TARGET_SIZE,
-    *PATCHED,
-    NAMED_PORT,
-    Field("target_size_policy", kind=Kind.BLOCK, fields=(Field("mode"),)),
+    *PATCHED.given,
+    *ALONE.given,
+    Field("target_size_policy", kind=Kind.BLOCK),
     _STATUS,
     Field("creation_timestamp", send=Send.NEVER),
     Field("fingerprint", send=Send.NEVER),
     Field("instance_group", send=Send.NEVER, flatten=lambda link, _: links.v1(link or "")),
-    Field("instance_group_manager_id", "id", kind=Kind.NUMBER, send=Send.NEVER),
+    Field("instance_group_manager_id", "id", send=Send.NEVER),
     Field("self_link", send=Send.NEVER, flatten=lambda link, _: links.v1(link or "")),
 )

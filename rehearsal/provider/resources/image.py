@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resources import links
-from rehearsal.provider.resources.fields import Field, Kind, Scope, flatten
+from rehearsal.provider.resources.fields import Field, Kind, Scope, Table, flatten
 from rehearsal.provider.resources.rest import NOT_FOUND
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def _key_hash(key: Any, _: Scope) -> str:
     return str((key or {}).get("sha256", ""))
 
 
-_FIELDS = (
+_FIELDS = Table(
+    "google_compute_image",
     Field("archive_size_bytes", kind=Kind.INT64),
     Field("creation_timestamp"),
     Field("description"),
@@ -124,8 +125,8 @@ _FIELDS = (
     Field("image_encryption_key_sha256", "imageEncryptionKey", flatten=_key_hash),
     Field("image_id", "id"),
     Field("label_fingerprint"),
-    Field("labels", kind=Kind.MAP),
-    Field("licenses", kind=Kind.STRINGS),
+    Field("labels"),
+    Field("licenses"),
     Field("name"),
     Field("self_link"),
     Field("source_disk"),
@@ -133,6 +134,7 @@ _FIELDS = (
     Field("source_disk_id"),
     Field("source_image_id"),
     Field("status"),
+    source="data",
 )
 
 

@@ -10,10 +10,9 @@ from rehearsal.provider.resource import UNKNOWN, PartialError
 from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.fields import Scope, expand, flatten, is_zero
 from rehearsal.provider.resources.group_configuration import (
+    ALONE,
     FIELDS,
-    NAMED_PORT,
     PATCHED,
-    TARGET_SIZE,
 )
 from rehearsal.provider.resources.rest import (
     NOT_FOUND,
@@ -228,13 +227,14 @@ def _changes(where: Scope) -> Iterator[tuple[_Request, str]]:
     if patch:
         body = {"fingerprint": prior.get("fingerprint"), **patch}
         yield ("PATCH", _path(where), body, {}), "managed group instances"
+    port, size = ALONE
     if plan.get("named_port") != prior.get("named_port"):
         group = _path(where).replace("/instanceGroupManagers/", "/instanceGroups/")
-        ports = {"namedPorts": NAMED_PORT.to_wire(plan.get("named_port"), where)}
+        ports = {"namedPorts": port.to_wire(plan.get("named_port"), where)}
         yield ("POST", f"{group}/setNamedPorts", ports, {}), "InstanceGroupManager"
     if plan.get("target_size") != prior.get("target_size"):
-        size = {"size": str(TARGET_SIZE.to_wire(plan.get("target_size"), where))}
-        yield ("POST", f"{_path(where)}/resize", None, size), "InstanceGroupManager"
+        wanted = {"size": str(size.to_wire(plan.get("target_size"), where))}
+        yield ("POST", f"{_path(where)}/resize", None, wanted), "InstanceGroupManager"
 
 
 def _path(where: Scope) -> str:

@@ -12,6 +12,7 @@ from rehearsal.provider.resources.fields import (
     Kind,
     Scope,
     Send,
+    Table,
     expand,
     flatten,
     in_set_order,
@@ -62,7 +63,11 @@ def _fingerprint(answer: dict[str, Any] | None, _: Scope) -> str:
     return str((answer or {}).get("fingerprint", ""))
 
 
-_RESERVATION = (Field("key"), Field("values", kind=Kind.STRINGS))
+_RESERVATION = Table(
+    "google_compute_instance_template.reservation_affinity.specific_reservation",
+    Field("key"),
+    Field("values"),
+)
 
 
 def _reservation(blocks: list[State], where: Scope) -> dict[str, Any] | None:
@@ -84,21 +89,18 @@ def _read_reservation(answer: dict[str, Any] | None, where: Scope) -> list[State
 
 
 def _forced(name: str) -> Field:
-    return Field(name, kind=Kind.BOOL, send=Send.ALWAYS)
+    return Field(name, send=Send.ALWAYS)
 
 
-PROPERTIES = (
-    Field("can_ip_forward", kind=Kind.BOOL),
+PROPERTIES = Table(
+    "google_compute_instance_template",
+    Field("can_ip_forward"),
     Field("instance_description", "description"),
     DISKS,
     Field(
         "guest_accelerator",
         "guestAccelerators",
-        kind=Kind.BLOCKS,
-        fields=(
-            Field("count", "acceleratorCount", kind=Kind.NUMBER),
-            Field("type", "acceleratorType"),
-        ),
+        fields=(Field("count", "acceleratorCount"), Field("type", "acceleratorType")),
         expand=_accelerators,
         flatten=lambda found, _: [
             {"count": it.get("acceleratorCount", 0), "type": it.get("acceleratorType", "")}
@@ -107,14 +109,10 @@ PROPERTIES = (
     ),
     Field("machine_type"),
     Field("min_cpu_platform"),
-    Field("metadata", kind=Kind.MAP, send=Send.ALWAYS, expand=_metadata, flatten=_read_metadata),
+    Field("metadata", send=Send.ALWAYS, expand=_metadata, flatten=_read_metadata),
     Field("metadata_fingerprint", "metadata", send=Send.NEVER, flatten=_fingerprint),
     INTERFACES,
-    Field(
-        "network_performance_config",
-        kind=Kind.BLOCK,
-        fields=(Field("total_egress_bandwidth_tier"),),
-    ),
+    Field("network_performance_config"),
     SCHEDULING,
     Field(
         "service_account",
@@ -122,61 +120,30 @@ PROPERTIES = (
         kind=Kind.BLOCKS,
         fields=(
             Field("email", expand=lambda email, _: email or "default"),
-            Field("scopes", kind=Kind.SET, expand=_scopes),
+            Field("scopes", expand=_scopes),
         ),
     ),
     Field(
         "tags",
-        kind=Kind.SET,
         send=Send.ALWAYS,
         expand=lambda tags, _: {"items": in_set_order(tags)} if tags else {},
         flatten=lambda answer, _: (answer or {}).get("items") or [],
     ),
     Field("tags_fingerprint", "tags", send=Send.NEVER, flatten=_fingerprint),
-    Field(
-        "confidential_instance_config",
-        kind=Kind.BLOCK,
-        fields=(
-            Field("enable_confidential_compute", kind=Kind.BOOL),
-            Field("confidential_instance_type"),
-        ),
-    ),
+    Field("confidential_instance_config"),
     Field(
         "shielded_instance_config",
-        kind=Kind.BLOCK,
         fields=(
             _forced("enable_secure_boot"),
             _forced("enable_vtpm"),
             _forced("enable_integrity_monitoring"),
         ),
     ),
-    Field(
-        "advanced_machine_features",
-        kind=Kind.BLOCK,
-        fields=(
-            Field("enable_nested_virtualization", kind=Kind.BOOL),
-            Field("enable_uefi_networking", kind=Kind.BOOL),
-            Field("performance_monitoring_unit"),
-            Field("threads_per_core", kind=Kind.NUMBER),
-            Field("turbo_mode"),
-            Field("visible_core_count", kind=Kind.NUMBER),
-        ),
-    ),
-    Field(
-        "resource_policies",
-        kind=Kind.STRINGS,
-        expand=lambda values, _: [links.name(value) for value in values],
-    ),
-    Field("resource_manager_tags", kind=Kind.MAP),
+    Field("advanced_machine_features"),
+    Field("resource_policies", expand=lambda values, _: [links.name(value) for value in values]),
+    Field("resource_manager_tags"),
     Field("reservation_affinity", expand=_reservation, flatten=_read_reservation),
     Field("key_revocation_action_type"),
-    Field(
-        "workload_identity_config",
-        kind=Kind.BLOCK,
-        fields=(
-            Field("identity"),
-            Field("identity_certificate_enabled", kind=Kind.BOOL),
-        ),
-    ),
-    Field("effective_labels", "labels", kind=Kind.MAP),
+    Field("workload_identity_config"),
+    Field("effective_labels", "labels"),
 )

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, expand, flatten
+from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, Table, expand, flatten
 
 if TYPE_CHECKING:
     from rehearsal.provider.resource import State
 
-_ACTION = (Field("type"), Field("storage_class"))
-_CONDITION = (
-    Field("age", kind=Kind.NUMBER),
+_ACTION = Table(
+    "google_storage_bucket.lifecycle_rule.action", Field("type"), Field("storage_class")
+)
+_CONDITION = Table(
+    "google_storage_bucket.lifecycle_rule.condition",
+    Field("age"),
     Field("created_before"),
-    Field("matches_storage_class", kind=Kind.STRINGS),
-    Field("num_newer_versions", kind=Kind.NUMBER),
+    Field("matches_storage_class"),
+    Field("num_newer_versions"),
     Field("custom_time_before"),
-    Field("days_since_custom_time", kind=Kind.NUMBER),
-    Field("days_since_noncurrent_time", kind=Kind.NUMBER),
+    Field("days_since_custom_time"),
+    Field("days_since_noncurrent_time"),
     Field("noncurrent_time_before"),
-    Field("matches_prefix", kind=Kind.STRINGS),
-    Field("matches_suffix", kind=Kind.STRINGS),
+    Field("matches_prefix"),
+    Field("matches_suffix"),
     Field("size_above_bytes", kind=Kind.INT64),
     Field("size_below_bytes", kind=Kind.INT64),
 )
@@ -68,11 +71,4 @@ def _flatten_rule(rule: dict[str, Any], was: State, scope: Scope) -> State:
     return {"action": [action], "condition": [condition]}
 
 
-LIFECYCLE = Field(
-    "lifecycle_rule",
-    "lifecycle",
-    kind=Kind.BLOCKS,
-    send=Send.ALWAYS,
-    expand=_expand,
-    flatten=_flatten,
-)
+LIFECYCLE = Field("lifecycle_rule", "lifecycle", send=Send.ALWAYS, expand=_expand, flatten=_flatten)

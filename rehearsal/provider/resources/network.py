@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import links, operations
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, is_zero
+from rehearsal.provider.resources.fields import Field, Scope, Send, Table, is_zero
 from rehearsal.provider.resources.rest import LIMIT, Patch, Rest, place
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 TAGS = Field(
     "params",
-    kind=Kind.BLOCK,
-    fields=(Field("resource_manager_tags", kind=Kind.MAP),),
     # Google never answers them.
     flatten=lambda _, scope: scope.state.get("params") or [],
 )
@@ -27,7 +25,7 @@ _COLLECTION = "projects/{project}/global/networks"
 _ROUTING = (
     Field("routing_mode"),
     Field("bgp_best_path_selection_mode"),
-    Field("bgp_always_compare_med", kind=Kind.BOOL),
+    Field("bgp_always_compare_med"),
     Field("bgp_inter_region_cost"),
 )
 _MED = "bgp_always_compare_med"
@@ -86,13 +84,14 @@ def _drop_default_routes(scope: Scope) -> None:
 RESOURCE = Rest(
     label="Network",
     collection=_COLLECTION,
-    fields=(
-        Field("auto_create_subnetworks", kind=Kind.BOOL, send=Send.GIVEN),
+    fields=Table(
+        "google_compute_network",
+        Field("auto_create_subnetworks", send=Send.GIVEN),
         Field("description"),
         Field("name"),
         *_ROUTING,
-        Field("mtu", kind=Kind.NUMBER),
-        Field("enable_ula_internal_ipv6", kind=Kind.BOOL),
+        Field("mtu"),
+        Field("enable_ula_internal_ipv6"),
         Field("internal_ipv6_range"),
         Field("network_firewall_policy_enforcement_order"),
         Field("network_profile"),

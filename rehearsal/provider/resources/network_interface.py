@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.provider.failures import ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import links
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, expand, flatten, is_zero
+from rehearsal.provider.resources.fields import (
+    Field,
+    Kind,
+    Scope,
+    Send,
+    Table,
+    expand,
+    flatten,
+    is_zero,
+)
 
 if TYPE_CHECKING:
     from rehearsal.provider.resource import State
@@ -21,12 +30,14 @@ def _v1(link: str | None, _: Scope) -> str:
     return links.v1(link or "")
 
 
-_ACCESS = (
+_ACCESS = Table(
+    "google_compute_instance_template.network_interface.access_config",
     Field("nat_ip", "natIP"),
     Field("network_tier"),
     Field("public_ptr_domain_name", send=Send.NEVER),
 )
-_ACCESS_V6 = (
+_ACCESS_V6 = Table(
+    "google_compute_instance_template.network_interface.ipv6_access_config",
     Field("network_tier"),
     Field("public_ptr_domain_name"),
     Field("external_ipv6"),
@@ -35,7 +46,7 @@ _ACCESS_V6 = (
 )
 
 
-def _access(fields: tuple[Field, ...], kind: str) -> Any:
+def _access(fields: Table, kind: str) -> Any:
     """Access configurations have a type that the configuration does not name."""
 
     def expand_all(blocks: list[State], scope: Scope) -> list[dict[str, Any]]:
@@ -44,37 +55,31 @@ def _access(fields: tuple[Field, ...], kind: str) -> Any:
     return expand_all
 
 
-_FIELDS = (
+_FIELDS = Table(
+    "google_compute_instance_template.network_interface",
     Field("network", expand=_network, flatten=_v1),
     Field("network_ip", "networkIP"),
     Field(
         "access_config",
         "accessConfigs",
-        kind=Kind.BLOCKS,
-        fields=_ACCESS,
+        fields=_ACCESS.given,
         expand=_access(_ACCESS, "ONE_TO_ONE_NAT"),
     ),
-    Field(
-        "alias_ip_range",
-        "aliasIpRanges",
-        kind=Kind.BLOCKS,
-        fields=(Field("ip_cidr_range"), Field("subnetwork_range_name")),
-    ),
+    Field("alias_ip_range", "aliasIpRanges"),
     Field("nic_type"),
     Field("stack_type"),
-    Field("queue_count", kind=Kind.NUMBER),
+    Field("queue_count"),
     Field(
         "ipv6_access_config",
         "ipv6AccessConfigs",
-        kind=Kind.BLOCKS,
-        fields=_ACCESS_V6,
+        fields=_ACCESS_V6.given,
         expand=_access(_ACCESS_V6, "DIRECT_IPV6"),
     ),
     Field("ipv6_address"),
-    Field("internal_ipv6_prefix_length", kind=Kind.NUMBER),
+    Field("internal_ipv6_prefix_length"),
     Field("network_attachment"),
     Field("igmp_query"),
-    Field("vlan", kind=Kind.NUMBER),
+    Field("vlan"),
     Field("ipv6_access_type", send=Send.NEVER),
     Field("parent_nic_name", send=Send.NEVER),
     Field("name", send=Send.NEVER),
@@ -113,9 +118,5 @@ def _flatten(interface: dict[str, Any], scope: Scope) -> State:
 
 
 INTERFACES = Field(
-    "network_interface",
-    "networkInterfaces",
-    kind=Kind.BLOCKS,
-    expand=_expand_all,
-    flatten=_flatten_all,
+    "network_interface", "networkInterfaces", expand=_expand_all, flatten=_flatten_all
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resources import links, operations
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send
+from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, Table
 from rehearsal.provider.resources.rest import LIMIT, NOT_FOUND, Rest
 
 _OPEN = ("CREATING", "ACCEPTED")
@@ -87,15 +87,12 @@ RESOURCE = ResizeRequest(
         "projects/{project}/zones/{zone}/instanceGroupManagers/{instance_group_manager}"
         "/resizeRequests"
     ),
-    fields=(
+    fields=Table(
+        "google_compute_resize_request",
         Field("name"),
         Field("description"),
-        Field("resize_by", kind=Kind.NUMBER),
-        Field(
-            "requested_run_duration",
-            kind=Kind.BLOCK,
-            fields=(Field("seconds"), Field("nanos", kind=Kind.NUMBER)),
-        ),
+        Field("resize_by"),
+        Field("requested_run_duration"),
         Field("zone", expand=_zone, flatten=lambda link, where: links.name(link or where.zone)),
         Field("creation_timestamp", send=Send.NEVER),
         Field("state", send=Send.NEVER),

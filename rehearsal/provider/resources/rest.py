@@ -13,7 +13,7 @@ from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.fields import Field, Scope, expand, flatten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
@@ -59,7 +59,7 @@ class Rest:
 
     label: str
     collection: str
-    fields: tuple[Field, ...]
+    fields: Iterable[Field]
     patches: tuple[Patch, ...] = ()
     virtual: Mapping[str, Any] = field(default_factory=dict)
     suppress: Mapping[str, Callable[[Any, Any, State], bool]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rehearsal.provider.resources import links
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send
+from rehearsal.provider.resources.fields import Field, Scope, Send, Table
 from rehearsal.provider.resources.network import TAGS
 from rehearsal.provider.resources.rest import Patch, Rest
 from rehearsal.provider.resources.subnetwork import NETWORK, REGION
@@ -20,26 +20,19 @@ _MUTABLE = (
     Field("description", send=Send.GIVEN),
     Field(
         "bgp",
-        kind=Kind.BLOCK,
         send=Send.GIVEN,
         fields=(
-            Field("asn", kind=Kind.NUMBER),
-            Field("advertise_mode"),
-            Field("advertised_groups", kind=Kind.STRINGS, send=Send.ALWAYS),
+            Field("advertised_groups", send=Send.ALWAYS),
             Field(
                 "advertised_ip_ranges",
-                kind=Kind.BLOCK_SET,
                 send=Send.ALWAYS,
-                fields=(Field("range"), Field("description", send=Send.ALWAYS)),
+                fields=(Field("description", send=Send.ALWAYS),),
             ),
-            Field("keepalive_interval", kind=Kind.NUMBER, send=Send.ALWAYS),
-            Field("identifier_range"),
+            Field("keepalive_interval", send=Send.ALWAYS),
         ),
     ),
     Field(
         "md5_authentication_keys",
-        kind=Kind.BLOCK,
-        fields=(Field("name"), Field("key")),
         # Google answers the names alone.
         flatten=lambda _, scope: scope.state.get("md5_authentication_keys") or [],
     ),
@@ -48,11 +41,12 @@ _MUTABLE = (
 RESOURCE = Rest(
     label="Router",
     collection=COLLECTION,
-    fields=(
+    fields=Table(
+        "google_compute_router",
         Field("name"),
         NETWORK,
         *_MUTABLE,
-        Field("encrypted_interconnect_router", kind=Kind.BOOL),
+        Field("encrypted_interconnect_router"),
         Field("ncc_gateway"),
         REGION,
         Field("creation_timestamp", send=Send.NEVER),

@@ -11,6 +11,7 @@ from rehearsal.provider.resources.fields import (
     Kind,
     Scope,
     Send,
+    Table,
     expand,
     flatten,
     in_set_order,
@@ -54,79 +55,56 @@ def _v1(values: list[str] | None, _: Scope) -> list[str]:
 
 
 def _address_set(name: str, wire: str, send: Send) -> Field:
-    return Field(name, wire, kind=Kind.SET, send=send, expand=_addresses, flatten=_v1)
+    return Field(name, wire, send=send, expand=_addresses, flatten=_v1)
 
 
 _SUBNETWORK_NAME = Field(
     "name", expand=_link("subnetworks"), flatten=lambda v, _: links.v1(v or "")
 )
 
-_MUTABLE = (
+_MUTABLE = Table(
+    "google_compute_router_nat",
     Field("nat_ip_allocate_option"),
     _address_set("nat_ips", "natIps", Send.GIVEN),
     _address_set("drain_nat_ips", "drainNatIps", Send.GIVEN),
     Field("source_subnetwork_ip_ranges_to_nat"),
-    Field(
-        "subnetwork",
-        "subnetworks",
-        kind=Kind.BLOCK_SET,
-        send=Send.GIVEN,
-        fields=(
-            _SUBNETWORK_NAME,
-            Field("source_ip_ranges_to_nat", kind=Kind.SET),
-            Field("secondary_ip_range_names", kind=Kind.SET),
-        ),
-    ),
+    Field("subnetwork", "subnetworks", send=Send.GIVEN, fields=(_SUBNETWORK_NAME,)),
     Field("source_subnetwork_ip_ranges_to_nat64"),
-    Field(
-        "nat64_subnetwork",
-        "nat64Subnetworks",
-        kind=Kind.BLOCK_SET,
-        send=Send.GIVEN,
-        fields=(_SUBNETWORK_NAME,),
-    ),
-    Field("min_ports_per_vm", kind=Kind.NUMBER),
-    Field("max_ports_per_vm", kind=Kind.NUMBER),
-    Field("enable_dynamic_port_allocation", kind=Kind.BOOL, send=Send.GIVEN),
-    Field("udp_idle_timeout_sec", kind=Kind.NUMBER),
-    Field("icmp_idle_timeout_sec", kind=Kind.NUMBER),
-    Field("tcp_established_idle_timeout_sec", kind=Kind.NUMBER),
-    Field("tcp_transitory_idle_timeout_sec", kind=Kind.NUMBER),
-    Field("tcp_time_wait_timeout_sec", kind=Kind.NUMBER),
-    Field(
-        "log_config",
-        kind=Kind.BLOCK,
-        send=Send.GIVEN,
-        fields=(Field("enable", kind=Kind.BOOL), Field("filter")),
-    ),
+    Field("nat64_subnetwork", "nat64Subnetworks", send=Send.GIVEN, fields=(_SUBNETWORK_NAME,)),
+    Field("min_ports_per_vm"),
+    Field("max_ports_per_vm"),
+    Field("enable_dynamic_port_allocation", send=Send.GIVEN),
+    Field("udp_idle_timeout_sec"),
+    Field("icmp_idle_timeout_sec"),
+    Field("tcp_established_idle_timeout_sec"),
+    Field("tcp_transitory_idle_timeout_sec"),
+    Field("tcp_time_wait_timeout_sec"),
+    Field("log_config", send=Send.GIVEN),
     Field(
         "rules",
-        kind=Kind.BLOCK_SET,
         send=Send.GIVEN,
         fields=(
-            Field("rule_number", kind=Kind.NUMBER, send=Send.ALWAYS),
-            Field("description"),
-            Field("match"),
+            Field("rule_number", send=Send.ALWAYS),
             Field(
                 "action",
-                kind=Kind.BLOCK,
                 fields=(
                     _address_set("source_nat_active_ips", "sourceNatActiveIps", Send.FILLED),
                     _address_set("source_nat_drain_ips", "sourceNatDrainIps", Send.FILLED),
-                    Field("source_nat_active_ranges", kind=Kind.SET, flatten=_v1),
-                    Field("source_nat_drain_ranges", kind=Kind.SET, flatten=_v1),
+                    Field("source_nat_active_ranges", flatten=_v1),
+                    Field("source_nat_drain_ranges", flatten=_v1),
                 ),
             ),
         ),
     ),
-    Field("enable_endpoint_independent_mapping", kind=Kind.BOOL, send=Send.GIVEN),
+    Field("enable_endpoint_independent_mapping", send=Send.GIVEN),
 )
-_TIER = Field("auto_network_tier")
-_FIELDS = (
+_TIER = Field("auto_network_tier", kind=Kind.STRING)
+_FIELDS = Table(
+    "google_compute_router_nat",
     Field("name"),
-    *_MUTABLE,
+    *_MUTABLE.given,
     _address_set("initial_nat_ips", "initialNatIps", Send.GIVEN),
-    Field("endpoint_types", kind=Kind.STRINGS),
+    Field("endpoint_types"),
     Field("type"),
     _TIER,
 )

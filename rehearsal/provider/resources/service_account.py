@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.failures import GoogleApiError, ProviderError
-from rehearsal.provider.resources.fields import Field, expand, is_zero
+from rehearsal.provider.resources.fields import Field, Table, expand, is_zero
 from rehearsal.provider.resources.rest import (
     NOT_FOUND,
     is_deletable,
@@ -28,7 +28,11 @@ _GAP = 0.5
 _AFTER_CREATE = 10.0
 _AFTER_UPDATE = 5.0
 
-_TEXTS = (Field("display_name"), Field("description"))
+_TEXTS = Table(
+    "google_service_account",
+    Field("display_name"),
+    Field("description"),
+)
 
 
 class ServiceAccount:

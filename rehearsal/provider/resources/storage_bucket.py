@@ -143,27 +143,6 @@ class StorageBucket:
         return {"name": name, "project": project or None, "id": name, "force_destroy": False}
 
 
-class Data:
-    """The data source google_storage_bucket."""
-
-    def read(self, api: Api, config: State) -> State:
-        """The bucket of that name.
-
-        Raises:
-            ProviderError: Google refused, or there is none.
-        """
-        name = config["name"]
-        try:
-            answer = api.client("storage", "GET", f"b/{name}")
-        except GoogleApiError as error:
-            raise ProviderError(
-                f'Error when reading or editing Storage Bucket "{name}": {error}'
-            ) from error
-        there = answer.get("labels") or {}
-        every = {"labels": there, "terraform_labels": there}
-        return {**_attributes(api, answer, config), **labels.read(there, every)}
-
-
 def _attributes(api: Api, answer: dict[str, Any], state: State) -> State:
     access = answer.get("iamConfiguration") or {}
     uniform = access.get("uniformBucketLevelAccess") or {}
@@ -225,4 +204,3 @@ def _empty(api: Api, path: str, state: State) -> None:
 
 
 RESOURCE = StorageBucket()
-DATA = Data()

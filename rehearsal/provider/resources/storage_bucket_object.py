@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import links, media
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, expand, flatten, is_zero
+from rehearsal.provider.resources.fields import (
+    Field,
+    Scope,
+    Send,
+    Table,
+    expand,
+    flatten,
+    is_zero,
+)
 from rehearsal.provider.resources.rest import NOT_FOUND, is_deletable, kept, present, scope
 from rehearsal.provider.resources.storage_bucket import object_path
 
@@ -22,14 +30,11 @@ if TYPE_CHECKING:
     from rehearsal.provider.resource import State
 
 # What is changed without sending the content again.
-_HOLDS = (
-    Field("event_based_hold", kind=Kind.BOOL),
-    Field("temporary_hold", kind=Kind.BOOL),
-    Field(
-        "retention",
-        kind=Kind.BLOCK,
-        fields=(Field("mode"), Field("retain_until_time")),
-    ),
+_HOLDS = Table(
+    "google_storage_bucket_object",
+    Field("event_based_hold"),
+    Field("temporary_hold"),
+    Field("retention"),
 )
 
 
@@ -60,17 +65,18 @@ def _hex(md5: str | None, _: Scope) -> str:
         return ""
 
 
-_FIELDS = (
+_FIELDS = Table(
+    "google_storage_bucket_object",
     Field("bucket"),
     Field("cache_control"),
     Field("content_disposition"),
     Field("content_encoding"),
     Field("content_language"),
     Field("content_type"),
-    Field("metadata", kind=Kind.MAP),
+    Field("metadata"),
     Field("storage_class"),
     Field("kms_key_name"),
-    *_HOLDS,
+    *_HOLDS.given,
     Field("contexts", expand=_contexts, flatten=_read_contexts),
     Field("md5hash", "md5Hash", send=Send.NEVER),
     Field("detect_md5hash", "md5Hash", send=Send.NEVER),
@@ -78,7 +84,7 @@ _FIELDS = (
     Field("crc32c", send=Send.NEVER),
     Field("self_link", send=Send.NEVER),
     Field("media_link", send=Send.NEVER),
-    Field("generation", kind=Kind.NUMBER, send=Send.NEVER),
+    Field("generation", send=Send.NEVER),
     Field("output_name", "name", send=Send.NEVER),
 )
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resources import links
-from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, in_set_order, is_zero
+from rehearsal.provider.resources.fields import (
+    Field,
+    Scope,
+    Send,
+    Table,
+    in_set_order,
+    is_zero,
+)
 from rehearsal.provider.resources.network import TAGS
 from rehearsal.provider.resources.rest import Patch, Rest
 
@@ -76,7 +83,8 @@ def _flatten_logging(answer: dict[str, Any] | None, _: Scope) -> list[State]:
 RESOURCE = Rest(
     label="Subnetwork",
     collection=_COLLECTION,
-    fields=(
+    fields=Table(
+        "google_compute_subnetwork",
         Field("description"),
         Field("ip_cidr_range"),
         Field("reserved_internal_range"),
@@ -84,33 +92,17 @@ RESOURCE = Rest(
         NETWORK,
         Field("purpose"),
         Field("role"),
-        Field(
-            "secondary_ip_range",
-            "secondaryIpRanges",
-            kind=Kind.BLOCKS,
-            send=Send.GIVEN,
-            fields=(
-                Field("range_name"),
-                Field("ip_cidr_range"),
-                Field("reserved_internal_range"),
-            ),
-        ),
-        Field("private_ip_google_access", kind=Kind.BOOL),
+        Field("secondary_ip_range", "secondaryIpRanges", send=Send.GIVEN),
+        Field("private_ip_google_access"),
         Field("private_ipv6_google_access"),
         REGION,
-        Field(
-            "log_config",
-            kind=Kind.BLOCK,
-            send=Send.GIVEN,
-            expand=_expand_logging,
-            flatten=_flatten_logging,
-        ),
+        Field("log_config", send=Send.GIVEN, expand=_expand_logging, flatten=_flatten_logging),
         Field("stack_type"),
         Field("ipv6_access_type"),
         Field("external_ipv6_prefix"),
         Field("internal_ipv6_prefix"),
         Field("ip_collection"),
-        Field("allow_subnet_cidr_routes_overlap", kind=Kind.BOOL, send=Send.GIVEN),
+        Field("allow_subnet_cidr_routes_overlap", send=Send.GIVEN),
         Field("resolve_subnet_mask"),
         Field("creation_timestamp", send=Send.NEVER),
         Field("fingerprint", send=Send.NEVER),
@@ -118,7 +110,7 @@ RESOURCE = Rest(
         Field("ipv6_cidr_range", send=Send.NEVER),
         Field("ipv6_gce_endpoint", send=Send.NEVER),
         Field("state", send=Send.NEVER),
-        Field("subnetwork_id", "id", kind=Kind.NUMBER, send=Send.NEVER),
+        Field("subnetwork_id", "id", send=Send.NEVER),
         TAGS,
     ),
     patches=(

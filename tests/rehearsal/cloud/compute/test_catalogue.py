@@ -4,9 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.catalogue import machines
-from provision.catalogue import zones as places
-from rehearsal.cloud.compute import catalogue
+from rehearsal.cloud.facts import machines, places
 
 if TYPE_CHECKING:
     from tests.rehearsal.cloud.compute.conftest import Compute
@@ -52,12 +50,12 @@ def test_a_region_tells_its_zones(api: Compute) -> None:
     assert api.get(f"{ZONE}")["region"] == f"{ROOT}{PROJECT}/regions/us-central1"
 
 
-@pytest.mark.parametrize("name", sorted(machines.MACHINE_TYPES))
+@pytest.mark.parametrize("name", machines.MACHINES)
 def test_each_known_machine_is_offered(api: Compute, name: str) -> None:
     found = api.get(f"{ZONE}/machineTypes/{name}")
-    known = machines.MACHINE_TYPES[name]
+    known = machines.MACHINES[name]
     assert found["guestCpus"] == known.vcpus
-    assert ("accelerators" in found) == (known.accelerator is not None)
+    assert ("accelerators" in found) == bool(known.gpu)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +72,11 @@ def test_a_machine_that_nobody_has_is_not_found(api: Compute) -> None:
 
 def test_gpus_are_not_everywhere(api: Compute) -> None:
     listed = api.get(f"{ZONE}/acceleratorTypes")["items"]
-    assert {it["name"] for it in listed} == set(machines.ACCELERATORS)
+    assert {it["name"] for it in listed} == set(machines.gpus())
     t4 = api.get(f"{ZONE}/acceleratorTypes/nvidia-tesla-t4")
     assert t4["maximumCardsPerInstance"] == 4
     assert "items" not in api.get(f"{PROJECT}/zones/africa-south1-a/acceleratorTypes")
-    assert not catalogue.has_gpus("africa-south1-a")
+    assert not places.has_gpus("africa-south1-a")
 
 
 def test_disk_types_tell_their_sizes(api: Compute) -> None:
@@ -156,4 +154,4 @@ def test_an_aggregated_list_is_complete_over_its_pages(api: Compute) -> None:
             break
         query["pageToken"] = page["nextPageToken"]
     zones = [zone for zones in places.ZONES.values() for zone in zones]
-    assert found == sum(catalogue.has_gpus(zone) for zone in zones)
+    assert found == sum(places.has_gpus(zone) for zone in zones)

@@ -92,24 +92,3 @@ def test_a_nat_for_listed_subnetworks_needs_the_list(wired: Compute) -> None:
     assert wired.refusal("PATCH", f"{ROUTERS}/router", {"nats": [nat]})["code"] == 404
     nat["subnetworks"] = [{"name": f"{PROJECT}/regions/us-central1/subnetworks/sub"}]
     assert wired.patch(f"{ROUTERS}/router", {"nats": [nat]})["status"] == "DONE"
-
-
-def test_addresses_are_given_and_labelled(wired: Compute) -> None:
-    addresses = f"{PROJECT}/regions/us-central1/addresses"
-    wired.post(addresses, {"name": "outside"})
-    outside = wired.get(f"{addresses}/outside")
-    assert outside["address"] == "203.0.113.1"
-    assert outside["status"] == "RESERVED"
-    inside = {
-        "name": "inside",
-        "addressType": "INTERNAL",
-        "subnetwork": f"{PROJECT}/regions/us-central1/subnetworks/sub",
-    }
-    wired.post(addresses, inside)
-    assert wired.get(f"{addresses}/inside")["address"] == "10.0.0.2"
-    far = {**inside, "name": "far", "address": "10.9.0.1"}
-    assert "outside the network" in wired.refusal("POST", addresses, far)["message"]
-    labels = {"labels": {"team": "ml"}, "labelFingerprint": outside["labelFingerprint"]}
-    wired.post(f"{addresses}/outside/setLabels", labels)
-    assert wired.get(f"{addresses}/outside")["labels"] == {"team": "ml"}
-    assert wired.refusal("POST", f"{addresses}/outside/setLabels", labels)["code"] == 412

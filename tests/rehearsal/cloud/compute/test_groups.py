@@ -120,14 +120,6 @@ def test_growing_keeps_the_vms_and_their_addresses(made: Compute) -> None:
     assert made.get_group()["targetSize"] == 4
 
 
-def test_a_reserved_address_is_not_given_to_a_vm(made: Compute) -> None:
-    subnetwork = f"{PROJECT}/regions/us-central1/subnetworks/sub"
-    body = {"name": "kept", "addressType": "INTERNAL", "subnetwork": subnetwork}
-    made.post(f"{PROJECT}/regions/us-central1/addresses", body)
-    made.group(size=1)
-    assert made.vms()[0]["networkInterfaces"][0]["networkIP"] == "10.0.0.3"
-
-
 def test_a_version_is_as_large_as_its_group(made: Compute) -> None:
     made.group(size=1)
     made.post(f"{GROUPS}/grp/resize", size="2")

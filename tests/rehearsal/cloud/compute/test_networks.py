@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.catalogue import zones
+from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
     from tests.rehearsal.cloud.compute.conftest import Compute
@@ -19,7 +19,7 @@ def test_a_new_project_has_the_default_network_with_a_subnetwork_in_each_region(
 ) -> None:
     network = api.get(f"{NETWORKS}/default")
     assert network["autoCreateSubnetworks"] is True
-    assert len(network["subnetworks"]) == len(zones.REGIONS)
+    assert len(network["subnetworks"]) == len(places.REGIONS)
     assert api.get(f"{REGION}/subnetworks/default")["ipCidrRange"] == "10.128.0.0/20"
     rules = api.get(f"{PROJECT}/global/firewalls")["items"]
     assert [rule["name"] for rule in rules] == [
@@ -33,7 +33,7 @@ def test_a_new_project_has_the_default_network_with_a_subnetwork_in_each_region(
 def test_automatic_subnetworks_do_not_overlap(api: Compute) -> None:
     ranges = [
         api.get(f"{PROJECT}/regions/{region}/subnetworks/default")["ipCidrRange"]
-        for region in zones.REGIONS
+        for region in places.REGIONS
     ]
     assert len(set(ranges)) == len(ranges)
 

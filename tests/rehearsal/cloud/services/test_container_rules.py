@@ -127,6 +127,19 @@ def test_what_flex_start_and_queueing_forbid_is_refused(
             _with(POOL, {"config": {"machineType": "g2-standard-24"}}), "requires 2", id="gpus"
         ),
         pytest.param(
+            _with(
+                POOL,
+                {
+                    "config": {
+                        "machineType": "a3-highgpu-8g",
+                        "ephemeralStorageLocalSsdConfig": {"localSsdCount": 15},
+                    }
+                },
+            ),
+            "Machine type a3-highgpu-8g requires 16 local SSDs; received 15.",
+            id="local-ssds",
+        ),
+        pytest.param(
             POOL | {"networkConfig": {"additionalNodeNetworkConfigs": [{"network": "n"}]}},
             "multi-networking",
             id="networks",

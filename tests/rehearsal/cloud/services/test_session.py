@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from provision.errors import SettingsError
 from rehearsal import session
+from rehearsal.errors import UnknownScenario
 
 _URL = "http://127.0.0.1:4711"
 
@@ -100,7 +100,7 @@ def test_the_folder_is_where_it_is_wanted_and_for_its_owner_alone(tmp_path: Path
 
 def test_an_unknown_scenario_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     environ = {"AIINFRA_REHEARSAL_FOLDER": str(tmp_path / "none")}
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(UnknownScenario) as refused:
         session.run(["Plan"], environ, "tsunami")
-    assert "flaky" in refused.value.problems[0].fix
+    assert "flaky" in refused.value.fix
     assert not (tmp_path / "none").exists()

@@ -92,13 +92,3 @@ def test_the_default_account_is_named_by_compute_and_known_to_iam(google: Google
     found = DATA_SOURCES["google_compute_default_service_account"].read(api, {})
     assert google.lines[1] == "GET /iam/v1/projects/-/serviceAccounts/1-compute@x"
     assert (found["member"], found["unique_id"]) == ("serviceAccount:1-compute@x", "5")
-
-
-def test_the_client_configuration_is_the_providers(google: Google, api: Api) -> None:
-    found = DATA_SOURCES["google_client_config"].read(api, {})
-    assert (found["project"], found["zone"], found["access_token"]) == (
-        "p",
-        "us-central1-a",
-        "token",
-    )
-    assert google.lines == []

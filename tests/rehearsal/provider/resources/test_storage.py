@@ -10,7 +10,7 @@ import pytest
 
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
-from rehearsal.provider.resources import DATA_SOURCES, RESOURCES, media
+from rehearsal.provider.resources import RESOURCES, media
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,12 +150,6 @@ def test_a_location_is_planned_in_capitals(api: Api) -> None:
     assert plan["location"] == "US-CENTRAL1"
     assert plan["effective_labels"] == MARK
     assert BUCKET.suppress["location"]("US", "us", {})
-
-
-def test_the_data_source_shows_all_labels(google: Google, api: Api) -> None:
-    google.on("GET /compute.*", {"name": "p"}).on(".*", {**THERE, "labels": {"theirs": "x"}})
-    found = DATA_SOURCES["google_storage_bucket"].read(api, {"name": "x"})
-    assert (found["labels"], found["url"]) == ({"theirs": "x"}, "gs://x")
 
 
 def thing(**more: Any) -> dict[str, Any]:

@@ -1,0 +1,27 @@
+"""Why there can be no rehearsal; what happened, why, and what mends it."""
+
+from __future__ import annotations
+
+
+class RehearsalError(Exception):
+    """A rehearsal can't begin.
+
+    Attributes:
+        what: What happened.
+        why: The rule or the cause.
+        fix: What mends it; "" when the cause tells.
+    """
+
+    def __init__(self, what: str, *, why: str, fix: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.fix = fix
+
+
+class UnknownScenario(RehearsalError):  # noqa: N818 - its name says what is wrong
+    """No scenario has that name."""
+
+
+class CloudNotStarted(RehearsalError):  # noqa: N818 - its name says what is wrong
+    """The simulated cloud ended before it served."""

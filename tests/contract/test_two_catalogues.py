@@ -1,0 +1,115 @@
+"""The program's facts and the rehearsal's are from different places, and must not differ.
+
+A rehearsal refuses what is wrong in the first that comes to Google; this names the rest, row by
+row. Where Google's own lists differ from the program's on purpose, the reason stands here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.catalogue import filestores, gke_versions
+from provision.catalogue import machines as ours
+from provision.catalogue import zones as our_places
+from rehearsal.cloud.container import rules
+from rehearsal.cloud.facts import filestore_tiers, machines, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# What Google has and the program's catalogue has not, with the reason.
+LEFT_OUT = {
+    "a3-edgegpu-8g": "for Google Distributed Cloud's edge; nobody has asked for it",
+    "a3-edgegpu-8g-nolssd": "as a3-edgegpu-8g",
+    "a3-ultragpu-8g-nolssd": "passes as a type that is newer than the catalogue",
+    "a4x-maxgpu-4g-metal": "comes by reservation alone; its interfaces are not known",
+}
+PLACES_LEFT_OUT = {"europe-west4-ai1a": "passes as a zone that is newer than the list, with a note"}
+
+
+def _differences(
+    catalogue: Mapping[str, ours.MachineType], facts: Mapping[str, machines.Machine]
+) -> Iterator[str]:
+    """Each fact that two catalogues tell differently, by the machine's name."""
+    for name, machine in catalogue.items():
+        if name not in facts:
+            yield f"{name}: Google's lists do not have it"
+            continue
+        theirs = facts[name]
+        rows = {
+            "vCPUs": (machine.vcpus, theirs.vcpus),
+            "GPU": (machine.accelerator or "", theirs.gpu),
+            "GPUs": (machine.gpus or 0, theirs.gpus),
+            "takes GPUs": (machine.gpus is None, theirs.attachable),
+            "local SSDs": (machine.local_ssds, theirs.local_ssds),
+            "Arm": (machine.family.arm, theirs.is_arm),
+            "flex start": (ours.may_flex_start(name), machines.may_flex_start(name)),
+        }
+        for what, (own, found) in rows.items():
+            if own != found:
+                yield f"{name}: {what}: the program has {own!r}, Google {found!r}"
+
+
+def test_the_program_has_no_machine_otherwise_than_google() -> None:
+    assert list(_differences(ours.MACHINE_TYPES, machines.MACHINES)) == []
+
+
+@pytest.mark.parametrize("what", ["vcpus", "gpus", "local_ssds"])
+def test_a_wrong_number_is_named_with_its_machine(what: str) -> None:
+    machine = ours.MACHINE_TYPES["a3-highgpu-8g"]
+    number = getattr(machine.shape, what)
+    wrong = {machine.name: replace(machine, shape=replace(machine.shape, **{what: number + 1}))}
+    (found,) = _differences(wrong, machines.MACHINES)
+    assert found.startswith("a3-highgpu-8g: ")
+    assert found.endswith(f"the program has {number + 1}, Google {number}")
+
+
+def test_a_machine_that_google_has_not_is_named() -> None:
+    made_up = {"a9-highgpu-8g": replace(ours.MACHINE_TYPES["a3-highgpu-8g"], name="a9-highgpu-8g")}
+    (found,) = _differences(made_up, machines.MACHINES)
+    assert found.startswith("a9-highgpu-8g: ")
+
+
+def test_the_program_has_every_machine_with_gpus_but_those_left_out() -> None:
+    with_gpus = {name for name, it in machines.MACHINES.items() if it.gpu or it.attachable}
+    assert with_gpus - ours.MACHINE_TYPES.keys() == LEFT_OUT.keys()
+
+
+def test_attached_gpus_have_the_same_limits() -> None:
+    assert {
+        name: dict(it.max_vcpus) for name, it in ours.ATTACHMENTS.items()
+    } == machines.MOST_VCPUS
+
+
+def test_machines_with_a_gpu_network_have_the_same_one_and_as_many_interfaces() -> None:
+    for name, machine in ours.MACHINE_TYPES.items():
+        theirs = machines.MACHINES[name]
+        own = machine.gpu_network.label if machine.gpu_network else None
+        assert (own, machine.max_nics) == (theirs.gpu_network, theirs.most_nics), name
+        assert machine.boot_disks == theirs.boot_disks, name
+
+
+def test_the_zones_are_the_same_but_for_those_left_out() -> None:
+    for region in {**our_places.ZONES, **places.ZONES}:
+        own = set(our_places.ZONES.get(region, ()))
+        theirs = set(places.ZONES.get(region, ())) - PLACES_LEFT_OUT.keys()
+        assert own == theirs, region
+
+
+def test_filestores_tiers_take_the_same_sizes_at_the_same_places() -> None:
+    for tier in filestores.Tier:
+        theirs = filestore_tiers.TIERS[tier]
+        own = tuple((it.smallest, it.largest, it.step) for it in filestores.TIERS[tier])
+        assert own == tuple((it[0], it[-1], it.step) for it in theirs.sizes), tier
+        assert filestores.is_regional(tier) == theirs.is_regional, tier
+        assert filestores.sizes_in_words(tier) == theirs.sizes_in_words
+    assert filestore_tiers.TIERS.keys() == set(filestores.Tier)
+
+
+def test_features_of_gke_come_with_the_same_versions() -> None:
+    assert gke_versions.FLEX_START.version == rules.FLEX_START
+    assert gke_versions.QUEUED.version == rules.QUEUED
+    assert gke_versions.RAY_OPERATOR.version == rules.RAY_OPERATOR
