@@ -23,8 +23,8 @@ from bench.measuring import Program, row, run, timed
 from provision import intake, terraform
 from provision.deployment import workspace
 from provision.deployment.kind import deploy
-from provision.deployment.location import locate
 from provision.kinds import registry
+from provision.state.location import locate
 from provision.terraform import arguments
 from rehearsal import session
 from rehearsal.cloud.server import Cloud

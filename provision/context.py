@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provision.deployment.location import locate
+from provision.state.location import locate
 from provision.terraform.log import Log
 from provision.time.progress import Progress
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provision.console import Console
-    from provision.deployment.folder import StateFolder
-    from provision.deployment.location import Location
     from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.report import Report
     from provision.settings import Settings
+    from provision.state.folder import StateFolder
+    from provision.state.location import Location
     from provision.terraform import Terraform
     from provision.time.clock import Clock
 
@@ -120,9 +120,9 @@ def connect(context: Context) -> Cloud:
         CredentialsError: Google does not know who asks.
         CheckError: The project can't be seen.
     """
-    from provision.deployment.folder import StateFolder  # noqa: PLC0415 - half of a start
     from provision.google import auth  # noqa: PLC0415 - as above
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
+    from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
     credentials = auth.credentials(context.environ, context.console.progress)
     api = GoogleApi(credentials, context.environ, context.progress)

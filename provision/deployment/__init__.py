@@ -1,1 +1,1 @@
-"""One deployment: what it is made of, where its state is, and what is kept beside that."""
+"""One deployment: what it is made of, and the folder that a run works in."""

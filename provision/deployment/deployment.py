@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.context import Context
-    from provision.deployment.location import Location
     from provision.files.archive import Archive
     from provision.spec.cluster import ClusterSpec
+    from provision.state.location import Location
 
 SpecT = TypeVar("SpecT", bound="ClusterSpec")
 SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)

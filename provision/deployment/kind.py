@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Made
-    from provision.deployment.location import Location
-    from provision.deployment.record import Record
     from provision.deployment.workspace import Workspace
     from provision.preflight.case import OfKind
     from provision.settings import Settings
+    from provision.state.location import Location
+    from provision.state.record import Record
     from provision.terraform.plan import Creation
 
 

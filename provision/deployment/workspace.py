@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.deployment import terraform_state
+from provision.state import terraform_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.deployment.deployment import Deployment
-    from provision.deployment.location import Location
-    from provision.deployment.record import Record
     from provision.spec.cluster import ClusterSpec
+    from provision.state.location import Location
+    from provision.state.record import Record
     from provision.terraform import Terraform
     from provision.terraform.plan import Plan
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
-    from provision.deployment.record import Record
     from provision.spec.cluster import ClusterSpec
+    from provision.state.record import Record
 
 _CONSOLE: Final = "https://console.cloud.google.com"
 _INDEX: Final = re.compile(r"\[[^]]*\]")

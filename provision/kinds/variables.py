@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from provision.catalogue import filestores
 
 if TYPE_CHECKING:
-    from provision.deployment.location import Location
     from provision.spec.cluster import ClusterSpec
+    from provision.state.location import Location
 
 
 def common(spec: ClusterSpec, cluster_id: str, location: Location) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from provision import __version__, preflight
 from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Deployment, Findings, Made, SpecT
 from provision.deployment.kind import deploy
-from provision.deployment.record import Record
 from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
 from provision.lifecycle import adopt, exclusive, ownership
+from provision.state.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from provision.deployment import liveness
 from provision.errors import Interrupted, ProvisionError
 from provision.lifecycle import settle
 from provision.settings.choices import Action
+from provision.state import liveness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

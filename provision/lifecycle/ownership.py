@@ -8,7 +8,7 @@ from provision.errors import StateError
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
-    from provision.deployment.record import Record
+    from provision.state.record import Record
 
 
 def deployed(context: Context, cloud: Cloud) -> Record | None:

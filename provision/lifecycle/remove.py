@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from provision.context import Cloud, Context
-    from provision.deployment.record import Record
+    from provision.state.record import Record
     from provision.terraform import Terraform
 
 

@@ -21,9 +21,9 @@ from provision.settings.choices import OnlineCheck
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provision.deployment.record import Record
     from provision.google.api import GoogleApi
     from provision.preflight.case import Check, Finding, OfKind
+    from provision.state.record import Record
 
 _AT_ONCE: Final = 16
 """Checks that are made at the same time: all of them, and as many connections as are kept."""

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from provision.catalogue.names import DerivedName
-    from provision.deployment.record import Record
     from provision.errors import Problem
     from provision.google.resources import Resource
     from provision.preflight.answers import Answers
     from provision.settings.choices import OnlineCheck
     from provision.spec.cluster import ClusterSpec
+    from provision.state.record import Record
 
 SpecT = TypeVar("SpecT", bound="ClusterSpec")
 SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)

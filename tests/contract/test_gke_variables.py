@@ -10,10 +10,10 @@ import hcl2
 import pytest
 
 from provision.deployment.deployment import Findings
-from provision.deployment.location import Location
 from provision.kinds.gke import variables
 from provision.settings.model import Settings
 from provision.spec import cluster
+from provision.state.location import Location
 
 ROOT = Path(__file__).parents[2] / "terraform/gke"
 MANDATORY = {

@@ -12,9 +12,9 @@ import pytest
 from provision import intake
 from provision.deployment.deployment import Findings, ResizeRequest
 from provision.deployment.kind import deploy
-from provision.deployment.location import locate
 from provision.files.archive import Archive
 from provision.kinds import registry
+from provision.state.location import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

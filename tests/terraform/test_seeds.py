@@ -11,10 +11,10 @@ import pytest
 
 from provision.catalogue import gke_versions
 from provision.deployment.deployment import Findings
-from provision.deployment.location import Location
 from provision.kinds.gke import variables as gke
 from provision.settings.model import Settings
 from provision.spec import cluster
+from provision.state.location import Location
 from tests.terraform.seeds import SEEDS
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from provision.kinds.gke.kubernetes.facts import ClusterFacts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.deployment.folder import StateFolder
     from provision.google.api import GoogleApi
+    from provision.state.folder import StateFolder
 
 _FILE: Final = "cluster.json"
 

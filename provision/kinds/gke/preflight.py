@@ -15,9 +15,9 @@ from provision.settings.choices import OnlineCheck, ReleaseChannel
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.deployment.record import Record
     from provision.preflight.case import Case, Finding
     from provision.spec.cluster import GkeSpec
+    from provision.state.record import Record
 
 POD_RANGE: Final = "10.16.0.0/12"
 SERVICE_RANGE: Final = "10.32.0.0/20"

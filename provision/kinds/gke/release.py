@@ -12,7 +12,7 @@ from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
-    from provision.deployment.record import Record
+    from provision.state.record import Record
 
 
 def release(context: Context, cloud: Cloud, _record: Record) -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provision.context import Cloud, Context
-    from provision.deployment.record import Record
     from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.state.record import Record
     from provision.time.clock import Clock
 
 _PATIENCE: Final = 30.0

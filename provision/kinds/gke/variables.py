@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.deployment.deployment import Findings
-    from provision.deployment.location import Location
     from provision.spec.cluster import GkeSpec
     from provision.spec.pools import Pool
+    from provision.state.location import Location
 
 ROOT: Final = "gke"
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from provision.catalogue.machines import Gpu
     from provision.context import Cloud, Context
-    from provision.deployment.record import Record
     from provision.kinds.vms.instances import Vm
     from provision.kinds.vms.startup import Startup
+    from provision.state.record import Record
 
 _MOST: Final = 5
 """VMs that are told of one by one."""

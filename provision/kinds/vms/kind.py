@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment, Findings, Made
     from provision.deployment.kind import Kind
-    from provision.deployment.location import Location
-    from provision.deployment.record import Record
     from provision.deployment.workspace import Workspace
     from provision.preflight.case import OfKind
     from provision.settings import Settings
     from provision.spec.cluster import VmSpec
+    from provision.state.location import Location
+    from provision.state.record import Record
     from provision.terraform.plan import Creation
 
 

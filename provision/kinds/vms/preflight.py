@@ -16,9 +16,9 @@ from provision.settings.choices import OnlineCheck
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.deployment.record import Record
     from provision.preflight.case import Case, Finding
     from provision.spec.cluster import Image, VmSpec
+    from provision.state.record import Record
 
 DEFAULT_FAMILIES: Final = (
     "pytorch-2-7-cu128-ubuntu-2204-nvidia-570",

@@ -11,8 +11,8 @@ from provision.lifecycle import remove
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
-    from provision.deployment.record import Record
     from provision.google.api import GoogleApi
+    from provision.state.record import Record
 
 _NOT_FOUND: Final = 404
 _PARTS: Final = 5

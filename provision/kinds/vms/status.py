@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.context import Cloud, Context
-    from provision.deployment.record import Record
     from provision.kinds.vms.startup import Startup
+    from provision.state.record import Record
     from provision.time.clock import Clock
 
 _VMS: Final = 50

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.deployment.deployment import Deployment, Findings, ResizeRequest
-    from provision.deployment.location import Location
     from provision.files.archive import Archive
     from provision.spec.cluster import Image, VmSpec
     from provision.spec.pools import Pool
+    from provision.state.location import Location
 
 ROOT: Final = "mig"
 

@@ -13,7 +13,6 @@ from provision.catalogue import machines
 from provision.catalogue.machines import Consumption, Family, Gpu, GpuNetwork, GpuQuota, Shape
 from provision.deployment.deployment import Findings
 from provision.deployment.kind import deploy
-from provision.deployment.location import locate
 from provision.errors import ClusterError
 from provision.files.archive import Archive
 from provision.kinds import registry
@@ -22,6 +21,7 @@ from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
 from provision.kinds.vms import gpu_check
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
+from provision.state.location import locate
 from tests.unit.preflight.conftest import check, google
 from tests.unit.preflight.stand_in import ZONE
 

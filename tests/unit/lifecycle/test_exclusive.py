@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from provision.deployment import liveness
 from provision.errors import StateError
 from provision.lifecycle import exclusive
 from provision.report import Report
 from provision.settings.choices import Action
+from provision.state import liveness
 from provision.terraform.lock import Lock
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@here", "2026-11-21", "1", 7)

@@ -15,8 +15,8 @@ from tests.unit.preflight.stand_in import ID, Google
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.deployment.record import Record
     from provision.preflight import Findings
+    from provision.state.record import Record
 
 _MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
 _NOTHING: Mapping[str, str] = MappingProxyType({})

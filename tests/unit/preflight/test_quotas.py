@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.catalogue import machines as catalogue
-from provision.deployment.record import Record
 from provision.preflight import metrics
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
+from provision.state.record import Record
 from rehearsal.cloud.compute import quotas as simulated
 from tests.unit.preflight.stand_in import PROJECT, REGION, ZONE
 

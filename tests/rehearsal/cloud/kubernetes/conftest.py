@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.deployment.deployment import Findings
-from provision.deployment.location import Location
 from provision.intake import load
 from provision.kinds.gke import variables as gke
 from provision.kinds.gke.kubernetes import apply, facts, stages
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
 from provision.spec import cluster as spec_cluster
+from provision.state.location import Location
 from provision.time import clock as google_clock
 from provision.time.progress import Progress
 from rehearsal.cloud import server

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from provision.deployment import terraform_state
 from provision.kinds.gke import unfinished
+from provision.state import terraform_state
 from provision.terraform.plan import Creation
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from provision.deployment.deployment import Findings, Made
-from provision.deployment.location import Location
 from provision.kinds.gke import arrival, variables
 from provision.settings.model import Settings
 from provision.spec import cluster
+from provision.state.location import Location
 
 MANDATORY = {
     "project_id": "my-project",

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from provision.deployment.deployment import Findings, ResizeRequest
-from provision.deployment.location import Location
 from provision.files.archive import Archive
 from provision.intake import load
 from provision.kinds.vms import variables
 from provision.spec import cluster
+from provision.state.location import Location
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = Location("state", "clusters/np-deployment", is_default=False)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.deployment.deployment import Findings
-from provision.deployment.location import Location
 from provision.kinds.gke import variables
 from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.spec import pools as node_pools
 from provision.spec.capacity import Mode
+from provision.state.location import Location
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given

@@ -16,10 +16,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from provision.deployment import terraform_state
-from provision.deployment.record import Record
 from provision.errors import CredentialsError, StateError
 from provision.google.auth import refusals
+from provision.state import terraform_state
+from provision.state.record import Record
 from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
     from google.cloud import storage
 
-    from provision.deployment.location import Location
+    from provision.state.location import Location
 
 _RECORD: Final = "deployment.json"
 _STATE: Final = "terraform/state/default.tfstate"

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from provision.deployment import liveness
-from provision.deployment.liveness import Machine, Note
 from provision.errors import StateError
+from provision.state import liveness
+from provision.state.liveness import Machine, Note
 from provision.terraform.lock import Lock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provision.deployment.folder import StateFolder
+    from provision.state.folder import StateFolder
 
 
 class Folder:

@@ -24,7 +24,7 @@ from provision.errors import StateError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.deployment.folder import StateFolder
+    from provision.state.folder import StateFolder
     from provision.terraform.lock import Lock
 
 _NOTES: Final = "runs/"

@@ -1,0 +1,1 @@
+"""Where a deployment keeps its state in Cloud Storage, and what is kept there."""
