@@ -96,11 +96,13 @@ class Schema:
         version: The version that its states carry.
         block: Its fields by name.
         type: The type of its values.
+        timeouts: Action -> how long it may take unless the configuration says otherwise ("20m0s").
     """
 
     version: int
     block: Block
     type: CtyType
+    timeouts: Mapping[str, str]
 
 
 def _field(raw: dict[str, Any]) -> Field:
@@ -171,7 +173,7 @@ def load_provider() -> Schema:
 def _read(path: Path) -> Schema:
     raw = json.loads(path.read_bytes())
     block = _block(raw["block"])
-    return Schema(raw["version"], block, type_of(block))
+    return Schema(raw["version"], block, type_of(block), raw.get("timeouts", {}))
 
 
 def names(kind: Kind) -> Iterator[str]:

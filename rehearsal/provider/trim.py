@@ -170,14 +170,17 @@ def _rules(meaning: Json, check: list[Any] | None) -> Json:
     return rules | ({"check": check} if check else {})
 
 
-def write(path: Path, version: int, block: Json) -> None:
+def write(path: Path, version: int, block: Json, timeouts: Json | None = None) -> None:
     """Write one type: one line per field of the first level, so that differences can be read."""
+    head = f'"version":{version},'
+    if timeouts:
+        head += f'"timeouts":{json.dumps(timeouts, separators=(",", ":"))},'
     lines = ",\n".join(
         f"{json.dumps(name)}:{json.dumps(field, separators=(',', ':'))}"
         for name, field in block.items()
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'{{"version":{version},"block":{{\n{lines}\n}}}}\n', encoding="utf-8")
+    path.write_text(f'{{{head}"block":{{\n{lines}\n}}}}\n', encoding="utf-8")
 
 
 def trim(published: Json, semantics: Json, folder: Path) -> None:
@@ -191,10 +194,12 @@ def trim(published: Json, semantics: Json, folder: Path) -> None:
     for kind, key, types in kinds:
         for name in types:
             schema = published[key][name]
-            fields = semantics[kind].get(name, {}).get("schema", {})
+            known = semantics[kind].get(name, {})
+            fields = known.get("schema", {})
             checks = UNSEEN.get(name, {}) if kind == "resources" else {}
             block = trim_block(schema["block"], fields, checks)
-            write(folder / kind / f"{name}.json", schema.get("version", 0), block)
+            path = folder / kind / f"{name}.json"
+            write(path, schema.get("version", 0), block, known.get("timeouts"))
 
 
 def main(argv: list[str]) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rehearsal.provider.resource import State
     from rehearsal.provider.resources.fields import Scope
 
-_CREATE, _UPDATE, _DELETE = "40m", "60m", "40m"
+_TYPE = "google_container_cluster"
 _DELETE_PATIENCE: Final = 30.0
 """For how long a deletion that Google refuses is tried again, in seconds of cloud time."""
 
@@ -98,7 +98,7 @@ class Cluster:
     def shape(self) -> ClusterShape:
         """The conversions; made when first needed, as reading the schema takes time."""
         if self._shape is None:
-            self._shape = ClusterShape(schema.load("resources", "google_container_cluster").block)
+            self._shape = ClusterShape(schema.load("resources", _TYPE).block)
         return self._shape
 
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
@@ -124,7 +124,7 @@ class Cluster:
         if container_requests.get(api, path) is not None:
             raise ProviderError(f"resource - {path} - already exists")
         body = {"cluster": self.shape.expand(plan, *_networks(where))}
-        limit = operations.timeout(plan, "create", _CREATE)
+        limit = operations.timeout(plan, "create", _TYPE)
         answer = container_requests.send(api, "POST", f"{at}/clusters", body)
         known = container_requests.known(plan)
         made = {**known, "id": path, "location": links.name(at), "project": where.project}
@@ -155,7 +155,7 @@ class Cluster:
         at = _at(where)
         path = f"{at}/clusters/{state['name']}"
         if is_known(state.get("operation")) and (name := state.get("operation")):
-            limit = operations.timeout(state, "create", _CREATE)
+            limit = operations.timeout(state, "create", _TYPE)
             container_requests.wait(api, {"name": name}, at, "resuming GKE cluster", limit)
         try:
             cluster = container_requests.get(api, path)
@@ -189,7 +189,7 @@ class Cluster:
         """
         at = _at(scope(api, plan, prior))
         path = f"{at}/clusters/{plan['name']}"
-        limit = operations.timeout(plan, "update", _UPDATE)
+        limit = operations.timeout(plan, "update", _TYPE)
         container_requests.await_rest(api, path, limit)
         change = container_cluster_changes.Change(api, self.shape, path, prior, plan)
         for method, url, body in container_cluster_updates.requests(change):
@@ -213,7 +213,7 @@ class Cluster:
             return
         at = _at(scope(api, state))
         path = f"{at}/clusters/{state['name']}"
-        limit = operations.timeout(state, "delete", _DELETE)
+        limit = operations.timeout(state, "delete", _TYPE)
         if not container_requests.rests(api, path, limit):
             return
         try:
@@ -230,7 +230,7 @@ class Cluster:
         found = parse_import(api, _IMPORT, import_id, least=2)
         state = {**found, "project": found.get("project") or api.project}
         path = f"{_at(scope(api, state))}/clusters/{state['name']}"
-        container_requests.await_rest(api, path, operations.timeout({}, "create", _CREATE))
+        container_requests.await_rest(api, path, operations.timeout({}, "create", _TYPE))
         return {**state, "deletion_protection": True, "id": path}
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
 
-_LIMIT: Final = "30m"
+_TYPE = "google_container_node_pool"
 _IMPORT: Final = "projects/{project}/locations/{location}/clusters/{cluster}/nodePools/{name}"
 
 
@@ -71,7 +71,7 @@ class NodePool:
     def shape(self) -> PoolShape:
         """The conversions; made when first needed, as reading the schema takes time."""
         if self._shape is None:
-            self._shape = PoolShape(schema.load("resources", "google_container_node_pool").block)
+            self._shape = PoolShape(schema.load("resources", _TYPE).block)
         return self._shape
 
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
@@ -97,7 +97,7 @@ class NodePool:
         cluster, at = _place(api, plan)
         plan = {**plan, "name": _name(plan)}
         path = f"{cluster}/nodePools/{plan['name']}"
-        limit = operations.timeout(plan, "create", _LIMIT)
+        limit = operations.timeout(plan, "create", _TYPE)
         if container_requests.get(api, path) is not None:
             raise ProviderError(f"resource - {path} - already exists")
         answer = self._begin(api, cluster, plan, limit)
@@ -177,7 +177,7 @@ class NodePool:
         """
         cluster, at = _place(api, plan)
         path = f"{cluster}/nodePools/{plan['name']}"
-        limit = operations.timeout(plan, "update", _LIMIT)
+        limit = operations.timeout(plan, "update", _TYPE)
         container_requests.await_rest(api, path, limit)
         for method, url, body in container_pool_updates.requests(self.shape, cluster, prior, plan):
             busy = container_requests.is_busy
@@ -199,7 +199,7 @@ class NodePool:
             return
         cluster, at = _place(api, state)
         path = f"{cluster}/nodePools/{state['name']}"
-        limit = operations.timeout(state, "delete", _LIMIT)
+        limit = operations.timeout(state, "delete", _TYPE)
         if not container_requests.rests(api, path, limit):
             return
         busy = container_requests.is_busy
@@ -217,7 +217,7 @@ class NodePool:
         cluster, _ = _place(api, state)
         path = f"{cluster}/nodePools/{state['name']}"
         for each in (cluster, path):
-            container_requests.await_rest(api, each, operations.timeout({}, "create", _LIMIT))
+            container_requests.await_rest(api, each, operations.timeout({}, "create", _TYPE))
         return {**state, "id": path}
 
 
@@ -237,7 +237,7 @@ def _await_interrupted(api: Api, state: State, at: str) -> None:
     """Wait for the operation that an interrupted run has left in the state."""
     name = state.get("operation")
     if is_known(name) and name:
-        limit = operations.timeout(state, "create", _LIMIT)
+        limit = operations.timeout(state, "create", _TYPE)
         container_requests.wait(api, {"name": name}, at, "resuming GKE node pool", limit)
 
 

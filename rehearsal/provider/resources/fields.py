@@ -189,7 +189,7 @@ class Table:
     """
 
     def __init__(self, of: str, *given: Field, source: schema.Kind = "resources") -> None:
-        self._of = of
+        self.of = of
         self._source = source
         self.given = given
 
@@ -199,7 +199,7 @@ class Table:
 
     @functools.cached_property
     def _complete(self) -> tuple[Field, ...]:
-        name, *path = self._of.split(".")
+        name, *path = self.of.split(".")
         block: Mapping[str, schema.Field] = schema.load(self._source, name).block
         for inner in path:
             block = block[inner].block

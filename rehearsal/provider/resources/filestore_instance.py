@@ -9,7 +9,6 @@ from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import labels, operations
 from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, Table, expand, flatten
 from rehearsal.provider.resources.rest import (
-    LIMIT,
     NOT_FOUND,
     is_deletable,
     kept,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
 
+_TYPE = "google_filestore_instance"
 _COLLECTION = "projects/{project}/locations/{location}/instances"
 
 
@@ -48,7 +48,7 @@ def _replication(_: Any, where: Scope) -> list[State]:
 
 
 _EFFECTIVE = Table(
-    "google_filestore_instance",
+    _TYPE,
     Field(
         "effective_replication",
         "replication",
@@ -72,7 +72,7 @@ _EFFECTIVE = Table(
 
 # What an update changes, in the order of the update mask.
 _MUTABLE = Table(
-    "google_filestore_instance",
+    _TYPE,
     Field("description"),
     Field("file_shares", kind=Kind.BLOCKS),
     Field("deletion_protection_enabled"),
@@ -90,7 +90,7 @@ _MUTABLE = Table(
     Field("effective_labels", "labels"),
 )
 _FIELDS = Table(
-    "google_filestore_instance",
+    _TYPE,
     Field("tier"),
     Field("protocol"),
     Field("kms_key_name"),
@@ -127,7 +127,7 @@ class FilestoreInstance:
             answer = api.plain("file", "POST", _collection(where), body, query=query)
         except GoogleApiError as error:
             raise ProviderError(f"Error creating Instance: {error}") from error
-        limit = operations.timeout(plan, "create", LIMIT)
+        limit = operations.timeout(plan, "create", _TYPE)
         try:
             operations.named(api, "file", answer, "Creating Instance", limit)
         except (GoogleApiError, OperationError, ProviderError) as error:
@@ -181,7 +181,7 @@ class FilestoreInstance:
             answer = api.plain("file", "PATCH", path, body, query=query)
         except GoogleApiError as error:
             raise ProviderError(f'Error updating Instance "{path}": {error}') from error
-        limit = operations.timeout(plan, "update", LIMIT)
+        limit = operations.timeout(plan, "update", _TYPE)
         operations.named(api, "file", answer, "Updating Instance", limit)
         return present(self.read(api, plan))
 
@@ -200,7 +200,7 @@ class FilestoreInstance:
             if error.code == NOT_FOUND:
                 return
             raise ProviderError(f"Error when reading or editing Instance: {error}") from error
-        limit = operations.timeout(state, "delete", LIMIT)
+        limit = operations.timeout(state, "delete", _TYPE)
         operations.named(api, "file", answer, "Deleting Instance", limit)
 
     def import_state(self, api: Api, import_id: str) -> State:

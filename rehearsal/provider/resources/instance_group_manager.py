@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
 
+_TYPE = "google_compute_instance_group_manager"
 _COLLECTION = "projects/{project}/zones/{zone}/instanceGroupManagers"
-_LIMIT = "15m"
 _DELETE_TRIES = 20
 _DELETE_GAP = 2.0
 
@@ -76,7 +76,7 @@ class InstanceGroupManager:
         except GoogleApiError as error:
             raise ProviderError(f"Error creating InstanceGroupManager: {error}") from error
         made = {**_known(plan), "id": _path(where), "zone": where.zone, "project": where.project}
-        limit = operations.timeout(plan, "create", _LIMIT)
+        limit = operations.timeout(plan, "create", _TYPE)
         activity = "Creating InstanceGroupManager"
         try:
             operations.compute(api, answer, where.project, activity, limit)
@@ -132,7 +132,7 @@ class InstanceGroupManager:
                 answer = api.plain("compute", method, path, body, query=query)
             except GoogleApiError as error:
                 raise ProviderError(f"Error updating {problem}: {error}") from error
-            limit = operations.timeout(plan, "update", _LIMIT)
+            limit = operations.timeout(plan, "update", _TYPE)
             operations.compute(api, answer, where.project, f"Updating {problem}", limit)
         self._wait_for_instances(where)
         return present(self.read(api, plan))
@@ -156,7 +156,7 @@ class InstanceGroupManager:
                         f"Error deleting instance group manager: {error}"
                     ) from error
                 api.sleep(_DELETE_GAP, deaf=True)
-        limit = operations.timeout(state, "delete", _LIMIT)
+        limit = operations.timeout(state, "delete", _TYPE)
         activity = "Deleting InstanceGroupManager"
         operations.compute(api, answer, where.project, activity, limit)
 
@@ -175,7 +175,7 @@ class InstanceGroupManager:
         if where.state.get("wait_for_instances") is not True:
             return
         updated = where.state.get("wait_for_instances_status") == "UPDATED"
-        limit = operations.timeout(where.state, "create", _LIMIT)
+        limit = operations.timeout(where.state, "create", _TYPE)
         gap, waited = 0.2, 0.0
         while not _is_ready(where.api.plain("compute", "GET", _path(where)), updated=updated):
             if waited > limit:
@@ -204,7 +204,7 @@ def _is_ready(group: dict[str, Any], *, updated: bool) -> bool:
 def _resumed(where: Scope) -> bool:
     """Wait for the operation of an interrupted create; whether it made the group."""
     operation = {"name": where.state["operation"], "zone": where.zone}
-    limit = operations.timeout(where.state, "create", _LIMIT)
+    limit = operations.timeout(where.state, "create", _TYPE)
     activity = "Creating InstanceGroupManager"
     try:
         operations.compute(where.api, operation, where.project, activity, limit)

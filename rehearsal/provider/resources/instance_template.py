@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
 
+_TYPE = "google_compute_instance_template"
 _COLLECTION = "projects/{project}/global/instanceTemplates"
-_LIMIT = "4m"
 _LONG_PREFIX = 37
 """The longest prefix that leaves room for the full suffix."""
 
@@ -94,7 +94,7 @@ class InstanceTemplate:
         path = f"{place(_COLLECTION, where)}/{name}"
         unique = f"{path}?uniqueId={answer.get('targetId', '')}"
         made = {**plan, "id": path, "name": name, "self_link_unique": unique}
-        limit = operations.timeout(plan, "create", _LIMIT)
+        limit = operations.timeout(plan, "create", _TYPE)
         activity = "Creating Instance Template"
         try:
             operations.compute(api, answer, where.project, activity, limit)
@@ -153,7 +153,7 @@ class InstanceTemplate:
             if error.code == NOT_FOUND:
                 return
             raise ProviderError(f"Error deleting instance template: {error}") from error
-        limit = operations.timeout(state, "delete", _LIMIT)
+        limit = operations.timeout(state, "delete", _TYPE)
         operations.compute(api, answer, where.project, "Deleting Instance Template", limit)
 
     def import_state(self, api: Api, import_id: str) -> State:

@@ -8,7 +8,7 @@ from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.fields import Field, Scope, Send, Table, is_zero
-from rehearsal.provider.resources.rest import LIMIT, Patch, Rest, place
+from rehearsal.provider.resources.rest import Patch, Rest, place
 
 if TYPE_CHECKING:
     from rehearsal.provider.api import Api
@@ -71,7 +71,7 @@ def _drop_default_routes(scope: Scope) -> None:
     network = api.plain("compute", "GET", f"{place(_COLLECTION, scope)}/{name}")
     routes = f"projects/{scope.project}/global/routes"
     wanted = f'(network="{network["selfLink"]}") AND (destRange="0.0.0.0/0")'
-    limit = operations.timeout(scope.state, "create", LIMIT)
+    limit = operations.timeout(scope.state, "create", "google_compute_network")
     found = api.plain("compute", "GET", routes, query={"filter": wanted}).get("items") or []
     for route in found:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.provider import durations
+from rehearsal.provider import durations, schema
 from rehearsal.provider.failures import Cancelled, GoogleApiError, OperationError, ProviderError
 from rehearsal.provider.resources import links
 
@@ -21,9 +21,16 @@ if TYPE_CHECKING:
 _NOT_FOUND = 404
 
 
-def timeout(state: State, action: str, default: str) -> float:
-    """Seconds of cloud time that the `timeouts` block, or else the type, gives an action."""
-    return durations.seconds((state.get("timeouts") or {}).get(action) or default)
+def timeout(state: State, action: str, of: str) -> float:
+    """Seconds of cloud time that the `timeouts` block, or else the resource type, gives an action.
+
+    Args:
+        state: Where the block is.
+        action: "create", "update" or "delete".
+        of: The resource type.
+    """
+    given = (state.get("timeouts") or {}).get(action)
+    return durations.seconds(given or schema.load("resources", of).timeouts[action])
 
 
 def compute(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
 
-_LIMIT = "20m"
+_TYPE = "google_project_service"
 _BATCH = 20
 """How many services one request may switch on."""
 
@@ -50,7 +50,7 @@ class ProjectService:
         """
         where = scope(api, plan)
         project, service = where.project, plan["service"]
-        limit = operations.timeout(plan, "create", _LIMIT)
+        limit = operations.timeout(plan, "create", _TYPE)
         if service not in _enabled(api, project):
             try:
                 api.batches.run(
@@ -110,7 +110,7 @@ class ProjectService:
         project, service = scope(api, state).project, state["service"]
         dependents = state.get("disable_dependent_services") is True
         body = {"disableDependentServices": True} if dependents else {}
-        limit = operations.timeout(state, "delete", _LIMIT)
+        limit = operations.timeout(state, "delete", _TYPE)
         try:
             path = f"projects/{project}/services/{service}:disable"
             answer = api.client("serviceusage", "POST", path, body)

@@ -8,7 +8,7 @@ from typing import Any
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.fields import Field, Kind, Scope, Send, Table
-from rehearsal.provider.resources.rest import LIMIT, NOT_FOUND, Rest
+from rehearsal.provider.resources.rest import NOT_FOUND, Rest
 
 _OPEN = ("CREATING", "ACCEPTED")
 
@@ -66,7 +66,7 @@ class ResizeRequest(Rest):
     """A resize request; one that has not ended is cancelled before it is deleted."""
 
     def _remove(self, where: Scope) -> None:
-        limit = operations.timeout(where.state, "delete", LIMIT)
+        limit = operations.timeout(where.state, "delete", "google_compute_resize_request")
         if where.state.get("state") in _OPEN:
             try:
                 answer = where.api.plain("compute", "POST", f"{self.path(where)}/cancel")

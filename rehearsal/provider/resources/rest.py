@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import links, operations
-from rehearsal.provider.resources.fields import Field, Scope, expand, flatten
+from rehearsal.provider.resources.fields import Scope, Table, expand, flatten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
 
 NOT_FOUND = 404
-LIMIT = "20m"
-"""How long an action may take unless the configuration says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Rest:
     Attributes:
         label: What the provider's errors call it ("Network").
         collection: The path of its collection, with {project}, {region} and {zone}.
-        fields: Its attributes and blocks.
+        fields: Its attributes and blocks, of the resource type that it is.
         patches: What updates it, in the order of the requests.
         virtual: Attributes that Google doesn't know, and what they are by default.
         suppress: As `provider.resource.Resource.suppress`.
@@ -59,7 +57,7 @@ class Rest:
 
     label: str
     collection: str
-    fields: Iterable[Field]
+    fields: Table
     patches: tuple[Patch, ...] = ()
     virtual: Mapping[str, Any] = field(default_factory=dict)
     suppress: Mapping[str, Callable[[Any, Any, State], bool]] = field(default_factory=dict)
@@ -97,7 +95,7 @@ class Rest:
             answer = api.plain("compute", "POST", place(self.collection, where), body)
         except GoogleApiError as error:
             raise ProviderError(f"Error creating {self.label}: {error}") from error
-        limit = operations.timeout(plan, "create", LIMIT)
+        limit = operations.timeout(plan, "create", self.fields.of)
         try:
             operations.compute(api, answer, where.project, f"Creating {self.label}", limit)
         except (GoogleApiError, OperationError, ProviderError) as error:
@@ -148,7 +146,7 @@ class Rest:
     def _patch(self, where: Scope, patch: Patch) -> None:
         api, path, body = where.api, self.path(where), dict[str, Any]()
         name = where.state.get("id")
-        limit = operations.timeout(where.state, "update", LIMIT)
+        limit = operations.timeout(where.state, "update", self.fields.of)
         try:
             if patch.fingerprint:
                 body["fingerprint"] = api.plain("compute", "GET", path).get("fingerprint")
@@ -181,7 +179,7 @@ class Rest:
             if error.code == NOT_FOUND:
                 return
             raise ProviderError(f"Error when reading or editing {self.label}: {error}") from error
-        limit = operations.timeout(state, "delete", LIMIT)
+        limit = operations.timeout(state, "delete", self.fields.of)
         operations.compute(api, answer, where.project, f"Deleting {self.label}", limit)
 
     def import_state(self, api: Api, import_id: str) -> State:

@@ -18,7 +18,6 @@ from rehearsal.provider.resources.fields import (
     is_zero,
 )
 from rehearsal.provider.resources.rest import (
-    LIMIT,
     NOT_FOUND,
     is_deletable,
     kept,
@@ -271,7 +270,7 @@ def _change(
 
 def _wait(where: Scope, answer: dict[str, Any] | None, action: str, activity: str) -> None:
     if not is_zero(answer):
-        limit = operations.timeout(where.state, action, LIMIT)
+        limit = operations.timeout(where.state, action, "google_compute_router_nat")
         operations.compute(where.api, answer or {}, where.project, activity, limit)
 
 

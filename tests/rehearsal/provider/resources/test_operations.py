@@ -101,11 +101,9 @@ def test_a_newer_operations_error_has_its_code(api: Api) -> None:
         operations.named(api, "file", failed, "Creating Instance", 60)
 
 
-def test_the_configuration_may_limit_an_action() -> None:
-    assert (
-        operations.timeout({"timeouts": {"create": "30m", "delete": None}}, "create", "20m") == 1800
-    )
-    assert (
-        operations.timeout({"timeouts": {"create": "30m", "delete": None}}, "delete", "20m") == 1200
-    )
-    assert operations.timeout({}, "create", "4m") == 240
+def test_the_configuration_may_limit_an_action_and_the_type_does_else() -> None:
+    given = {"timeouts": {"create": "30m", "delete": None}}
+    assert operations.timeout(given, "create", "google_compute_network") == 1800
+    assert operations.timeout(given, "delete", "google_compute_network") == 1200
+    assert operations.timeout({}, "create", "google_compute_instance_template") == 240
+    assert operations.timeout({}, "create", "google_container_cluster") == 5400
