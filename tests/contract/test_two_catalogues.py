@@ -14,6 +14,7 @@ import pytest
 from provision.catalogue import filestores, gke_versions
 from provision.catalogue import machines as ours
 from provision.catalogue import zones as our_places
+from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules
 from rehearsal.cloud.facts import filestore_tiers, machines, places
 
@@ -82,6 +83,16 @@ def test_attached_gpus_have_the_same_limits() -> None:
     assert {
         name: dict(it.max_vcpus) for name, it in ours.ATTACHMENTS.items()
     } == machines.MOST_VCPUS
+
+
+def test_quotas_of_gpus_have_the_same_names() -> None:
+    for name, gpu in ours.GPUS.items():
+        own = f"NVIDIA_{gpu.quota_word}"
+        metric = quotas.of_gpu(name, "us-central1", model="STANDARD").metric
+        shared = gpu.quota is ours.GpuQuota.SHARED
+        assert metric == ("GPUS_PER_GPU_FAMILY" if shared else f"{own}_GPUS"), name
+        preemptible = quotas.of_gpu(name, "us-central1", model="SPOT").metric
+        assert preemptible == f"PREEMPTIBLE_{own}_GPUS", name
 
 
 def test_machines_with_a_gpu_network_have_the_same_one_and_as_many_interfaces() -> None:
