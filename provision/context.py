@@ -127,7 +127,5 @@ def connect(context: Context) -> Cloud:
     credentials = auth.credentials(context.environ, context.console.progress)
     api = GoogleApi(credentials, context.environ, context.progress)
     project_number = api.project_number(context.settings.project_id)
-    folder = StateFolder(
-        context.location, context.settings.project_id, credentials, context.environ
-    )
+    folder = StateFolder(context.location, context.settings, credentials, context.environ)
     return Cloud(api, folder, project_number)

@@ -20,8 +20,15 @@ def destroy(context: Context) -> None:
     context.report.backend = location.backend
     record = ownership.deployed(context, cloud)
     if record is None:
-        context.report.changes = {"add": 0, "change": 0, "destroy": 0}
-        context.console.result(f"Nothing to destroy: there is no deployment in {location.url}")
+        count = remove.without_state(context, cloud)
+        context.report.changes = {"add": 0, "change": 0, "destroy": count}
+        if count:
+            context.console.result(f"Destroyed {count} resources that were in no state.")
+        else:
+            context.console.result(
+                f"Nothing to destroy: there is no deployment in {location.url}, and nothing in"
+                f" {context.settings.project_id} carries its names and this tool's marker"
+            )
         return
     kind = registry.named(record.kind)
     with (

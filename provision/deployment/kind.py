@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from provision.deployment import deployment
 from provision.deployment.deployment import Deployment, Findings, SpecT
+from provision.google.owner import Owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,13 +37,13 @@ class Kind(Protocol[SpecT]):
         """What the settings ask for, every default resolved."""
 
     def variables(
-        self, spec: SpecT, cluster_id: str, location: Location, findings: Findings
+        self, spec: SpecT, owner: Owner, location: Location, findings: Findings
     ) -> dict[str, Any]:
         """Make the variables of the Terraform root.
 
         Args:
             spec: What is asked for.
-            cluster_id: The marker's value.
+            owner: The deployment, as its marker names it.
             location: The deployment's folder.
             findings: What the settings do not say.
         """
@@ -148,13 +148,13 @@ def deploy(
         findings: What the settings do not say, as far as it is known.
     """
     found = Findings() if findings is None else findings
-    identity = deployment.cluster_id(spec.project_id, spec.name_prefix)
-    variables = kind.variables(spec, identity, location, found)
+    owner = Owner.of(spec.project_id, spec.name_prefix, location.url)
+    variables = kind.variables(spec, owner, location, found)
     return Deployment(
         kind=kind.name,
         root=kind.root,
         spec=spec,
-        cluster_id=identity,
+        owner=owner,
         location=location,
         findings=found,
         variables=variables,

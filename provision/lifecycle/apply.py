@@ -44,7 +44,8 @@ def settle(
         asked,
         cloud.api,
         of_kind=kind.preflight(asked),
-        cluster_id=deployment.cluster_id(asked.project_id, asked.name_prefix),
+        owners=ownership.ours(context, asked, cloud.folder.location),
+        in_state=cloud.folder.known() if record else (),
         record=record,
         makes_bucket=not bucket,
     )
@@ -131,7 +132,8 @@ def _planned(
             context.console.progress(f"{address} stands, but lacks nodes: {words}")
         desk.keep(kept)
         found = desk.plan()
-    orphans = adopt.find(found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api)
+    ours = ownership.ours(context, target.spec, cloud.folder.location)
+    orphans = adopt.find(found.creations, ours, cloud.folder.addresses(), cloud.api)
     if not desk.live:
         # What is in the state under the same address can't be imported before it is forgotten.
         orphans = [orphan for orphan in orphans if not orphan.displaces]
@@ -161,7 +163,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     spec = target.spec
     return Record(
         kind=target.kind,
-        cluster_id=target.cluster_id,
+        cluster_id=target.owner.id,
         project_id=spec.project_id,
         name_prefix=spec.name_prefix,
         region=spec.region,

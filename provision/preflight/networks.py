@@ -57,8 +57,9 @@ def ranges(case: Case[ClusterSpec]) -> list[ipaddress.IPv4Network]:
 def _overlaps(case: Case[ClusterSpec]) -> Iterator[Finding]:
     prefix = case.spec.name_prefix
     made = names.NETWORK.of(prefix)
-    found = case.answers.find(Service.COMPUTE, NETWORK.path(project=case.project, name=made))
-    if found is None or not NETWORK.look.is_ours(found, case.cluster_id):
+    made_at = NETWORK.path(project=case.project, name=made)
+    found = case.answers.find(Service.COMPUTE, made_at)
+    if found is None or not case.is_ours(NETWORK.look, made_at, found):
         return
     own = names.SUBNETWORK.of(prefix)
     for link in found.get("subnetworks", []):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import machines
 from provision.errors import Problem
 from provision.google.api import Service
+from provision.google.owner import MARKER
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
-from provision.google.resources import MARKER
 from provision.preflight import metrics, zones
 from provision.preflight.case import Note
 from provision.spec.capacity import Mode
@@ -105,7 +105,7 @@ def _own(case: Case[ClusterSpec]) -> Mapping[Metric, int]:
     used: Counter[Metric] = Counter()
     if case.record is None:
         return used
-    found = case.answers.machines_with(case.project, MARKER, case.cluster_id)
+    found = case.answers.machines_with(case.project, MARKER, case.record.cluster_id)
     for vm in found:
         present = _present(case, vm)
         for metric, amount in metrics.of(present, _vcpus(case, present)):

@@ -36,9 +36,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     Raises:
         ClusterError: A VM has found something else, or has not looked.
     """
-    found = instances.find(
-        cloud.api, record.project_id, record.zone, record.cluster_id, context.clock
-    )
+    found = instances.find(cloud.api, record, context.clock)
     told = status.startups(context, cloud, record, [vm.name for vm in found])
     group = names.GROUP.of(record.name_prefix)
     context.report.checks = judge(
