@@ -172,6 +172,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
         terraform_version=terraform_version,
         last_request=before.last_request if before else 0,
         settings=dict(context.report.settings or {}),
+        later=before.later if before else {},
         **kind.recorded(target, outputs),
     )
 

@@ -102,6 +102,17 @@ class Rehearsal:
         finally:
             database.close()
 
+    def rewrite(self, change: Callable[[str], str]) -> None:
+        """Change the text of everything that the cloud remembers, but for objects' contents."""
+        database = Database(self.folder / session.DATABASE)
+        try:
+            with database.transaction() as store:
+                for collection in store.collections():
+                    for name, document in list(store.list(collection)):
+                        store.put(collection, name, json.loads(change(json.dumps(document))))
+        finally:
+            database.close()
+
     def objects(self) -> set[str]:
         """The names of the objects in the default bucket."""
         return {line.rpartition(" ")[2] for line in self.resources() if "object" in line}
