@@ -63,13 +63,13 @@ def wait(api: GoogleApi, place: Place, progress: Progress) -> None:
         place: Whose resources count.
         progress: The run's clock and voice.
     """
-    patience = progress.patience(_LONGEST, _POLL)
+    deadline = progress.deadline(_LONGEST, _POLL)
     said = ""
-    while (found := ", ".join(_unfinished(api, place))) and not patience.is_over:
+    while (found := ", ".join(_unfinished(api, place))) and not deadline.is_over:
         if found != said:
             progress.tell(f"Waiting for what an earlier run has begun: {found}")
             said = found
-        patience.pause()
+        deadline.pause()
 
 
 def _unfinished(api: GoogleApi, place: Place) -> Iterator[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PROGRESS = Progress(Clock(0.2), lambda _: None)
-_PATIENCE = 60.0
+_ANSWER_TIMEOUT = 60.0
 
 
 @dataclass
@@ -41,7 +41,7 @@ class World:
 
     def until(self, look: Callable[[], T | None]) -> T:
         """What a look finds once it finds something."""
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _ANSWER_TIMEOUT
         while True:
             found = look()
             if found:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from provision.state.record import Record
     from provision.time.clock import Clock
 
-_PATIENCE: Final = 30.0
+_ANSWER_TIMEOUT: Final = 30.0
 """Seconds of cloud time for a control plane that does not answer; it may be under repair."""
 _POLL: Final = 2.0
 _ANSWERS: Final = ("RUNNING", "RECONCILING", "RUNNING_WITH_ERROR", "DEGRADED")
@@ -122,7 +122,7 @@ def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
     """What Kubernetes says; nothing, and a note, where it does not answer or not to us."""
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
-        return context.progress.patience(_PATIENCE, _POLL).through(
+        return context.progress.deadline(_ANSWER_TIMEOUT, _POLL).retry(
             lambda: status.read(cluster), "look at the cluster"
         )
     except ClusterError as error:

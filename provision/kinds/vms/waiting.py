@@ -50,7 +50,7 @@ def for_requests(
         ClusterError: Google does not tell.
         StillWaiting: They are not all granted by then; they stay in Google's queue.
     """
-    patience = progress.patience(timeout, _QUEUE_POLL)
+    deadline = progress.deadline(timeout, _QUEUE_POLL)
     said, told_at = "", 0.0
     while True:
         requests = [one for one in look_at_requests(api, group) if one.name in names]
@@ -59,14 +59,14 @@ def for_requests(
         if not waiting:
             return
         news = "; ".join(f"{one.words}{_reason(one)}" for one in waiting)
-        if news != said or patience.passed - told_at >= _REMINDER:
+        if news != said or deadline.passed - told_at >= _REMINDER:
             progress.tell(f"{age(waiting, progress.clock)}: {news}")
-            said, told_at = news, patience.passed
-        if patience.is_over:
+            said, told_at = news, deadline.passed
+        if deadline.is_over:
             raise StillWaiting.of(
                 [_still(group, one, timeout, progress.clock, api) for one in waiting]
             )
-        patience.pause()
+        deadline.pause()
 
 
 def look_at_requests(api: GoogleApi, group: Group) -> list[Request]:
@@ -101,16 +101,16 @@ def for_urls(
     Returns:
         The URLs that were there in time, by VM.
     """
-    patience = progress.patience(_URLS_AT_MOST, _URL_POLL)
+    deadline = progress.deadline(_URLS_AT_MOST, _URL_POLL)
     said = -1
     while True:
         urls = {name: url for name, url in look().items() if url and name in wanted}
         if len(urls) != said:
             progress.tell(f"{len(urls)} of {len(wanted)} notebooks have their URL")
             said = len(urls)
-        if len(urls) == len(wanted) or patience.is_over:
+        if len(urls) == len(wanted) or deadline.is_over:
             return urls
-        patience.pause()
+        deadline.pause()
 
 
 def _reason(request: Request) -> str:

@@ -10,7 +10,7 @@ import pytest
 from provision.google.api import GoogleApiError
 from provision.google.resources import FILESTORE
 from provision.lifecycle import settle
-from provision.time import patience
+from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 
@@ -86,7 +86,7 @@ def test_what_others_make_and_the_vms_of_a_group_are_not_waited_for(target: str)
 
 
 def test_it_goes_on_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 0.1)
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.1)
     assert len(_wait(Api({"zones/us-central1-a": [GROUP]}))) == 1
 
 
