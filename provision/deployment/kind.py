@@ -82,7 +82,7 @@ class Kind(Protocol[SpecT]):
             SettingsError: There would have to be fewer machines than there are.
         """
 
-    def unfinished(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
+    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """The addresses of what Terraform gave up on while Google goes on making it.
 
         Args:

@@ -124,7 +124,7 @@ def _planned(
 ) -> Plan:
     """Plan, and plan again with what is kept and with what a run that ended early left behind."""
     found = desk.plan()
-    kept = kind.unfinished(cloud, found.unfinished)
+    kept = kind.to_untaint(cloud, found.tainted_pools)
     if kept:
         words = "it is kept, and Google goes on" if desk.live else "Create keeps it as it is"
         for address in kept:

@@ -7,10 +7,10 @@ from typing import Final
 from provision.preflight import (
     buckets,
     disks,
+    name_conflicts,
     networks,
     project,
     quotas,
-    strangers,
     zones,
 )
 from provision.preflight.case import Check
@@ -104,7 +104,7 @@ CHECKS: Final = (
             "iam.projects.serviceAccounts.get",
         ),
         says="something of a name that would be used exists without this deployment's marker",
-        find=strangers.taken,
+        find=name_conflicts.taken,
     ),
 )
 """Those that every kind of cluster has, in the order in which their findings are told."""

@@ -66,7 +66,7 @@ class Toy:
         self.diary.append("prepare" if workspace.live else "prepare a plan")
         return target, 0
 
-    def unfinished(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
+    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         del cloud, replaced
         return ()
 

@@ -71,22 +71,22 @@ class VmGroup:
 
         return flex_start.prepare(cloud, target, workspace)
 
-    def unfinished(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
+    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """None: Terraform waits for no VM, so it gives none up."""
         del cloud, replaced
         return ()
 
     def capacity(self, context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
         """Wait until all VMs run."""
-        from provision.kinds.vms import arrival
+        from provision.kinds.vms import after_apply
 
-        arrival.capacity(context, cloud, made)
+        after_apply.capacity(context, cloud, made)
 
     def finish(self, context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
         """Wait for the VMs' start-up and notebooks, and say how to connect."""
-        from provision.kinds.vms import arrival
+        from provision.kinds.vms import after_apply
 
-        arrival.finish(context, cloud, made)
+        after_apply.finish(context, cloud, made)
 
     def explain(self, cloud: Cloud, target: Deployment[VmSpec]) -> None:
         """Raise nothing: whatever failed, Terraform has told it itself."""

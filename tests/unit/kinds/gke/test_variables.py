@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from provision.deployment.deployment import Findings, Made
-from provision.kinds.gke import arrival, variables
+from provision.kinds.gke import after_apply, variables
 from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.state.location import Location
@@ -152,7 +152,7 @@ def test_the_way_to_a_cluster_is_its_dns_endpoint() -> None:
     target = SimpleNamespace(spec=cluster.gke(Settings(MANDATORY)))
     made = Made(cast("Any", target), outputs, postponed=0)
 
-    assert arrival._connection(made, {}) == {
+    assert after_apply._connection(made, {}) == {
         "cluster": "np-gke",
         "endpoint": "https://gke-1.gke.goog",
         "get_credentials": "gcloud container clusters get-credentials np-gke"
