@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment, Made
+    from provision.deployment.deployment import Applied, Deployment
     from provision.deployment.kind import Kind
 
 
@@ -43,7 +43,9 @@ def create(context: Context) -> None:
         kind.finish(context, cloud, made)
 
 
-def _applied(context: Context, cloud: Cloud, kind: Kind[Any], target: Deployment[Any]) -> Made[Any]:
+def _applied(
+    context: Context, cloud: Cloud, kind: Kind[Any], target: Deployment[Any]
+) -> Applied[Any]:
     """Apply, and ask Google for the reason where Terraform can't tell it.
 
     Raises:

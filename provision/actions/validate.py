@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.actions import copied_folder
 from provision.deployment import deployment
-from provision.deployment.deployment import Findings
+from provision.deployment.deployment import RunInputs
 from provision.kinds import registry
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def validate(context: Context) -> None:
     """Check the settings and the folder to copy, and then what only Google knows."""
     kind = registry.of(context.settings)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
-        target = deployment.show(context, registry.deployment(context, Findings(files=archive)))
+        target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))
         if context.offline:
             context.console.result("The settings are valid. Google was not asked (--offline).")
             return

@@ -34,7 +34,7 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
         context.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
         context.console.result("The settings are valid. Google was not asked: no credentials.")
         return
-    archive = target.findings.files
+    archive = target.inputs.files
     target = apply.settle(context, cloud, kind, archive, bucket=cloud.has_bucket())
     with context.log(None, "validate") as log, workspace.run_folder(target, backend=False) as root:
         tool = context.terraform(root, log)

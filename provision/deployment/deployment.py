@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from provision.context import Context
     from provision.files.archive import Archive
     from provision.spec.cluster import ClusterSpec
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
 
 SpecT = TypeVar("SpecT", bound="ClusterSpec")
 SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResizeRequest:
+class ResizeRequestSpec:
     """VMs that are asked for at once, as flex start gives them.
 
     Attributes:
@@ -32,20 +32,20 @@ class ResizeRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
-    """What a run has found out and the settings do not say.
+class RunInputs:
+    """What a run found out itself: inputs of Terraform that the settings do not contain.
 
     Attributes:
-        image: The image that an earlier Create has settled on ("project", "family", "name"), or
-            {}.
-        files: The files for every VM, packed; the archive is to lie in the run's root folder.
-        resize_requests: With flex start, by name: the open requests, as they were made, and any
-            new one.
+        image: The image that an earlier Create chose ("project", "family", "name"); {} if none
+            did.
+        files: The archive of the files for every VM, which has to be in the run's root folder.
+        resize_requests: With flex start, by name: the open requests as they were made, and the
+            new one, if any.
     """
 
     image: Mapping[str, str | None] = field(default_factory=dict)
     files: Archive | None = None
-    resize_requests: Mapping[str, ResizeRequest] = field(default_factory=dict)
+    resize_requests: Mapping[str, ResizeRequestSpec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Deployment(Generic[SpecT_co]):
         spec: What is asked for.
         cluster_id: The value of the label `aiinfra-cluster` on all that is made.
         location: Where the state is.
-        findings: What the settings do not say.
+        inputs: What the run found out itself.
         variables: The variables of the Terraform root; an output, that nobody reads back.
         masked_variables: The same, as they may be shown.
     """
@@ -67,14 +67,14 @@ class Deployment(Generic[SpecT_co]):
     root: str
     spec: SpecT_co
     cluster_id: str
-    location: Location
-    findings: Findings
+    location: StateLocation
+    inputs: RunInputs
     variables: Mapping[str, Any] = field(repr=False)
     masked_variables: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Made(Generic[SpecT_co]):
+class Applied(Generic[SpecT_co]):
     """What stands after an apply.
 
     Attributes:

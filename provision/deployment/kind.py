@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from provision.deployment import deployment
-from provision.deployment.deployment import Deployment, Findings, SpecT
+from provision.deployment.deployment import Deployment, RunInputs, SpecT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Made
+    from provision.deployment.deployment import Applied
     from provision.deployment.workspace import Workspace
-    from provision.preflight.case import OfKind
+    from provision.preflight.check import OfKind
     from provision.settings import Settings
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -37,7 +37,7 @@ class Kind(Protocol[SpecT]):
         """What the settings ask for, every default resolved."""
 
     def variables(
-        self, spec: SpecT, cluster_id: str, location: Location, findings: Findings
+        self, spec: SpecT, cluster_id: str, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
         """Make the variables of the Terraform root.
 
@@ -45,7 +45,7 @@ class Kind(Protocol[SpecT]):
             spec: What is asked for.
             cluster_id: The marker's value.
             location: The deployment's folder.
-            findings: What the settings do not say.
+            inputs: What the run found out itself.
         """
 
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Kind(Protocol[SpecT]):
             replaced: What Terraform would make anew for it.
         """
 
-    def capacity(self, context: Context, cloud: Cloud, made: Made[SpecT]) -> None:
+    def capacity(self, context: Context, cloud: Cloud, made: Applied[SpecT]) -> None:
         """Wait for the machines that were asked for.
 
         Raises:
@@ -99,7 +99,7 @@ class Kind(Protocol[SpecT]):
             ClusterError: Google does not tell.
         """
 
-    def finish(self, context: Context, cloud: Cloud, made: Made[SpecT]) -> None:
+    def finish(self, context: Context, cloud: Cloud, made: Applied[SpecT]) -> None:
         """Bring up what runs on the machines, and say how to connect, whatever failed there.
 
         Raises:
@@ -137,7 +137,7 @@ class Kind(Protocol[SpecT]):
 
 
 def deploy(
-    kind: Kind[SpecT], spec: SpecT, location: Location, findings: Findings | None = None
+    kind: Kind[SpecT], spec: SpecT, location: StateLocation, inputs: RunInputs | None = None
 ) -> Deployment[SpecT]:
     """Make the deployment that a specification describes.
 
@@ -145,9 +145,9 @@ def deploy(
         kind: Of cluster.
         spec: What is asked for.
         location: Where the state is.
-        findings: What the settings do not say, as far as it is known.
+        inputs: What the run found out itself so far.
     """
-    found = Findings() if findings is None else findings
+    found = RunInputs() if inputs is None else inputs
     identity = deployment.cluster_id(spec.project_id, spec.name_prefix)
     variables = kind.variables(spec, identity, location, found)
     return Deployment(
@@ -156,7 +156,7 @@ def deploy(
         spec=spec,
         cluster_id=identity,
         location=location,
-        findings=found,
+        inputs=found,
         variables=variables,
         masked_variables=kind.masked(variables),
     )

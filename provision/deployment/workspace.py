@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from provision.deployment.deployment import Deployment
     from provision.spec.cluster import ClusterSpec
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
     from provision.state.record import Record
     from provision.terraform import Terraform
     from provision.terraform.plan import Plan
@@ -104,8 +104,8 @@ def fill_folder(
         ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
     )
     root = folder / "terraform" / target.root
-    if target.findings.files is not None:
-        _place(target.findings.files.path, root)
+    if target.inputs.files is not None:
+        _place(target.inputs.files.path, root)
     _write(root / VARIABLES_FILE, variables)
     if backend:
         _write_backend(root, target.location)
@@ -113,7 +113,7 @@ def fill_folder(
 
 
 @contextlib.contextmanager
-def removal_folder(root_name: str, location: Location, record: Record) -> Iterator[Path]:
+def removal_folder(root_name: str, location: StateLocation, record: Record) -> Iterator[Path]:
     """A root that declares nothing, so that a plan for it removes all that the state holds.
 
     It needs no variables, and no data source that may be gone can stand in the way.
@@ -136,7 +136,7 @@ def _place(archive: Path, root: Path) -> None:
         shutil.copy(archive, root)
 
 
-def _write_backend(root: Path, location: Location) -> None:
+def _write_backend(root: Path, location: StateLocation) -> None:
     _write(root / _BACKEND_FILE, {"terraform": {"backend": {"gcs": location.backend}}})
 
 

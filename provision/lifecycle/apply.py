@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision import __version__, preflight
 from provision.deployment import deployment, workspace
-from provision.deployment.deployment import Deployment, Findings, Made, SpecT
+from provision.deployment.deployment import Applied, Deployment, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
@@ -50,8 +50,8 @@ def settle(
     )
     context.note(found.notes)
     spec = kind.resolve(found.require(), record)
-    findings = Findings(image=record.image if record else {}, files=archive)
-    return deployment.show(context, deploy(kind, spec, cloud.folder.location, findings))
+    inputs = RunInputs(image=record.image if record else {}, files=archive)
+    return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 
 
 def plan(
@@ -79,7 +79,7 @@ def plan(
 
 def apply(
     context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT]
-) -> Made[SpecT]:
+) -> Applied[SpecT]:
     """Plan, show, apply that plan, and keep what was settled on.
 
     Raises:
@@ -112,7 +112,7 @@ def apply(
             outputs = context.report.outputs = tool.outputs()
             cloud.folder.write_record(_record(context, cloud, kind, prepared, version, outputs))
     deployment.show(context, prepared)
-    return Made(prepared, outputs, postponed)
+    return Applied(prepared, outputs, postponed)
 
 
 def _planned(

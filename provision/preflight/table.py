@@ -13,7 +13,7 @@ from provision.preflight import (
     quotas,
     zones,
 )
-from provision.preflight.case import Check
+from provision.preflight.check import Check
 from provision.settings.choices import OnlineCheck
 
 CHECKS: Final = (
@@ -90,7 +90,7 @@ CHECKS: Final = (
         calls=("storage.buckets.get",),
         says="a bucket to be mounted does not exist",
         find=buckets.buckets,
-        applies=lambda case: bool(case.spec.buckets),
+        applies=lambda ctx: bool(ctx.spec.buckets),
     ),
     Check(
         name=OnlineCheck.NAMES,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import Pool
+    from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ class World:
             content_type="application/merge-patch+json",
         )
 
-    def add_node(self, pool: Pool, name: str) -> None:
+    def add_node(self, pool: GpuPool, name: str) -> None:
         """Make a node of a pool, with the taints that GKE gives it."""
         size = {"cpu": "208", "memory": "1800Gi", "pods": "110", kueue.GPU: str(pool.gpus)}
         taints = [{"key": kueue.GPU, "value": "present", "effect": "NoSchedule"}]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.google.api import GoogleApi
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.state.record import Record
     from provision.time.clock import Clock
 
@@ -82,11 +82,11 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_places(
-    requests: Iterable[status.Request],
+    requests: Iterable[status.ProvisioningRequest],
     document: Mapping[str, Any],
     facts: ClusterFacts | None,
     api: GoogleApi,
-) -> Iterator[status.Request]:
+) -> Iterator[status.ProvisioningRequest]:
     """The requests, with what the advice on a stock-out may say of other zones and regions.
 
     Neither a request nor Google's words name the machine type. It is known where all pools that
@@ -178,7 +178,7 @@ def _pools(
     return found
 
 
-def _remaining(pool: Pool | None, nodes: status.Nodes | None, clock: Clock) -> int | None:
+def _remaining(pool: GpuPool | None, nodes: status.Nodes | None, clock: Clock) -> int | None:
     """Seconds of cloud time until Google deletes a pool's oldest node (rule F7)."""
     if pool is None or nodes is None or not (pool.max_run_seconds and nodes.oldest):
         return None

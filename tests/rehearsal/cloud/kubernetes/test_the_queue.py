@@ -34,7 +34,7 @@ def _job(cluster: Gke, name: str = "one", **changes: Any) -> Object:
     return cluster.api.create(thing)
 
 
-def _request(cluster: Gke) -> status.Request:
+def _request(cluster: Gke) -> status.ProvisioningRequest:
     return status.read(cluster.api).requests[-1]
 
 
