@@ -1,4 +1,4 @@
-"""One deployment: what is asked for, where its state is, and what Terraform is told."""
+"""One deployment: its specification, where its state is, and the variables for Terraform."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class ResizeRequestSpec:
-    """VMs that are asked for at once, as flex start gives them.
+    """The VMs that one resize request of flex start asks for.
 
     Attributes:
-        count: How many.
-        run_seconds: After how many seconds Google deletes each.
+        count: The number of VMs.
+        run_seconds: The seconds after which Google deletes each VM.
     """
 
     count: int
@@ -50,17 +50,17 @@ class RunInputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment(Generic[SpecT_co]):
-    """What a run is about; pure data.
+    """The deployment that a run works on; pure data.
 
     Attributes:
-        kind: The kind's name, as the record keeps it.
+        kind: The name of the kind of cluster, as the record has it.
         root: The name of its Terraform root.
-        spec: What is asked for.
-        cluster_id: The value of the label `aiinfra-cluster` on all that is made.
+        spec: What the settings ask for.
+        cluster_id: The value of the label `aiinfra-cluster` on all its resources.
         location: Where the state is.
         inputs: What the run found out itself.
-        variables: The variables of the Terraform root; an output, that nobody reads back.
-        masked_variables: The same, as they may be shown.
+        variables: The variables for the Terraform root; nothing in this program reads them back.
+        masked_variables: The variables with secrets masked, safe to print.
     """
 
     kind: str
@@ -75,12 +75,12 @@ class Deployment(Generic[SpecT_co]):
 
 @dataclass(frozen=True)
 class Applied(Generic[SpecT_co]):
-    """What stands after an apply.
+    """The result of an apply.
 
     Attributes:
-        target: The deployment, with all that was found out on the way.
-        outputs: Terraform's.
-        postponed: VMs that are to be asked for once the open requests have ended.
+        target: The deployment, including what the run found out on the way.
+        outputs: Terraform's outputs.
+        postponed: The number of VMs to request once the open resize requests have ended.
     """
 
     target: Deployment[SpecT_co]
@@ -89,12 +89,12 @@ class Applied(Generic[SpecT_co]):
 
 
 def cluster_id(project_id: str, name_prefix: str) -> str:
-    """The marker's value: the same at every run, different for every project and prefix."""
+    """The marker's value: the same for every run, and unique to a project and prefix."""
     return hashlib.sha256(f"{project_id}/{name_prefix}".encode()).hexdigest()[:12]
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:
-    """Put a deployment into the report; gives it back."""
+    """Add a deployment's variables and backend to the report; returns the deployment."""
     context.report.tfvars = dict(target.masked_variables)
     context.report.backend = target.location.backend
     return target
