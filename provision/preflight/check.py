@@ -21,7 +21,7 @@ SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case(Generic[SpecT_co]):
+class CheckContext(Generic[SpecT_co]):
     """What is to be made, and whom to ask about it.
 
     Attributes:
@@ -47,7 +47,7 @@ class Case(Generic[SpecT_co]):
 
 
 @dataclass(frozen=True)
-class Note:
+class CheckNote:
     """Something that is worth knowing and stops nothing."""
 
     problem: Problem
@@ -71,7 +71,7 @@ class Settled:
     values: Mapping[str, Any]
 
 
-Finding: TypeAlias = "Problem | Foreign | Note | Settled"
+Finding: TypeAlias = "Problem | Foreign | CheckNote | Settled"
 """What a check finds: a problem stops the run, and so does something foreign."""
 
 
@@ -90,8 +90,8 @@ class Check:
     name: OnlineCheck
     calls: tuple[str, ...]
     says: str
-    find: Callable[[Case[Any]], Iterator[Finding]]
-    applies: Callable[[Case[Any]], bool] = lambda _: True
+    find: Callable[[CheckContext[Any]], Iterator[Finding]]
+    applies: Callable[[CheckContext[Any]], bool] = lambda _: True
 
 
 @dataclass(frozen=True, kw_only=True)
