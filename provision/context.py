@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from provision.report import Report
     from provision.settings import Settings
     from provision.state.folder import StateFolder
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
     from provision.terraform import Terraform
     from provision.time.clock import Clock
 
@@ -50,7 +50,7 @@ class Context:
     copy: Path | None = None
 
     @property
-    def location(self) -> Location:
+    def location(self) -> StateLocation:
         """Where the deployment keeps its state."""
         return locate(self.settings)
 

@@ -1,4 +1,4 @@
-"""The actions, as straight recipes: what happens in which order, and nothing else.
+"""The actions: each lists the steps of one action in order, and contains nothing else.
 
-Each is a module of its own, so that a run loads only what its action needs.
+Each has its own module, so that a run imports only what its action needs.
 """

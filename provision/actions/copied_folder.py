@@ -18,25 +18,28 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | None]:
-    """The folder that travels to the VMs, packed, for as long as it is needed.
+    """Pack the folder for the VMs into a temporary archive.
 
     Args:
         context: The run.
-        takes_files: Whether such a cluster has VMs to copy to.
+        takes_files: Whether this kind of cluster has VMs to copy files to.
+
+    Yields:
+        The archive; None without a folder or without VMs.
 
     Raises:
-        SettingsError: A folder that was named is not there, or can't travel.
+        SettingsError: The folder that --copy names does not exist, or can't be packed.
     """
     if context.copy is not None and not context.copy.is_dir():
         raise SettingsError(
             f"There is no folder {context.copy} to copy to the VMs",
-            fix="check what follows --copy; in a container, mount it with: docker run -v",
+            fix="check the path after --copy; for a container, mount it with: docker run -v",
         )
     if not takes_files:
         if context.copy is not None:
             raise SettingsError(
-                "--copy has no VMs to copy to: a GKE cluster's pods mount buckets and shares",
-                fix="leave it out; GCS_MOUNT_LIST and NFS_FILESHARE_LIST say what pods can mount",
+                "--copy has no effect on GKE clusters: their pods mount buckets and shares instead",
+                fix="remove --copy; GCS_MOUNT_LIST and NFS_FILESHARE_LIST set what pods can mount",
             )
         yield None
         return
@@ -44,6 +47,6 @@ def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | N
         archive = files.pack(context.copy or files.COPY_FOLDER, Path(place))
         if archive is not None:
             context.console.progress(
-                f"{archive.count} files ({archive.size / 1e6:.1f} MB) travel to every VM"
+                f"{archive.count} files ({archive.size / 1e6:.1f} MB) are copied to every VM"
             )
         yield archive

@@ -1,4 +1,4 @@
-"""Create: check, plan, show, apply that plan, wait, and say how to connect."""
+"""Create: check, plan, show the plan, apply it, wait for the machines, and say how to connect."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment, Made
+    from provision.deployment.deployment import Applied, Deployment
     from provision.deployment.kind import Kind
 
 
 def create(context: Context) -> None:
-    """Check, plan, show, apply that plan, wait for the machines, say how to connect."""
+    """Check, plan, show the plan, apply it, wait for the machines, say how to connect."""
     cloud = connect(context)
     kind = registry.of(context.settings)
     exists = cloud.has_bucket()
@@ -31,24 +31,26 @@ def create(context: Context) -> None:
             cloud.project_number, context.settings.region
         ):
             bucket = cloud.folder.location.bucket
-            context.console.progress(f"Made the bucket gs://{bucket} for the state")
+            context.console.progress(f"Created the bucket gs://{bucket} for the state")
         while True:
             made = _applied(context, cloud, kind, target)
             with _standing(cloud):
                 kind.capacity(context, cloud, made)
-            # What could not be asked for while a request was open is asked for now.
+            # VMs that could not be requested while a resize request was open are requested now.
             if not made.postponed:
                 break
     with _standing(cloud):
         kind.finish(context, cloud, made)
 
 
-def _applied(context: Context, cloud: Cloud, kind: Kind[Any], target: Deployment[Any]) -> Made[Any]:
-    """Apply, and ask Google for the reason where Terraform can't tell it.
+def _applied(
+    context: Context, cloud: Cloud, kind: Kind[Any], target: Deployment[Any]
+) -> Applied[Any]:
+    """Apply; on failure, ask Google for the reason where Terraform does not know it.
 
     Raises:
-        TerraformError: It failed.
-        CapacityError: Google refused machines.
+        TerraformError: Terraform failed.
+        CapacityError: Terraform failed because Google refused machines.
     """
     try:
         return apply.apply(context, cloud, kind, target)
@@ -59,7 +61,9 @@ def _applied(context: Context, cloud: Cloud, kind: Kind[Any], target: Deployment
 
 @contextlib.contextmanager
 def _standing(cloud: Cloud) -> Iterator[None]:
-    """What Google refuses to tell of a cluster that was made is no failed check of the beginning.
+    """Report Google's errors after the apply as errors of a cluster that exists.
+
+    A `GoogleApiError` by itself stands for a failed online check, where nothing was created yet.
 
     Raises:
         ClusterError: In place of Google's error.
@@ -69,11 +73,14 @@ def _standing(cloud: Cloud) -> Iterator[None]:
     except GoogleApiError as error:
         (problem,) = error.problems
         raise ClusterError(
-            "Everything was made, but Google did not answer what is asked then"
-            f" ({error.code}), so how to connect is not known",
-            why=f"{problem.why}\nall that was made is kept, and so is its state in"
+            "Everything was created, but a request to Google failed afterwards"
+            f" ({error.code}), so it is not known how to connect",
+            why=f"{problem.why}\nall resources are kept, and so is their state in"
             f" {cloud.folder.location.url}",
             fix="\n".join(
-                filter(None, [problem.fix, "run Create again to go on, or Destroy to remove it"])
+                filter(
+                    None,
+                    [problem.fix, "run Create again to continue, or Destroy to remove everything"],
+                )
             ),
         ) from error

@@ -1,4 +1,4 @@
-"""The folder that Debug leaves: everything a run would use, secrets masked."""
+"""The folder that Debug writes: everything that a run would use, with secrets masked."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ _BIN = "bin"
 
 
 def write(target: Deployment[ClusterSpec], report: Report, binary: Binary) -> Path:
-    """Write settings, Terraform's root with values and backend, and versions; returns the folder.
+    """Write the settings, the Terraform root with its values and backend, and the versions.
 
-    The folder is kept. Nothing is written to the cloud.
+    Nothing is written to the cloud.
+
+    Returns:
+        The folder, which is not deleted at the end of the run.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{target.spec.name_prefix}-debug-"))
     workspace.fill_folder(folder, target, target.masked_variables, backend=True)
@@ -48,7 +51,7 @@ def write(target: Deployment[ClusterSpec], report: Report, binary: Binary) -> Pa
 
 
 def open_shell(folder: Path, environ: Mapping[str, str]) -> None:
-    """Open the user's shell in the folder, with `terraform` first on PATH, until it is left."""
+    """Run the user's shell in the folder, with `terraform` first on PATH, until it exits."""
     shell = environ.get("SHELL") or "/bin/sh"
     path = os.pathsep.join([str(folder / _BIN), environ.get("PATH", os.defpath)])
     subprocess.run([shell], cwd=folder, env={**environ, "PATH": path}, check=False)  # noqa: S603 - the user's own shell

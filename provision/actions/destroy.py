@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def destroy(context: Context) -> None:
-    """Remove what Create made, then the state folder but its logs."""
+    """Remove what Create made, then everything in the state folder except its logs."""
     cloud = connect(context)
     location = cloud.folder.location
     context.report.backend = location.backend
@@ -42,6 +42,4 @@ def destroy(context: Context) -> None:
             remove.remove(context, cloud, record, tool, kind.release)
     cloud.folder.clear()
     count = (context.report.changes or {}).get("destroy", 0)
-    context.console.result(
-        f"Destroyed {count} resources; {location.url} holds nothing but its logs."
-    )
+    context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def plan(context: Context) -> bool:
-    """Show what Create would do, and say whether that is anything.
+    """Show what Create would do. Nothing is written to the cloud, not even a lock.
 
-    Nothing is written to the cloud, not even a lock.
+    Returns:
+        Whether Create would change anything.
     """
     cloud = connect(context)
     exists = cloud.has_bucket()

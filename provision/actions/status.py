@@ -1,4 +1,4 @@
-"""Status: what exists and how it stands."""
+"""Status: what exists and the state that it is in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show_status(context: Context) -> None:
-    """Say what exists and how it stands, without a lock and without writing anything."""
+    """Show what exists and the state that it is in, without a lock and without writing anything."""
     cloud = connect(context)
     context.report.backend = cloud.folder.location.backend
     record = ownership.deployed(context, cloud)

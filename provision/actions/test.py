@@ -1,4 +1,4 @@
-"""Test: whether what exists is as fast and as whole as it should be."""
+"""Test: check that the cluster is complete and as fast as its machines should be."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def test(context: Context) -> None:
-    """Judge what exists, as its kind of cluster does.
+    """Run the test of the kind of cluster that exists, and print its verdict.
 
     Raises:
         StateError: There is nothing to test.
         CapacityError: Google refused the nodes for the test.
-        StillWaiting: They did not come in time.
-        ClusterError: Something is not as it should be.
+        StillWaiting: The nodes did not come in time.
+        ClusterError: The test failed.
     """
     cloud = connect(context)
     record = ownership.deployed(context, cloud)

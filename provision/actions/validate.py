@@ -1,4 +1,4 @@
-"""Validate: check all that can be checked, offline always, with Google where credentials are."""
+"""Validate: check the settings offline, and also with Google if there are credentials."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.actions import copied_folder
 from provision.deployment import deployment
-from provision.deployment.deployment import Findings
+from provision.deployment.deployment import RunInputs
 from provision.kinds import registry
 
 if TYPE_CHECKING:
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def validate(context: Context) -> None:
-    """Check the settings and the folder to copy, and then what only Google knows."""
+    """Check the settings and the folder to copy, then run the online checks."""
     kind = registry.of(context.settings)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
-        target = deployment.show(context, registry.deployment(context, Findings(files=archive)))
+        target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))
         if context.offline:
             context.console.result("The settings are valid. Google was not asked (--offline).")
             return
-        # Offline, half of the time would go into loading what talks to Google.
+        # Imported here: offline, half of the run time would go into loading Google's libraries.
         from provision.actions import validate_online  # noqa: PLC0415
 
         validate_online.validate(context, kind, target)

@@ -1,4 +1,4 @@
-"""The part of Validate that asks Google, and has Terraform read its own modules."""
+"""The online part of Validate: the online checks, and `terraform validate`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None:
-    """Make the online checks; without credentials, only say that they were not made.
+    """Run the online checks; without credentials, only note that they were skipped.
 
     Args:
         context: The run.
-        kind: Of cluster.
-        target: What the settings describe, found good offline.
+        kind: The kind of cluster.
+        target: The deployment, which has passed the offline checks.
 
     Raises:
-        CheckError: Google would refuse it.
+        CheckError: Google would refuse what the settings ask for.
     """
     try:
         cloud = connect(context)
@@ -34,7 +34,7 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
         context.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
         context.console.result("The settings are valid. Google was not asked: no credentials.")
         return
-    archive = target.findings.files
+    archive = target.inputs.files
     target = apply.settle(context, cloud, kind, archive, bucket=cloud.has_bucket())
     with context.log(None, "validate") as log, workspace.run_folder(target, backend=False) as root:
         tool = context.terraform(root, log)

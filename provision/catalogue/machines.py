@@ -638,7 +638,7 @@ def misspelt(name: str) -> str | None:
         return _closest(name, kin) or kin[0]
     if name.partition("-")[0] in OTHER_SERIES:
         return None
-    return next((known for known in MACHINE_TYPES if _is_slip(name, known)), None)
+    return next((known for known in MACHINE_TYPES if _is_typo_of(name, known)), None)
 
 
 def did_you_mean(name: str) -> str | None:
@@ -657,10 +657,10 @@ def _closest(name: str, known: tuple[str, ...]) -> str | None:
     return found[0] if found else None
 
 
-def _is_slip(name: str, known: str) -> bool:
+def _is_typo_of(name: str, known: str) -> bool:
     """Whether the name is the known one but for its case, or for one letter.
 
-    A different digit of the series (a5-highgpu-8g) is a newer machine, not a slip.
+    A different digit of the series (a5-highgpu-8g) is a newer machine, not a typo.
     """
     if name.lower() == known:
         return True

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.command_line import slips
+from provision.command_line import suggestions
 from provision.command_line.options import FORMATS, Option, Options
 from provision.errors import Problem
 
@@ -57,14 +57,14 @@ def read(argv: Sequence[str]) -> CommandLine:
     actions: list[Action] = []
     wrong: list[Problem] = []
     for word in words:
-        action = slips.action(word)
-        stray = None if action else slips.of_stray(word)
+        action = suggestions.action(word)
+        stray = None if action else suggestions.of_stray(word)
         if action:
             actions.append(action)
         elif stray:
             unclear.append(stray)
         else:
-            wrong.append(slips.of_action(word))
+            wrong.append(suggestions.of_action(word))
     if len(actions) > 1:
         wrong.append(_several(actions))
     options = Options(
@@ -92,15 +92,15 @@ def _sorted(argv: Sequence[str]) -> tuple[dict[Option, str], list[str], list[Pro
         name, equals, value = argument.partition("=")
         option = _NAMES.get(name)
         if option is None:
-            slip = slips.of_option(name)
-            problems.append(slip.problem)
-            if not equals and left and slip.takes(left[0]):
+            unknown = suggestions.of_option(name)
+            problems.append(unknown.problem)
+            if not equals and left and unknown.takes(left[0]):
                 left.popleft()
             continue
         if option.needs_value and not equals and left and not left[0].startswith("-"):
             value = left.popleft()
-        elif option is Option.REHEARSE and not equals and left and slips.is_scenario(left[0]):
-            problems.append(slips.of_scenario(left.popleft()))
+        elif option is Option.REHEARSE and not equals and left and suggestions.is_scenario(left[0]):
+            problems.append(suggestions.of_scenario(left.popleft()))
         given[option] = value
         problems += _wrong_value(option, value, tied=bool(equals))
     # An argument that a script left empty says nothing.
@@ -125,7 +125,7 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
     if option is Option.OUTPUT and value not in FORMATS:
         return [
             Problem(
-                what=f"{option} {slips.shown(value)} is not one of the choices",
+                what=f"{option} {suggestions.shown(value)} is not one of the choices",
                 why=f"one of {', '.join(FORMATS)}",
                 fix=f"{option} json",
             )

@@ -1,1 +1,1 @@
-"""One deployment: what it is made of, and the folder that a run works in."""
+"""One deployment: its data, the protocol of the kinds of cluster, and the run folder."""

@@ -1,4 +1,4 @@
-"""One deployment: what is asked for, where its state is, and what Terraform is told."""
+"""One deployment: its specification, where its state is, and the variables for Terraform."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
 
 SpecT = TypeVar("SpecT", bound="ClusterSpec")
 SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResizeRequest:
-    """VMs that are asked for at once, as flex start gives them.
+class ResizeRequestSpec:
+    """The VMs that one resize request of flex start asks for.
 
     Attributes:
-        count: How many.
-        run_seconds: After how many seconds Google deletes each.
+        count: The number of VMs.
+        run_seconds: The seconds after which Google deletes each VM.
     """
 
     count: int
@@ -32,55 +32,55 @@ class ResizeRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
-    """What a run has found out and the settings do not say.
+class RunInputs:
+    """What a run found out itself: inputs of Terraform that the settings do not contain.
 
     Attributes:
-        image: The image that an earlier Create has settled on ("project", "family", "name"), or
-            {}.
-        files: The files for every VM, packed; the archive is to lie in the run's root folder.
-        resize_requests: With flex start, by name: the open requests, as they were made, and any
-            new one.
+        image: The image that an earlier Create chose ("project", "family", "name"); {} if none
+            did.
+        files: The archive of the files for every VM, which has to be in the run's root folder.
+        resize_requests: With flex start, by name: the open requests as they were made, and the
+            new one, if any.
     """
 
     image: Mapping[str, str | None] = field(default_factory=dict)
     files: Archive | None = None
-    resize_requests: Mapping[str, ResizeRequest] = field(default_factory=dict)
+    resize_requests: Mapping[str, ResizeRequestSpec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment(Generic[SpecT_co]):
-    """What a run is about; pure data.
+    """The deployment that a run works on; pure data.
 
     Attributes:
-        kind: The kind's name, as the record keeps it.
+        kind: The name of the kind of cluster, as the record has it.
         root: The name of its Terraform root.
-        spec: What is asked for.
-        owner: The deployment, as its marker on all that is made names it.
+        spec: What the settings ask for.
+        owner: The deployment, as the marker on all its resources names it.
         location: Where the state is.
-        findings: What the settings do not say.
-        variables: The variables of the Terraform root; an output, that nobody reads back.
-        masked_variables: The same, as they may be shown.
+        inputs: What the run found out itself.
+        variables: The variables for the Terraform root; nothing in this program reads them back.
+        masked_variables: The variables with secrets masked, safe to print.
     """
 
     kind: str
     root: str
     spec: SpecT_co
     owner: Owner
-    location: Location
-    findings: Findings
+    location: StateLocation
+    inputs: RunInputs
     variables: Mapping[str, Any] = field(repr=False)
     masked_variables: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Made(Generic[SpecT_co]):
-    """What stands after an apply.
+class Applied(Generic[SpecT_co]):
+    """The result of an apply.
 
     Attributes:
-        target: The deployment, with all that was found out on the way.
-        outputs: Terraform's.
-        postponed: VMs that are to be asked for once the open requests have ended.
+        target: The deployment, including what the run found out on the way.
+        outputs: Terraform's outputs.
+        postponed: The number of VMs to request once the open resize requests have ended.
     """
 
     target: Deployment[SpecT_co]
@@ -89,7 +89,7 @@ class Made(Generic[SpecT_co]):
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:
-    """Put a deployment into the report; gives it back."""
+    """Add a deployment's variables and backend to the report; returns the deployment."""
     context.report.tfvars = dict(target.masked_variables)
     context.report.backend = target.location.backend
     return target

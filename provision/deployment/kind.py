@@ -1,30 +1,33 @@
-"""What a kind of cluster is to everything that does not ask which kind it is."""
+"""The protocol that every kind of cluster implements.
+
+The rest of the program works through it and never asks which kind of cluster it has.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from provision.deployment.deployment import Deployment, Findings, SpecT
+from provision.deployment.deployment import Deployment, RunInputs, SpecT
 from provision.google.owner import Owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Made
+    from provision.deployment.deployment import Applied
     from provision.deployment.workspace import Workspace
-    from provision.preflight.case import OfKind
+    from provision.preflight.check import OfKind
     from provision.settings import Settings
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
 
 class Kind(Protocol[SpecT]):
-    """A kind of cluster; `kinds.registry` says which one an ORCHESTRATOR_TYPE is.
+    """A kind of cluster; `kinds.registry` maps each ORCHESTRATOR_TYPE to one.
 
     Attributes:
-        name: As the record and Status call it.
+        name: Its name in the record and in Status.
         root: The name of its Terraform root, a folder of `terraform/`.
         takes_files: Whether it has VMs that a folder can be copied to.
     """
@@ -34,120 +37,123 @@ class Kind(Protocol[SpecT]):
     takes_files: bool
 
     def spec(self, settings: Settings) -> SpecT:
-        """What the settings ask for, every default resolved."""
+        """Make the specification: what the settings ask for, with every default resolved."""
 
     def variables(
-        self, spec: SpecT, owner: Owner, location: Location, findings: Findings
+        self, spec: SpecT, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
-        """Make the variables of the Terraform root.
+        """Make the variables for the Terraform root.
 
         Args:
-            spec: What is asked for.
+            spec: What the settings ask for.
             owner: The deployment, as its marker names it.
-            location: The deployment's folder.
-            findings: What the settings do not say.
+            location: Where the state folder is.
+            inputs: What the run found out itself.
         """
 
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """The variables as they may be shown."""
+        """The variables with secrets masked, safe to print."""
 
     def preflight(self, spec: SpecT) -> OfKind:
-        """What the online checks have to know of such a cluster, and its own checks."""
+        """What the online checks need to know about this kind of cluster, and its own checks."""
 
     def resolve(self, spec: SpecT, record: Record | None) -> SpecT:
-        """What is left open after the online checks, by what an earlier run has settled on.
+        """Resolve what the online checks left open, from the choices of an earlier run.
 
         Raises:
-            CheckError: It can't be known without Google.
+            CheckError: A value can't be resolved without asking Google.
         """
 
     def recorded(self, target: Deployment[SpecT], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the record keeps of such a cluster besides what it keeps of all.
+        """The fields of the record that are specific to this kind of cluster.
 
         Args:
             target: The deployment.
-            outputs: Terraform's; {} before there are any.
+            outputs: Terraform's outputs; {} before the first apply.
         """
 
     def prepare(
         self, cloud: Cloud, target: Deployment[SpecT], workspace: Workspace
     ) -> tuple[Deployment[SpecT], int]:
-        """Do what comes before the plan, such as to find out what to ask of flex start.
+        """Do what has to happen before the plan, such as deciding on resize requests.
 
         Returns:
-            The deployment with what was found out, and how many machines are to be asked for
+            The deployment, including what was found out, and the number of machines to request
             later.
 
         Raises:
-            SettingsError: There would have to be fewer machines than there are.
+            SettingsError: The settings ask for fewer machines than exist.
         """
 
-    def unfinished(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
-        """The addresses of what Terraform gave up on while Google goes on making it.
+    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
+        """The addresses of tainted resources to keep, because Google is still creating them.
 
         Args:
             cloud: Google.
-            replaced: What Terraform would make anew for it.
+            replaced: The tainted resources that Terraform would replace.
         """
 
-    def capacity(self, context: Context, cloud: Cloud, made: Made[SpecT]) -> None:
-        """Wait for the machines that were asked for.
+    def capacity(self, context: Context, cloud: Cloud, made: Applied[SpecT]) -> None:
+        """Wait for the machines.
 
         Raises:
-            CapacityError: Google refused them.
-            StillWaiting: They did not come in time; everything is kept.
-            ClusterError: Google does not tell.
+            CapacityError: Google refused machines.
+            StillWaiting: The machines did not come in time; everything is kept.
+            ClusterError: Google does not report the state of the machines.
         """
 
-    def finish(self, context: Context, cloud: Cloud, made: Made[SpecT]) -> None:
-        """Bring up what runs on the machines, and say how to connect, whatever failed there.
+    def finish(self, context: Context, cloud: Cloud, made: Applied[SpecT]) -> None:
+        """Wait for what runs on the machines, and say how to connect even if some of it failed.
 
         Raises:
-            ClusterError: Something did not come up.
+            ClusterError: Something on the machines failed to start.
         """
 
     def explain(self, cloud: Cloud, target: Deployment[SpecT]) -> None:
-        """Raise what lies behind an apply that failed, where Google knows more than Terraform.
+        """After a failed apply, raise the underlying error if Google knows it and Terraform not.
 
         Raises:
             CapacityError: Google refused machines.
         """
 
     def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-        """How its own part stands, as the JSON of Status has it."""
+        """The part of Status that is specific to this kind of cluster, as it is in the JSON."""
 
     def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The same for people; `found` is the whole JSON of Status."""
+        """The same part as text; `found` is the whole JSON document of Status."""
 
     def page(self, record: Record) -> tuple[str, str]:
-        """What Google's console shows it as, and where below the console's address."""
+        """The page of the Google Cloud console: its title, and its path below the console's URL."""
 
     def test(self, context: Context, cloud: Cloud, record: Record) -> str:
-        """Judge whether it is as whole and as fast as it should be; the verdict, in a sentence.
+        """Check that the cluster is complete and as fast as it should be.
+
+        Returns:
+            The verdict, in one sentence.
 
         Raises:
-            StateError: No Create has come far enough.
+            StateError: No Create has got far enough.
             CapacityError: Google refused machines for the test.
-            StillWaiting: They did not come in time.
-            ClusterError: Something is not as it should be.
+            StillWaiting: The machines did not come in time.
+            ClusterError: The test failed.
         """
 
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
-        """Give up what would stand in the way of its removal, such as open requests."""
+        """Cancel what would block the removal of the cluster, such as open resize requests."""
 
 
 def deploy(
-    kind: Kind[SpecT], spec: SpecT, location: Location, findings: Findings | None = None
+    kind: Kind[SpecT], spec: SpecT, location: StateLocation, inputs: RunInputs | None = None
 ) -> Deployment[SpecT]:
     """Make the deployment that a specification describes.
 
     Args:
-        kind: Of cluster.
-        spec: What is asked for.
+        kind: The kind of cluster.
+        spec: What the settings ask for.
         location: Where the state is.
-        findings: What the settings do not say, as far as it is known.
+        inputs: What the run found out itself so far.
     """
-    found = Findings() if findings is None else findings
+    found = RunInputs() if inputs is None else inputs
     owner = Owner.of(spec.project_id, spec.name_prefix, location.url)
     variables = kind.variables(spec, owner, location, found)
     return Deployment(
@@ -156,7 +162,7 @@ def deploy(
         spec=spec,
         owner=owner,
         location=location,
-        findings=found,
+        inputs=found,
         variables=variables,
         masked_variables=kind.masked(variables),
     )

@@ -1,4 +1,4 @@
-"""The folder that a run works in: a copy of the Terraform root, and Terraform in it."""
+"""The folder that a run works in: a copy of the Terraform root, and Terraform running in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from provision.deployment.deployment import Deployment
     from provision.spec.cluster import ClusterSpec
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
     from provision.state.record import Record
     from provision.terraform import Terraform
     from provision.terraform.plan import Plan
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VARIABLES_FILE: Final = "deployment.tfvars.json"
 _IMPORTS_FILE: Final = "imports.tf.json"
 _BACKEND_FILE: Final = "backend.tf.json"
-# A wheel has the Terraform tree in this package; a checkout and the image have it at their top.
+# A wheel has the Terraform tree inside this package; a checkout and the image have it at the top.
 _IN_A_WHEEL: Final = Path(__file__).resolve().with_name("roots")
 _ROOTS: Final = (
     _IN_A_WHEEL if _IN_A_WHEEL.is_dir() else Path(__file__).resolve().parents[2] / "terraform"
@@ -35,13 +35,13 @@ _ROOTS: Final = (
 
 @dataclass(frozen=True)
 class Workspace:
-    """A run folder with an initialised Terraform.
+    """A run folder with an initialized Terraform.
 
     Attributes:
         root: The folder.
-        tool: Terraform in it.
-        live: Whether the state in the bucket may be changed; a Plan leaves it alone, and works on
-            a copy where it must.
+        tool: Terraform, running in that folder.
+        live: Whether the state in the bucket may be changed. Plan does not change it; where it
+            has to edit the state, it works on a copy.
     """
 
     root: Path
@@ -49,24 +49,24 @@ class Workspace:
     live: bool
 
     def plan(self) -> Plan:
-        """What Terraform would do now; under the lock where the state may be changed."""
+        """Run `terraform plan`; it takes the lock if the state may be changed."""
         return self.tool.plan(var_file=VARIABLES_FILE, lock=self.live)
 
     def keep(self, addresses: Sequence[str]) -> None:
-        """Have the next plan keep what Terraform gave up on."""
+        """Untaint resources, so that the next plan keeps them."""
         if self.live:
             for address in addresses:
                 self.tool.untaint(address)
             return
         state = terraform_state.untainted(self.tool.state(), addresses)
         (self.root / _BACKEND_FILE).unlink()
-        # Where Terraform remembers that there was a backend.
+        # The file in which Terraform remembers the backend.
         (self.root / ".terraform" / "terraform.tfstate").unlink()
         _write(self.root / "terraform.tfstate", state)
         self.tool.init()
 
     def adopt(self, imports: Mapping[str, Any]) -> None:
-        """Have the next plan bring what exists into the state.
+        """Make the next plan import resources that exist into the state.
 
         Args:
             imports: Terraform's import blocks.
@@ -74,17 +74,17 @@ class Workspace:
         _write(self.root / _IMPORTS_FILE, imports)
 
     def tell(self, target: Deployment[ClusterSpec]) -> None:
-        """Put a deployment's values into the folder, over those that are there."""
+        """Write a deployment's variables to the folder, replacing those that are there."""
         _write(self.root / VARIABLES_FILE, target.variables)
 
 
 @contextlib.contextmanager
 def run_folder(target: Deployment[ClusterSpec], *, backend: bool) -> Iterator[Path]:
-    """A private copy of the kind's root with a deployment's values, gone afterwards.
+    """A private copy of the kind's Terraform root with a deployment's values; deleted afterwards.
 
     Args:
-        target: Gives root, values and backend.
-        backend: Whether the state in the bucket is used; else a local one that is thrown away.
+        target: The deployment, which provides the root, the values and the backend.
+        backend: Whether to use the state in the bucket; otherwise a local state that is discarded.
     """
     with tempfile.TemporaryDirectory(prefix="aiinfra-") as name:
         yield fill_folder(Path(name), target, target.variables, backend=backend)
@@ -97,15 +97,15 @@ def fill_folder(
     *,
     backend: bool,
 ) -> Path:
-    """Copy the Terraform tree into a folder and write values and backend; returns the root."""
+    """Copy the Terraform tree to a folder and write values and backend; returns the root's path."""
     shutil.copytree(
         _ROOTS,
         folder / "terraform",
         ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
     )
     root = folder / "terraform" / target.root
-    if target.findings.files is not None:
-        _place(target.findings.files.path, root)
+    if target.inputs.files is not None:
+        _place(target.inputs.files.path, root)
     _write(root / VARIABLES_FILE, variables)
     if backend:
         _write_backend(root, target.location)
@@ -113,10 +113,10 @@ def fill_folder(
 
 
 @contextlib.contextmanager
-def removal_folder(root_name: str, location: Location, record: Record) -> Iterator[Path]:
-    """A root that declares nothing, so that a plan for it removes all that the state holds.
+def removal_folder(root_name: str, location: StateLocation, record: Record) -> Iterator[Path]:
+    """A root that declares no resources, so that its plan destroys everything in the state.
 
-    It needs no variables, and no data source that may be gone can stand in the way.
+    It needs no variables, and it can't fail on a data source that no longer exists.
     """
     with tempfile.TemporaryDirectory(prefix="aiinfra-") as name:
         root = Path(name)
@@ -129,14 +129,14 @@ def removal_folder(root_name: str, location: Location, record: Record) -> Iterat
 
 
 def _place(archive: Path, root: Path) -> None:
-    """Have a file in the root without a second copy of it, where the system can do that."""
+    """Put a file into the root, as a hard link where the file system allows it."""
     try:
         os.link(archive, root / archive.name)
     except OSError:
         shutil.copy(archive, root)
 
 
-def _write_backend(root: Path, location: Location) -> None:
+def _write_backend(root: Path, location: StateLocation) -> None:
     _write(root / _BACKEND_FILE, {"terraform": {"backend": {"gcs": location.backend}}})
 
 

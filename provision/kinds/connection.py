@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Made
+    from provision.deployment.deployment import Applied
     from provision.spec.cluster import ClusterSpec
 
 _SHELLS: Final = 8
 """VMs whose line for a shell is printed; connection.json has all."""
 
 
-def tell(context: Context, cloud: Cloud, made: Made[ClusterSpec], found: Mapping[str, Any]) -> None:
+def tell(
+    context: Context, cloud: Cloud, made: Applied[ClusterSpec], found: Mapping[str, Any]
+) -> None:
     """Say how to connect, and keep it as `connection.json`.
 
     Args:

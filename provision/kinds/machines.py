@@ -41,7 +41,7 @@ def wait(
         ClusterError: The group can't be looked at.
         StillWaiting: They do not all run by then; everything is kept.
     """
-    patience = progress.patience(timeout, _POLL)
+    deadline = progress.deadline(timeout, _POLL)
     said = ""
     while True:
         instances = _look(api, group)
@@ -54,7 +54,7 @@ def wait(
         if news != said:
             progress.tell(news)
             said = news
-        if patience.is_over:
+        if deadline.is_over:
             raise StillWaiting(
                 f"After {timeout / 60:g} minutes, {news}",
                 why="Google has not given all machines yet; those that run cost money",
@@ -62,7 +62,7 @@ def wait(
                 " or raise CAPACITY_TIMEOUT",
                 setting="CAPACITY_TIMEOUT",
             )
-        patience.pause()
+        deadline.pause()
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from provision.settings.choices import Orchestrator
 
 if TYPE_CHECKING:
     from provision.context import Context
-    from provision.deployment.deployment import Deployment, Findings
+    from provision.deployment.deployment import Deployment, RunInputs
     from provision.deployment.kind import Kind
     from provision.settings import Settings
 
@@ -33,7 +33,7 @@ def named(name: str) -> Kind[Any]:
     return next(kind for kind in KINDS.values() if kind.name == name)
 
 
-def deployment(context: Context, findings: Findings | None = None) -> Deployment[Any]:
+def deployment(context: Context, inputs: RunInputs | None = None) -> Deployment[Any]:
     """The deployment that the settings of a run describe, as far as it is known offline."""
     kind = of(context.settings)
-    return deploy(kind, kind.spec(context.settings), context.location, findings)
+    return deploy(kind, kind.spec(context.settings), context.location, inputs)

@@ -27,7 +27,7 @@ _MOST_PLACES: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class RefusalTexts:
     """How things stand when Google refuses machines, for what is told then.
 
     Attributes:
@@ -61,21 +61,21 @@ def check(
     Raises:
         CapacityError: It has; all reasons at once.
     """
-    standing = Standing(words=f"{running} of {group.size} {group.members} run")
-    problems = explain(group, refusals.of_instances(instances), standing, api)
+    texts = RefusalTexts(words=f"{running} of {group.size} {group.members} run")
+    problems = explain(group, refusals.of_instances(instances), texts, api)
     if problems:
         raise CapacityError.of(problems)
 
 
 def explain(
-    group: Group, found: Sequence[Mapping[str, Any]], standing: Standing, api: GoogleApi
+    group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts, api: GoogleApi
 ) -> list[Problem]:
     """What Google's errors mean, each kind of refusal once; other errors are left out.
 
     Args:
         group: What the machines are for.
         found: Google's errors.
-        standing: How things stand.
+        texts: How things stand.
         api: Google, to ask who else has such machines.
     """
     refused: dict[Refusal, list[Mapping[str, Any]]] = {}
@@ -84,9 +84,7 @@ def explain(
         if kind in refusals.CAPACITY:
             refused.setdefault(kind, []).append(error)
     return [
-        _quota(group, mine, standing)
-        if kind is Refusal.QUOTA
-        else _stockout(group, mine, standing, api)
+        _quota(group, mine, texts) if kind is Refusal.QUOTA else _stockout(group, mine, texts, api)
         for kind, mine in refused.items()
     ]
 
@@ -95,16 +93,16 @@ def explain(
 
 
 def _stockout(
-    group: Group, found: Sequence[Mapping[str, Any]], standing: Standing, api: GoogleApi
+    group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts, api: GoogleApi
 ) -> Problem:
     return Problem(
         setting=group.zone_setting,
-        what=f"{group.zone} has no {group.machine} to give now: {standing.words}",
+        what=f"{group.zone} has no {group.machine} to give now: {texts.words}",
         why="\n".join(map(refusals.words, found)),
         fix=_lines(
-            standing.after_stockout,
+            texts.after_stockout,
             *_elsewhere(group, refusals.zones_available(found), _zones(group, api)),
-            standing.end,
+            texts.end,
         ),
     )
 
@@ -174,7 +172,7 @@ def _elsewhere(group: Group, free: Sequence[str], zones: Sequence[str]) -> Itera
 # ------------------------------------------------------------------ quota
 
 
-def _quota(group: Group, found: Sequence[Mapping[str, Any]], standing: Standing) -> Problem:
+def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts) -> Problem:
     said = "\n".join(map(refusals.words, found))
     exceeded = refusals.quota(said)
     metric = exceeded.metric if exceeded else ""
@@ -185,14 +183,14 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], standing: Standing)
     wanted = f"{group.all_gpus} GPUs" if group.all_gpus else f"{group.size} {group.machine}"
     return Problem(
         what=f"The {quota} of {group.project} in {region} is {amount}, and this {group.called}"
-        f" wants {wanted}: {standing.words}",
+        f" wants {wanted}: {texts.words}",
         why=said,
         fix=_lines(
             f"ask for more, in a browser: {QUOTA_PAGE}?project={group.project}",
             f"filter by {metric or 'its name'} and {region}, tick it, Edit ({QUOTA_ROLE})",
-            standing.after_quota,
+            texts.after_quota,
             "or ask for less (INSTANCE_COUNT, VM_TYPE)"
             f" or go where there is quota ({group.zone_setting})",
-            standing.end,
+            texts.end,
         ),
     )

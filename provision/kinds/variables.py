@@ -9,10 +9,10 @@ from provision.catalogue import filestores
 if TYPE_CHECKING:
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
 
 
-def common(spec: ClusterSpec, owner: Owner, location: Location) -> dict[str, Any]:
+def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:
     """What every root is told in the same words.
 
     Args:

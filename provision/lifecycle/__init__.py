@@ -1,1 +1,1 @@
-"""What happens to a deployment: it is planned, applied, adopted, swept, removed."""
+"""The life of a deployment: plan, apply, adopt, sweep, remove, and who may change it."""

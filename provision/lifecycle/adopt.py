@@ -1,8 +1,8 @@
-"""Things that exist but that the state does not know: what a killed run leaves behind.
+"""Finding resources that exist but are not in the state, such as those a killed run leaves behind.
 
-Names are deterministic and everything carries the marker of its deployment, so nothing is ever
-lost: Create brings such a thing into the state by an import block, Destroy removes it. A thing of
-the same name without the marker is somebody else's and never touched.
+Names are deterministic and every resource carries the marker of its deployment, so nothing is
+ever lost: Create imports such a resource into the state with an import block, and Destroy removes
+it. A resource of the same name without the marker belongs to somebody else and is never touched.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from provision.terraform.plan import Creation
 
 _AT_ONCE: Final = 8
-"""Look-ups that are under way at the same time."""
+"""The number of concurrent look-ups."""
 
 
 @dataclass(frozen=True)
 class Orphan:
-    """Something that exists, carries our marker, and is not in the state.
+    """A resource that exists and carries our marker, but is not in the state.
 
     Attributes:
-        address: Where the Terraform root has it.
-        import_id: How Terraform imports it.
+        address: Its address in the Terraform root.
+        import_id: Terraform's import ID for it.
         displaces: Whether the state has another object at that address.
     """
 
@@ -45,16 +45,16 @@ class Orphan:
 def find(
     creations: Sequence[Creation], ours: Sequence[Owner], addresses: Collection[str], api: GoogleApi
 ) -> list[Orphan]:
-    """Find what a plan would make although it exists.
+    """Find the resources that a plan would create although they exist.
 
     Args:
-        creations: What the plan would make.
+        creations: What the plan would create.
         ours: The deployment; with the marker of the first version too, where somebody agreed.
-        addresses: Where the state has something, be it gone from the cloud.
+        addresses: The addresses in the state, even if the object is gone from the cloud.
         api: Google.
 
     Raises:
-        StateError: Something of such a name exists and is not ours; all of it is named.
+        StateError: Resources with these names exist and are not ours; the error lists all of them.
     """
     known = [
         (creation, look)
@@ -86,12 +86,12 @@ def find(
 
 
 def import_blocks(orphans: Sequence[Orphan]) -> dict[str, Any]:
-    """Terraform's import blocks for them, as a JSON configuration."""
+    """Terraform's import blocks for the orphans, as a JSON configuration."""
     return {"import": [{"to": orphan.address, "id": orphan.import_id} for orphan in orphans]}
 
 
 def _look(creation: Creation) -> Look | None:
-    """How what a plan would make is found; None where it can't have been left behind."""
+    """How to look up a resource; None for a type that can't be left behind."""
     row = resources.BY_TYPE.get(creation.type)
     return row.lookup if row else None
 
@@ -99,7 +99,7 @@ def _look(creation: Creation) -> Look | None:
 def _find(
     creation: Creation, look: Look, ours: Sequence[Owner], api: GoogleApi
 ) -> Mapping[str, Any] | None:
-    """The object that the plan would make, if it exists; the parent for a part of one."""
+    """The existing object, or its parent for a part of a resource; None if it does not exist."""
     if look.by_list:
         marked = (api.marked(look, creation.values["project"], one) for one in ours)
         return next((found for all_of_one in marked for found in all_of_one), None)

@@ -1,4 +1,4 @@
-"""From what is asked for to what exists: check, plan, adopt, agree, apply."""
+"""From the settings to running resources: check, plan, adopt, ask for approval, apply."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision import __version__, preflight
 from provision.deployment import deployment, workspace
-from provision.deployment.deployment import Deployment, Findings, Made, SpecT
+from provision.deployment.deployment import Applied, Deployment, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 def settle(
     context: Context, cloud: Cloud, kind: Kind[SpecT], archive: Archive | None, *, bucket: bool
 ) -> Deployment[SpecT]:
-    """Make the deployment, if Google would take it.
+    """Run the online checks, and describe the deployment if they pass.
 
     Args:
         context: The run.
-        cloud: Says what exists.
-        kind: Of cluster.
-        archive: What travels to the VMs.
-        bucket: Whether there is a bucket that could hold a deployment.
+        cloud: Used to find out what exists.
+        kind: The kind of cluster.
+        archive: The files to copy to the VMs.
+        bucket: Whether the state's bucket exists, and so could hold a deployment.
 
     Raises:
         CheckError: Google would refuse what the settings ask for.
-        StateError: What exists is not ours to change.
+        StateError: What exists belongs to another deployment, project or tool.
     """
     asked = kind.spec(context.settings)
     record = ownership.check(context, cloud, kind.name) if bucket else None
@@ -51,21 +51,21 @@ def settle(
     )
     context.note(found.notes)
     spec = kind.resolve(found.require(), record)
-    findings = Findings(image=record.image if record else {}, files=archive)
-    return deployment.show(context, deploy(kind, spec, cloud.folder.location, findings))
+    inputs = RunInputs(image=record.image if record else {}, files=archive)
+    return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 
 
 def plan(
     context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT], *, backend: bool
 ) -> Plan:
-    """Find out what Create would do; nothing is written to the cloud, not even a lock.
+    """Find out what Create would do. Nothing is written to the cloud, not even a lock.
 
     Args:
         context: The run.
-        cloud: Where it would be.
-        kind: Of cluster.
-        target: What would be made.
-        backend: Whether there is a state.
+        cloud: Google and the state folder.
+        kind: The kind of cluster.
+        target: The deployment to plan.
+        backend: Whether a state exists.
     """
     with (
         context.log(cloud if backend else None, "plan") as log,
@@ -80,13 +80,13 @@ def plan(
 
 def apply(
     context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT]
-) -> Made[SpecT]:
-    """Plan, show, apply that plan, and keep what was settled on.
+) -> Applied[SpecT]:
+    """Plan, show the plan, apply exactly that plan, and write the deployment's record.
 
     Raises:
-        SettingsError: Nobody agrees to what would be lost.
-        StateError: Somebody else is at work.
-        TerraformError: It failed.
+        SettingsError: The plan would replace, remove or shrink something, and nobody approved it.
+        StateError: Another run holds the lock.
+        TerraformError: Terraform failed.
     """
     with (
         context.log(cloud, "create") as log,
@@ -98,7 +98,7 @@ def apply(
         tool = context.terraform(root, log)
         version = tool.binary.version
         if cloud.folder.record() is None:
-            # Before anything else is there: a folder without it would not count as ours.
+            # Write it before anything else: a folder without a record does not count as ours.
             cloud.folder.write_record(_record(context, cloud, kind, target, version, {}))
         with exclusive.alone(context, cloud, target.spec, root, tool):
             tool.init()
@@ -113,7 +113,7 @@ def apply(
             outputs = context.report.outputs = tool.outputs()
             cloud.folder.write_record(_record(context, cloud, kind, prepared, version, outputs))
     deployment.show(context, prepared)
-    return Made(prepared, outputs, postponed)
+    return Applied(prepared, outputs, postponed)
 
 
 def _planned(
@@ -123,19 +123,19 @@ def _planned(
     target: Deployment[SpecT],
     desk: Workspace,
 ) -> Plan:
-    """Plan, and plan again with what is kept and with what a run that ended early left behind."""
+    """Plan; plan again after untainting node pools, and again after importing orphans."""
     found = desk.plan()
-    kept = kind.unfinished(cloud, found.unfinished)
+    kept = kind.to_untaint(cloud, found.tainted_pools)
     if kept:
-        words = "it is kept, and Google goes on" if desk.live else "Create keeps it as it is"
+        words = "it is kept, and Google keeps trying" if desk.live else "Create will keep it"
         for address in kept:
-            context.console.progress(f"{address} stands, but lacks nodes: {words}")
+            context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
         found = desk.plan()
     ours = ownership.ours(context, target.spec, cloud.folder.location)
     orphans = adopt.find(found.creations, ours, cloud.folder.addresses(), cloud.api)
     if not desk.live:
-        # What is in the state under the same address can't be imported before it is forgotten.
+        # An address that is in the state has to be removed from it before an import.
         orphans = [orphan for orphan in orphans if not orphan.displaces]
     if not orphans:
         return found
@@ -146,7 +146,7 @@ def _planned(
 
 
 def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[str, int]:
-    """What all plans of a run did together."""
+    """The total of the counts of all plans in this run."""
     return {name: count + (before or {}).get(name, 0) for name, count in counts.items()}
 
 
@@ -158,7 +158,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     terraform_version: str,
     outputs: Mapping[str, Any],
 ) -> Record:
-    """What `deployment.json` is to say of a deployment; {} for outputs that are still to come."""
+    """The content of `deployment.json`; `outputs` is {} before the first apply."""
     before = cloud.folder.record()
     spec = target.spec
     return Record(
@@ -178,7 +178,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
 
 
 def counts(found: Plan) -> str:
-    """What a plan would do, in a sentence."""
+    """One sentence that sums up a plan, in Terraform's words."""
     if not any(found.counts.values()) and not found.imported:
         return "No changes: what exists is what the settings describe."
     if found.imported:
@@ -192,27 +192,27 @@ def counts(found: Plan) -> str:
 def _tell_orphans(context: Context, orphans: Sequence[adopt.Orphan]) -> None:
     for orphan in orphans:
         context.console.progress(
-            f"{orphan.import_id} is there already: a run that ended early left it behind."
-            " It is brought into the state."
+            f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
+            " It is imported into the state."
         )
 
 
 def _agree(context: Context, found: Plan) -> None:
-    """Nothing is replaced, removed or made smaller unless somebody agrees.
+    """Ask before anything is replaced, removed or shrunk.
 
     Raises:
-        SettingsError: Nobody did.
+        SettingsError: The person said no, or there is no terminal to ask on.
     """
     if not found.losses or context.agreed:
         return
     losses = "\n".join(found.losses)
     if context.console.is_terminal:
         context.console.progress(losses)
-        if context.console.ask("Shall that be done?"):
+        if context.console.ask("Apply these changes?"):
             return
-        raise SettingsError("Nothing was changed, as you asked", why=losses)
+        raise SettingsError("Nothing was changed: you did not approve the plan", why=losses)
     raise SettingsError(
-        "This Create would replace, remove or shrink what exists; nothing was changed",
+        "This Create would replace, remove or shrink existing resources; nothing was changed",
         why=losses,
-        fix="if that is what you want, run it again with --yes",
+        fix="if that is what you want, run Create again with --yes",
     )

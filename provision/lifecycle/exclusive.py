@@ -1,4 +1,4 @@
-"""Being the only run that changes a deployment, and what an interrupted one leaves."""
+"""Making sure that only one run changes a deployment, and cleaning up after interrupted runs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 def alone(
     context: Context, cloud: Cloud, place: Place, root: Path, tool: Terraform
 ) -> Iterator[None]:
-    """See that nothing of an ended run is in the way, and announce this one.
+    """Clear what an earlier run left in the way, and register this run.
 
     Args:
         context: The run.
         cloud: Has the lock.
-        place: What is worked on.
+        place: The deployment's project, region, zone and prefix.
         root: The run folder.
-        tool: Lives on for a while should we be killed, and then counts as this run.
+        tool: Terraform; if this process is killed, Terraform lives on for a while, and the run
+            counts as alive until it has ended too.
 
     Raises:
         StateError: The deployment is locked.
@@ -46,10 +47,10 @@ def alone(
 
 
 def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
-    """Free the lock of a dead run, if somebody agrees; Destroy never asks.
+    """Release the lock of a dead run, if somebody agrees; Destroy never asks.
 
     Raises:
-        StateError: Its run may be alive, or nobody agrees.
+        StateError: The run that holds the lock may be alive, or nobody agreed.
     """
     if not liveness.is_stale(cloud.folder, lock):
         raise lock.error()
@@ -58,18 +59,16 @@ def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
         if context.report.action == Action.DESTROY or not context.console.is_terminal:
             raise error
         context.console.progress(f"{error}: {error.problems[0].why}.")
-        if not context.console.ask("Shall the lock be freed?"):
+        if not context.console.ask("Release the lock?"):
             raise error
-    # Should somebody have been quicker, Terraform finds out whose lock is there now.
+    # If another run was faster and took the lock, Terraform reports who holds it now.
     if cloud.folder.free(lock):
-        context.console.progress(
-            f"Freed the lock of {lock.who}: no process of that run lives any more"
-        )
+        context.console.progress(f"Released the lock of {lock.who}: no process of that run is left")
 
 
 @contextlib.contextmanager
 def explained(cloud: Cloud, how_to_go_on: str) -> Iterator[None]:
-    """Say after an interrupt what was left and how to go on."""
+    """After an interrupt, say where the state is, whether it is locked, and how to go on."""
     try:
         yield
     except Interrupted as error:
@@ -87,5 +86,5 @@ def _lock_after_interrupt(cloud: Cloud) -> str:
     try:
         lock = cloud.folder.lock()
     except ProvisionError as error:
-        return f"whether its lock is free could not be found out ({error})"
-    return f"its lock was not freed: {lock.url}" if lock else "its lock is free"
+        return f"could not check whether it is locked ({error})"
+    return f"it is still locked: {lock.url}" if lock else "it is not locked"

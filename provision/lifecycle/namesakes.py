@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provision.catalogue.names import DerivedName
     from provision.google.api import GoogleApi
     from provision.google.resources import Resource
-    from provision.state.location import Location, Place
+    from provision.state.location import Place, StateLocation
 
 _AT_ONCE: Final = 8
 """Lists that are asked for at the same time."""
@@ -42,7 +42,7 @@ class Namesake:
     owner: Owner
 
 
-def find(api: GoogleApi, place: Place, location: Location) -> list[Namesake]:
+def find(api: GoogleApi, place: Place, location: StateLocation) -> list[Namesake]:
     """Everything with a marker that has one of the deployment's names or its marker.
 
     Args:
@@ -56,7 +56,7 @@ def find(api: GoogleApi, place: Place, location: Location) -> list[Namesake]:
         return [one for of_type in found for one in of_type]
 
 
-def error(found: Sequence[Namesake], place: Place, location: Location) -> StateError:
+def error(found: Sequence[Namesake], place: Place, location: StateLocation) -> StateError:
     """What is to be said of things that live while there is no state."""
     ours = Owner.of(place.project_id, place.name_prefix, location.url)
     by_owner: dict[Owner, list[str]] = {}
@@ -67,7 +67,7 @@ def error(found: Sequence[Namesake], place: Place, location: Location) -> StateE
     )
 
 
-def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: Location) -> Problem:
+def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLocation) -> Problem:
     listed = "\n".join(sorted(paths))
     if other.id == ours.id:
         return Problem(

@@ -10,11 +10,11 @@ from provision.lifecycle import namesakes
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
-    from provision.state.location import Location, Place
+    from provision.state.location import Place, StateLocation
     from provision.state.record import Record
 
 
-def ours(context: Context, place: Place, location: Location) -> list[Owner]:
+def ours(context: Context, place: Place, location: StateLocation) -> list[Owner]:
     """Whose marker makes something this deployment's that the state does not know.
 
     The marker of the first version does not say of which state it is, so that two deployments may
@@ -32,10 +32,10 @@ def ours(context: Context, place: Place, location: Location) -> list[Owner]:
 
 
 def deployed(context: Context, cloud: Cloud) -> Record | None:
-    """What is deployed; None when nothing is.
+    """The record of the deployment; None if nothing is deployed.
 
     Raises:
-        StateError: It is not this tool's, or another project's.
+        StateError: Another tool made it, or it is in another project.
     """
     record = cloud.folder.record() if cloud.has_bucket() else None
     if record is not None:
@@ -56,13 +56,13 @@ def require_nothing(context: Context, cloud: Cloud) -> None:
 
 
 def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
-    """Make sure that what exists under this prefix is ours, of this project and this kind.
+    """Make sure that a deployment with this prefix is ours, in this project and of this kind.
 
     Returns:
-        What exists; None when nothing does.
+        The record of the deployment; None if nothing is deployed.
 
     Raises:
-        StateError: It is something else.
+        StateError: It was made by another tool, in another project or as another kind.
     """
     record = cloud.folder.record()
     if record is None:
@@ -70,8 +70,8 @@ def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
     check_project(context, cloud, record)
     if record.kind != kind:
         raise StateError(
-            f"{context.settings.name_prefix} is a cluster of the kind {record.kind} already",
-            why=f"these settings describe one of the kind {kind}; applying them would"
+            f"{context.settings.name_prefix} already exists as a cluster of the kind {record.kind}",
+            why=f"these settings describe a cluster of the kind {kind}; applying them would"
             " replace everything",
             fix="run Destroy first, or choose another NAME_PREFIX",
             setting="ORCHESTRATOR_TYPE",
@@ -80,16 +80,16 @@ def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
 
 
 def check_project(context: Context, cloud: Cloud, record: Record) -> None:
-    """Make sure that a deployment is in the project that the settings name.
+    """Make sure that a deployment is in the project that PROJECT_ID names.
 
     Raises:
-        StateError: It is in another one.
+        StateError: It is in another project.
     """
     if record.project_id != context.settings.project_id:
         raise StateError(
             f"{cloud.folder.location.url} holds a deployment of the project {record.project_id}",
             why=f"PROJECT_ID is {context.settings.project_id}",
-            fix="choose another NAME_PREFIX or TERRAFORM_GCS_PATH, or set PROJECT_ID to that"
-            " project",
+            fix="choose another NAME_PREFIX or TERRAFORM_GCS_PATH, or set"
+            f" PROJECT_ID={record.project_id}",
             setting="PROJECT_ID",
         )

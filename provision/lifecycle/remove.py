@@ -1,4 +1,4 @@
-"""Removing a deployment: what the state has, and what only the cloud has."""
+"""Removing a deployment: the resources in the state, and those that only exist in the cloud."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ def remove(
     tool: Terraform,
     release: Callable[[Context, Cloud, Record], None],
 ) -> None:
-    """Remove what the state has and what only the cloud has; either can stand in the other's way.
+    """Remove the resources in the state and the marked ones that are not in it.
 
-    Each round removes something, or fails.
+    Either can block the removal of the other, so this repeats; each round removes something or
+    fails.
 
     Args:
         context: The run; its report gets the counts.
-        cloud: Where things are.
+        cloud: Google and the state folder.
         record: The deployment.
-        tool: In a root that declares nothing.
-        release: Gives up what would stand in the way, as the kind of cluster has it.
+        tool: Terraform in a root that declares no resources.
+        release: Cancels what would block the removal; the kind of cluster provides it.
 
     Raises:
         TerraformError: Something can't be removed.
@@ -54,7 +55,7 @@ def remove(
             tool.apply()
         except TerraformError:
             swept = 0
-            # A Terraform that was killed has left its lock; what is told is how it ended.
+            # A killed Terraform leaves its lock; report how Terraform ended, not the lock.
             with contextlib.suppress(StateError):
                 swept = _sweep(context, cloud, record, last=False)
             if not swept:
@@ -62,7 +63,7 @@ def remove(
             removed += swept
         else:
             break
-    # What a run that was killed had asked for can come to be after the first look.
+    # A resource that a killed run had requested can appear after the first sweep.
     removed += _sweep(context, cloud, record, last=True)
     context.report.changes = found.counts | {"destroy": found.destroy + removed}
     _require_no_older(context, cloud, record)
@@ -70,7 +71,14 @@ def remove(
 
 @contextlib.contextmanager
 def told(what: str) -> Iterator[None]:
-    """Google's refusal as a Destroy that has not ended."""
+    """Turn Google's refusal into the error of a Destroy that did not finish.
+
+    Args:
+        what: What failed, as the error's first line.
+
+    Raises:
+        TerraformError: In place of Google's error.
+    """
     try:
         yield
     except GoogleApiError as error:
@@ -109,10 +117,10 @@ def without_state(context: Context, cloud: Cloud) -> int:
 
 
 def _sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
-    """Remove what ended runs have left behind, under the lock, so that no run is at work."""
+    """Remove what interrupted runs left behind; holds the lock, so no other run is active."""
     with (
         cloud.folder.held("OperationTypeSweep"),
-        told("What earlier runs may have left behind could not be looked for"),
+        told("Could not check for resources that earlier runs left behind"),
     ):
         buckets = _buckets(cloud, record)
         return _sweep_all(context, cloud, record, last=last, buckets=buckets)
@@ -161,7 +169,7 @@ def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
 
 
 def _buckets(cloud: Cloud, record: Record) -> set[str]:
-    """The buckets in which VMs have been given roles."""
+    """The buckets on which the VMs' service account has been granted roles."""
     mounted = record.settings.get("GCS_MOUNT_LIST") or []
     # A record that was lost does not know the settings; the state has the roles.
     granted = cloud.folder.of_type(resources.BUCKET_ROLE.type).values()

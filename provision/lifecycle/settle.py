@@ -1,7 +1,7 @@
-"""What an ended run had asked Google for and Google has not finished yet.
+"""Waiting for operations that an earlier run started and Google has not finished yet.
 
-Whether a run was killed or stopped in order, its last requests go on without it. What is still
-being made or deleted can be neither changed nor made anew, so the next run waits for it first.
+Whether a run was killed or interrupted, its last operations continue without it. A resource that
+is still being created or deleted can't be changed or created again, so the next run waits first.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from provision.time.progress import Progress
 
 _POLL: Final = 5.0
-"""Seconds of cloud time between two looks."""
+"""Poll interval in seconds of cloud time."""
 _LONGEST: Final = 1200.0
-"""Seconds of cloud time after which the run goes on, to find out what is wrong."""
+"""Seconds of cloud time after which the run continues anyway, to find out what is wrong."""
 _FORBIDDEN: Final = 403
 _PASSING: Final = {"CREATING": "insert", "DELETING": "delete", "REPAIRING": "repair"}
-"""States of a Filestore instance that end by themselves."""
+"""Transitional states of a Filestore instance -> the operation that is running."""
 _COLLECTIONS: Final = frozenset(
     row.look.collection
     for row in resources.ALL
     if row.lookup and row.look.service is Service.COMPUTE
 )
-"""Compute Engine's collections in which the tool makes something itself."""
+"""The collections of Compute Engine in which this tool creates resources."""
 
 
 def wait(api: GoogleApi, place: Place, progress: Progress) -> None:
-    """Wait until nothing of a deployment is being made, changed or deleted.
+    """Wait until no resource of a deployment is being created, changed or deleted.
 
-    A group's VMs are not waited for: a group can be changed and deleted while they come and go.
+    VMs of a group do not count: a group can be changed and deleted while its VMs come and go.
 
     Args:
-        api: Google; whoever may not list operations does not wait.
-        place: Whose resources count.
-        progress: The run's clock and voice.
+        api: Google; without permission to list operations, there is no wait.
+        place: The deployment whose resources count.
+        progress: The run's clock and progress output.
     """
-    patience = progress.patience(_LONGEST, _POLL)
+    deadline = progress.deadline(_LONGEST, _POLL)
     said = ""
-    while (found := ", ".join(_unfinished(api, place))) and not patience.is_over:
+    while (found := ", ".join(_unfinished(api, place))) and not deadline.is_over:
         if found != said:
-            progress.tell(f"Waiting for what an earlier run has begun: {found}")
+            progress.tell(f"Waiting for operations of an earlier run: {found}")
             said = found
-        patience.pause()
+        deadline.pause()
 
 
 def _unfinished(api: GoogleApi, place: Place) -> Iterator[str]:
-    """What is under way, as "delete np-mig"."""
+    """The operations that are running, in the form "delete np-mig"."""
     scopes = ("global", f"regions/{place.region}", f"zones/{place.zone}")
     for scope in scopes:
         try:

@@ -1,6 +1,6 @@
-"""What runs that ended early have left in the cloud, and how Destroy takes it away.
+"""How Destroy removes resources that interrupted runs left in the cloud.
 
-It is found by the marker of the deployment; what somebody else made is never touched.
+They are found by the marker of the deployment; resources of others are never touched.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     last: bool,
     buckets: Collection[str] = (),
 ) -> int:
-    """Remove what carries the marker and is not in the state; returns how many there were.
+    """Remove the resources that carry the marker and are not in the state; returns their number.
 
     Args:
         project: Where to look.
         owner: The deployment.
-        known: Paths ("projects/..."), addresses and ids of what is in the state: Terraform's to
-            remove.
+        known: Paths ("projects/..."), email addresses and IDs of what is in the state, which
+            Terraform removes.
         api: Google.
-        tell: Takes a sentence for each that is removed.
-        last: Nothing uses anything any more; before, what is in use is left for the last sweep.
-        buckets: Those in which VMs may have been given roles.
+        tell: Gets one sentence for each removed resource.
+        last: Whether this is the last sweep. Earlier ones skip resources that are in use; by the
+            last one nothing is in use any more.
+        buckets: The buckets on which VMs may have been granted roles.
 
     Raises:
         TerraformError: Something can't be removed.
@@ -55,11 +56,11 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
             email = path.rpartition("/")[2]
             kept = _roles_in_state(project, email, known)
             api.revoke(project, email, kept)
-            # Roles of an account that is gone could no longer be taken from it.
+            # The roles of a deleted account can't be revoked any more, so it has to stay.
             if kept or email in known:
                 continue
         if not _is_known(path, known) and _delete(api, service, path, in_use_is_fine=not last):
-            tell(f"Removed {path}: a run that ended early left it behind")
+            tell(f"Removed {path}: an earlier run was interrupted and left it")
             count += 1
     return count
 
@@ -78,7 +79,11 @@ def left(project: str, owner: Owner, known: Collection[str], api: GoogleApi) -> 
 
 
 def _is_known(path: str, known: Collection[str]) -> bool:
-    """Whether the state has it; a dashboard by the project's number or, once imported, its id."""
+    """Whether the state has a path.
+
+    A dashboard's path in the state has the project's number, or once imported the project's ID, so
+    only its name is compared.
+    """
     _, is_dashboard, name = path.partition("/dashboards/")
     if not is_dashboard:
         return path in known
@@ -88,9 +93,10 @@ def _is_known(path: str, known: Collection[str]) -> bool:
 def _leave(
     bucket: str, emails: Collection[str], owner: Owner, known: Collection[str], api: GoogleApi
 ) -> None:
-    """Take away the roles in a bucket that are ours, by their member or their condition's marker.
+    """Revoke our roles on a bucket, recognized by their member or by the marker in the condition.
 
-    An account that somebody gave keeps a role without a condition: it could be its owner's.
+    A service account that the user provided keeps roles without a condition: its owner may have
+    granted them.
     """
     ours = {f"serviceAccount:{email}" for email in emails}
 
@@ -104,13 +110,13 @@ def _leave(
 
 
 def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str]:
-    """The roles of an account that are Terraform's to take, from the ids of IAM members."""
+    """The roles of an account that Terraform revokes, taken from the IDs of IAM members."""
     prefix, suffix = f"{project}/", f"/serviceAccount:{email}"
     return {one.removeprefix(prefix).removesuffix(suffix) for one in known if one.endswith(suffix)}
 
 
 def _marked(project: str, owner: Owner, api: GoogleApi) -> Iterator[tuple[str, Service]]:
-    """What carries the marker, in an order in which nothing that goes is still in use."""
+    """The marked resources, ordered so that each is unused by the time it is removed."""
     for row in resources.SWEPT:
         for document in api.marked(row.look, project, owner):
             yield resources.path_in_document(document), row.look.service
@@ -125,6 +131,6 @@ def _delete(api: GoogleApi, service: Service, path: str, *, in_use_is_fine: bool
         raise TerraformError(
             f"{path} could not be removed",
             why=error.message,
-            fix="mend what Google names and run Destroy again",
+            fix="fix what Google names and run Destroy again",
         ) from error
     return True

@@ -1,7 +1,7 @@
 """The online checks: what only Google can answer, asked before anything is made.
 
-Each check is a function from a `Case` to what it finds; `table` has those of every kind of cluster,
-and each kind brings its own.
+Each check is a function that takes a `CheckContext` and yields what it finds. `table` lists the
+checks that every kind of cluster has; each kind of cluster adds its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from provision.errors import CheckError, Problem, StateError
 from provision.google.api import GoogleApiError
 from provision.preflight.answers import Answers
-from provision.preflight.case import Case, Foreign, Note, Settled, SpecT
+from provision.preflight.check import CheckContext, CheckNote, Foreign, Settled, SpecT
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from provision.google.api import GoogleApi
     from provision.google.owner import Owner
-    from provision.preflight.case import Check, Finding, OfKind
+    from provision.preflight.check import Check, Finding, OfKind
     from provision.state.record import Record
 
 _AT_ONCE: Final = 16
@@ -31,8 +31,8 @@ _AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings(Generic[SpecT]):
-    """What the checks have found.
+class CheckResults(Generic[SpecT]):
+    """What all checks together have found.
 
     Attributes:
         problems: What Google would refuse.
@@ -69,7 +69,7 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     in_state: Collection[str] = (),
     record: Record | None = None,
     makes_bucket: bool = False,
-) -> Findings[SpecT]:
+) -> CheckResults[SpecT]:
     """Make all checks that apply and that the settings do not skip.
 
     Args:
@@ -84,7 +84,7 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     Raises:
         CredentialsError: Google does not take the credentials.
     """
-    case = Case(
+    ctx = CheckContext(
         spec=spec,
         of_kind=of_kind,
         answers=Answers(api),
@@ -96,18 +96,18 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     checks = [it for it in (*CHECKS, *of_kind.checks) if it.name not in spec.skipped_checks]
     # In the order of their names' definition, whoever brings them.
     order = list(OnlineCheck)
-    chosen = sorted((it for it in checks if it.applies(case)), key=lambda it: order.index(it.name))
+    chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        told = list(pool.map(lambda check: _made(check, case), chosen))
+        told = list(pool.map(lambda check: _made(check, ctx), chosen))
     unmade = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
     return _sorted(spec, [one for found, _ in told for one in found], _unmade(unmade))
 
 
-def _made(check: Check, case: Case[Any]) -> tuple[list[Finding], GoogleApiError | None]:
+def _made(check: Check, ctx: CheckContext[Any]) -> tuple[list[Finding], GoogleApiError | None]:
     """What a check finds, and why it ended early if it did."""
     found: list[Finding] = []
     try:
-        found.extend(check.find(case))
+        found.extend(check.find(ctx))
     except GoogleApiError as error:
         return found, error
     return found, None
@@ -128,13 +128,15 @@ def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
     ]
 
 
-def _sorted(spec: SpecT, found: Sequence[Finding], unmade: Sequence[Problem]) -> Findings[SpecT]:
+def _sorted(
+    spec: SpecT, found: Sequence[Finding], unmade: Sequence[Problem]
+) -> CheckResults[SpecT]:
     for one in found:
         if isinstance(one, Settled):
             spec = dataclasses.replace(spec, **one.values)
-    return Findings(
+    return CheckResults(
         problems=[one for one in found if isinstance(one, Problem)],
         foreign=[one.problem for one in found if isinstance(one, Foreign)],
-        notes=[*(one.problem for one in found if isinstance(one, Note)), *unmade],
+        notes=[*(one.problem for one in found if isinstance(one, CheckNote)), *unmade],
         spec=spec,
     )

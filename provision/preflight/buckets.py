@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING, Final
 
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
-from provision.preflight.case import Note
+from provision.preflight.check import CheckNote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.preflight.case import Case, Finding
+    from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
 
 _FORBIDDEN: Final = 403
 
 
-def buckets(case: Case[ClusterSpec]) -> Iterator[Finding]:
+def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """The buckets to be mounted exist."""
-    for bucket in dict.fromkeys(mount.bucket for mount in case.spec.buckets):
+    for bucket in dict.fromkeys(mount.bucket for mount in ctx.spec.buckets):
         try:
-            if case.answers.find(Service.STORAGE, f"b/{bucket}") is None:
+            if ctx.answers.find(Service.STORAGE, f"b/{bucket}") is None:
                 yield _missing(bucket)
         except GoogleApiError as error:
             if error.code != _FORBIDDEN:
                 raise
-            yield Note(_unseen(bucket, error))
+            yield CheckNote(_unseen(bucket, error))
 
 
 def _missing(bucket: str) -> Problem:

@@ -12,28 +12,28 @@ from provision.preflight import zones
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.preflight.case import Case, Finding
+    from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
 
 _SIZES: Final = re.compile(r"(\d+)GB-(\d+)GB")
 """Google's form of the sizes that a disk type has, `validDiskSize`."""
 
 
-def disk(case: Case[ClusterSpec]) -> Iterator[Finding]:
+def disk(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """The zone has the type of the boot disks, in their size."""
-    wanted = {(it.zone, it.disk_type, it.disk_size_gb) for it in case.spec.pools}
+    wanted = {(it.zone, it.disk_type, it.disk_size_gb) for it in ctx.spec.pools}
     for zone, kind, size in sorted(wanted):
-        if zones.find(case, zone) is None:
+        if zones.find(ctx, zone) is None:
             continue
-        path = f"projects/{case.project}/zones/{zone}/diskTypes/{kind}"
-        found = case.answers.find(Service.COMPUTE, path)
+        path = f"projects/{ctx.project}/zones/{zone}/diskTypes/{kind}"
+        found = ctx.answers.find(Service.COMPUTE, path)
         if found is None:
             yield Problem(
                 setting="DISK_TYPE",
                 what=f"{zone} has no disks of the type {kind}",
                 why="Google does not offer it there",
                 fix="list what there is with: gcloud compute disk-types list"
-                f" --zones {zone} --project {case.project}",
+                f" --zones {zone} --project {ctx.project}",
             )
             continue
         sizes = _SIZES.fullmatch(found.get("validDiskSize", ""))

@@ -13,7 +13,7 @@ from provision.google.resources import NETWORK, SUBNETWORK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.preflight.case import Case, Finding
+    from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
 
 IP_BLOCK: Final = "10.0.0.0/12"
@@ -23,23 +23,23 @@ _SUBNETWORK_BITS: Final = 4
 """How much longer the prefix of the first subnetwork is than the block's."""
 
 
-def network(case: Case[ClusterSpec]) -> Iterator[Finding]:
+def network(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """The default network is there; in one of ours no other subnetwork takes our ranges."""
-    yield from _overlaps(case) if case.spec.makes_network else _default(case)
+    yield from _overlaps(ctx) if ctx.spec.makes_network else _default(ctx)
 
 
-def _default(case: Case[ClusterSpec]) -> Iterator[Finding]:
-    region = case.spec.region
+def _default(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    region = ctx.spec.region
     paths = {
-        row.path(project=case.project, region=region, name="default"): kind
+        row.path(project=ctx.project, region=region, name="default"): kind
         for row, kind in ((NETWORK, "network"), (SUBNETWORK, "subnetwork"))
     }
     for path, kind in paths.items():
-        if case.answers.find(Service.COMPUTE, path) is None:
+        if ctx.answers.find(Service.COMPUTE, path) is None:
             place = "" if kind == "network" else f" in {region}"
             yield Problem(
                 setting="NETWORK_CONFIG",
-                what=f'{case.project} has no {kind} "default"{place}',
+                what=f'{ctx.project} has no {kind} "default"{place}',
                 why="default_network uses the one that projects have from the start; somebody, or"
                 " a policy of the organization, has removed it",
                 fix="NETWORK_CONFIG=new_network",
@@ -47,34 +47,34 @@ def _default(case: Case[ClusterSpec]) -> Iterator[Finding]:
             return
 
 
-def ranges(case: Case[ClusterSpec]) -> list[ipaddress.IPv4Network]:
+def ranges(ctx: CheckContext[ClusterSpec]) -> list[ipaddress.IPv4Network]:
     """The ranges of the first subnetwork that is made."""
     block = ipaddress.IPv4Network(IP_BLOCK)
     first = next(block.subnets(prefixlen_diff=_SUBNETWORK_BITS))
-    return [first, *map(ipaddress.IPv4Network, case.of_kind.ranges)]
+    return [first, *map(ipaddress.IPv4Network, ctx.of_kind.ranges)]
 
 
-def _overlaps(case: Case[ClusterSpec]) -> Iterator[Finding]:
-    prefix = case.spec.name_prefix
+def _overlaps(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    prefix = ctx.spec.name_prefix
     made = names.NETWORK.of(prefix)
-    made_at = NETWORK.path(project=case.project, name=made)
-    found = case.answers.find(Service.COMPUTE, made_at)
-    if found is None or not case.is_ours(NETWORK.look, made_at, found):
+    made_at = NETWORK.path(project=ctx.project, name=made)
+    found = ctx.answers.find(Service.COMPUTE, made_at)
+    if found is None or not ctx.is_ours(NETWORK.look, made_at, found):
         return
     own = names.SUBNETWORK.of(prefix)
     for link in found.get("subnetworks", []):
         path = link.partition("/v1/")[2]
-        other = case.answers.find(Service.COMPUTE, path)
+        other = ctx.answers.find(Service.COMPUTE, path)
         if other is None or other["name"] == own:
             continue
-        for taken, wanted in _conflicts(other, ranges(case)):
+        for taken, wanted in _conflicts(other, ranges(ctx)):
             yield Problem(
                 setting="NAME_PREFIX",
                 what=f"the range {wanted} is taken in the network {made}",
                 why=f"the subnetwork {other['name']}, which this deployment did not make, has"
                 f" {taken}",
                 fix=f"delete it with: gcloud compute networks subnets delete {other['name']}"
-                f" --project {case.project}, or choose another NAME_PREFIX",
+                f" --project {ctx.project}, or choose another NAME_PREFIX",
             )
 
 

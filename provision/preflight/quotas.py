@@ -12,14 +12,14 @@ from provision.google.api import Service
 from provision.google.owner import MARKER
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
 from provision.preflight import metrics, zones
-from provision.preflight.case import Note
+from provision.preflight.check import CheckNote
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.preflight.case import Case, Finding
+    from provision.preflight.check import CheckContext, Finding
     from provision.preflight.metrics import Metric
     from provision.spec.cluster import ClusterSpec
 
@@ -28,7 +28,7 @@ _UNLIMITED: Final = -1
 
 
 @dataclass(frozen=True)
-class Quota:
+class QuotaUsage:
     """What a project may have of something, and has.
 
     Attributes:
@@ -57,63 +57,63 @@ class Need:
     own: int = 0
 
 
-def quota(case: Case[ClusterSpec]) -> Iterator[Finding]:
+def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """The project's quotas are large enough for all machines together."""
-    for metric, need in _needs(case).items():
-        found = _find(case, metric)
+    for metric, need in _needs(ctx).items():
+        found = _find(ctx, metric)
         if found is None:
             if metric.must:
-                yield Note(_untold(case, metric))
+                yield CheckNote(_untold(ctx, metric))
             continue
         room = found.limit - (found.usage or 0) + min(need.own, found.usage or 0)
         if need.now > room:
-            yield _short(case, metric, found, need)
+            yield _short(ctx, metric, found, need)
         elif need.most > room:
-            yield Note(_short(case, metric, found, need))
+            yield CheckNote(_short(ctx, metric, found, need))
 
 
-def _needs(case: Case[ClusterSpec]) -> dict[Metric, Need]:
+def _needs(ctx: CheckContext[ClusterSpec]) -> dict[Metric, Need]:
     needs: dict[Metric, Need] = {}
-    for wanted in case.spec.pools:
-        for metric, amount in metrics.of(wanted, _vcpus(case, wanted)):
+    for wanted in ctx.spec.pools:
+        for metric, amount in metrics.of(wanted, _vcpus(ctx, wanted)):
             need = needs.setdefault(metric, Need())
             need.now += amount * wanted.size.first
             need.most += amount * wanted.size.most
-    if any(wanted.mode.means.requested for wanted in case.spec.pools):
+    if any(wanted.mode.means.requested for wanted in ctx.spec.pools):
         # One request at a time for the whole group, or for a job.
         request = metrics.Metric(name=metrics.RESIZE_REQUESTS, must=True)
         needs[request] = Need(now=1, most=1)
-    if case.spec.makes_network:
+    if ctx.spec.makes_network:
         # Cloud NAT's own address.
         address = needs.setdefault(metrics.Metric(name=metrics.ADDRESSES), Need())
         address.now, address.most = address.now + 1, address.most + 1
-    for metric, amount in _own(case).items():
+    for metric, amount in _own(ctx).items():
         if metric in needs:
             needs[metric].own = amount
     return needs
 
 
-def _vcpus(case: Case[ClusterSpec], wanted: Pool) -> int:
+def _vcpus(ctx: CheckContext[ClusterSpec], wanted: Pool) -> int:
     known = machines.lookup(wanted.machine_type)
     if known is not None:
         return known.vcpus
-    return int((zones.look(case, wanted) or {}).get("guestCpus", 0))
+    return int((zones.look(ctx, wanted) or {}).get("guestCpus", 0))
 
 
-def _own(case: Case[ClusterSpec]) -> Mapping[Metric, int]:
+def _own(ctx: CheckContext[ClusterSpec]) -> Mapping[Metric, int]:
     """What the deployment's machines use already: they would not be made again."""
     used: Counter[Metric] = Counter()
-    if case.record is None:
+    if ctx.record is None:
         return used
-    found = case.answers.machines_with(case.project, MARKER, case.record.cluster_id)
+    found = ctx.answers.machines_with(ctx.project, MARKER, ctx.record.cluster_id)
     for vm in found:
-        present = _present(case, vm)
-        for metric, amount in metrics.of(present, _vcpus(case, present)):
+        present = _present(ctx, vm)
+        for metric, amount in metrics.of(present, _vcpus(ctx, present)):
             used[metric] += amount
     return used
 
 
-def _present(case: Case[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
+def _present(ctx: CheckContext[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
     """A VM that exists, in the terms of those that are wanted."""
     gpus = (vm.get("guestAccelerators") or [{}])[0]
     boot = (vm.get("disks") or [{}])[0]
@@ -127,39 +127,39 @@ def _present(case: Case[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
         gpu_type=_last(gpus.get("acceleratorType", "")) or None,
         gpu_count=int(gpus.get("acceleratorCount", 0)),
         # A VM does not say its disk's type; it rarely changes.
-        disk_type=case.spec.pools[0].disk_type,
+        disk_type=ctx.spec.pools[0].disk_type,
         disk_size_gb=int(boot.get("diskSizeGb", 0)),
         external_ip=any(it.get("accessConfigs") for it in vm.get("networkInterfaces", [])),
     )
 
 
-def _find(case: Case[ClusterSpec], metric: Metric) -> Quota | None:
+def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
     """The quota as Google tells it; None where it does not."""
-    shown = _shown(case, everywhere=metric.everywhere)
+    shown = _shown(ctx, everywhere=metric.everywhere)
     found = shown.get(metric.name)
     if metric.otherwise and (found is None or not found.limit):
         return shown.get(metric.otherwise)
     if found is not None or not metric.must:
         return found
-    return _by_service_usage(case, metric)
+    return _by_service_usage(ctx, metric)
 
 
-def _shown(case: Case[ClusterSpec], *, everywhere: bool) -> dict[str, Quota]:
+def _shown(ctx: CheckContext[ClusterSpec], *, everywhere: bool) -> dict[str, QuotaUsage]:
     """The quotas that Compute Engine shows of the region, or of all regions together."""
-    path = f"projects/{case.project}"
+    path = f"projects/{ctx.project}"
     if not everywhere:
-        path += f"/regions/{case.spec.region}"
-    entries = case.answers.get(Service.COMPUTE, path).get("quotas", [])
-    return {it["metric"]: Quota(it["metric"], it["limit"], it["usage"]) for it in entries}
+        path += f"/regions/{ctx.spec.region}"
+    entries = ctx.answers.get(Service.COMPUTE, path).get("quotas", [])
+    return {it["metric"]: QuotaUsage(it["metric"], it["limit"], it["usage"]) for it in entries}
 
 
-def _by_service_usage(case: Case[ClusterSpec], metric: Metric) -> Quota | None:
+def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
     """The limit by Service Usage, which tells of all quotas, but not what is used of them."""
     encoded = f"compute.googleapis.com%2F{metric.name.lower()}"
-    services = f"projects/{case.project}/services/compute.googleapis.com"
+    services = f"projects/{ctx.project}/services/compute.googleapis.com"
     path = f"{services}/consumerQuotaMetrics/{encoded}"
-    document = case.answers.find(Service.QUOTAS, path)
-    wanted = {**metric.dimensions, "region": case.spec.region}.items()
+    document = ctx.answers.find(Service.QUOTAS, path)
+    wanted = {**metric.dimensions, "region": ctx.spec.region}.items()
     fitting = [
         bucket
         for limit in (document or {}).get("consumerQuotaLimits", [])
@@ -171,31 +171,33 @@ def _by_service_usage(case: Case[ClusterSpec], metric: Metric) -> Quota | None:
     closest = max(fitting, key=lambda bucket: len(bucket.get("dimensions", {})))
     # A number that is 0 is left out.
     limit = int(closest.get("effectiveLimit", 0))
-    return Quota(metric.name, float("inf") if limit == _UNLIMITED else limit, usage=None)
+    return QuotaUsage(metric.name, float("inf") if limit == _UNLIMITED else limit, usage=None)
 
 
-def _short(case: Case[ClusterSpec], metric: Metric, found: Quota, need: Need) -> Problem:
-    place = "all regions" if metric.everywhere else case.spec.region
+def _short(
+    ctx: CheckContext[ClusterSpec], metric: Metric, found: QuotaUsage, need: Need
+) -> Problem:
+    place = "all regions" if metric.everywhere else ctx.spec.region
     name = metric.words if found.name == metric.name else found.name
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
     usage = "" if found.usage is None else f", of which {found.usage:g} are used"
     own = f", {need.own} of them by this deployment" if need.own else ""
     return Problem(
-        setting="REGION" if metric.everywhere else case.spec.pools[0].setting,
+        setting="REGION" if metric.everywhere else ctx.spec.pools[0].setting,
         what=f"the quota {name} in {place} is too small: this needs {enough}",
-        why=f"{case.project} may have {found.limit:g}{usage}{own}",
-        fix=f"ask for more, in a browser: {QUOTA_PAGE}?project={case.project}\n"
+        why=f"{ctx.project} may have {found.limit:g}{usage}{own}",
+        fix=f"ask for more, in a browser: {QUOTA_PAGE}?project={ctx.project}\n"
         f"filter by {found.name} and {place}, tick it, Edit ({QUOTA_ROLE})\n"
         "or ask for less, or go where there is quota",
     )
 
 
-def _untold(case: Case[ClusterSpec], metric: Metric) -> Problem:
+def _untold(ctx: CheckContext[ClusterSpec], metric: Metric) -> Problem:
     return Problem(
-        what=f"whether the quota {metric.words} in {case.spec.region} is large enough could"
+        what=f"whether the quota {metric.words} in {ctx.spec.region} is large enough could"
         " not be found out",
         why="Google shows no such quota of this project",
-        fix=f"look in a browser: {QUOTA_PAGE}?project={case.project}",
+        fix=f"look in a browser: {QUOTA_PAGE}?project={ctx.project}",
     )
 
 

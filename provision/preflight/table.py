@@ -7,13 +7,13 @@ from typing import Final
 from provision.preflight import (
     buckets,
     disks,
+    name_conflicts,
     networks,
     project,
     quotas,
-    strangers,
     zones,
 )
-from provision.preflight.case import Check
+from provision.preflight.check import Check
 from provision.settings.choices import OnlineCheck
 
 CHECKS: Final = (
@@ -90,7 +90,7 @@ CHECKS: Final = (
         calls=("storage.buckets.get",),
         says="a bucket to be mounted does not exist",
         find=buckets.buckets,
-        applies=lambda case: bool(case.spec.buckets),
+        applies=lambda ctx: bool(ctx.spec.buckets),
     ),
     Check(
         name=OnlineCheck.NAMES,
@@ -104,7 +104,7 @@ CHECKS: Final = (
             "iam.projects.serviceAccounts.get",
         ),
         says="something of a name that would be used exists without this deployment's marker",
-        find=strangers.taken,
+        find=name_conflicts.taken,
     ),
 )
 """Those that every kind of cluster has, in the order in which their findings are told."""

@@ -11,7 +11,7 @@ from provision.google.api import GoogleApiError, Service
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from provision.preflight.case import Case, Finding
+    from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
     from provision.spec.pools import Pool
 
@@ -20,21 +20,21 @@ _MOST_ZONES: Final = 12
 """That are named; Google has well over a hundred."""
 
 
-def zone(case: Case[ClusterSpec]) -> Iterator[Finding]:
+def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """The zones exist, are in the region, and are up."""
-    for name, setting in {it.zone: it.zone_setting for it in reversed(case.spec.pools)}.items():
-        found = find(case, name)
+    for name, setting in {it.zone: it.zone_setting for it in reversed(ctx.spec.pools)}.items():
+        found = find(ctx, name)
         if found is None:
             yield Problem(
                 setting=setting,
                 what=f"there is no zone {name}",
-                why=f"Google does not know it, or does not offer it to {case.project}",
-                fix=f"list them with: gcloud compute zones list --project {case.project}",
+                why=f"Google does not know it, or does not offer it to {ctx.project}",
+                fix=f"list them with: gcloud compute zones list --project {ctx.project}",
             )
-        elif _last(found["region"]) != case.spec.region:
+        elif _last(found["region"]) != ctx.spec.region:
             yield Problem(
                 setting=setting,
-                what=f"{name} is not in {case.spec.region}",
+                what=f"{name} is not in {ctx.spec.region}",
                 why=f"it is in {_last(found['region'])}, according to Google",
                 fix=f"REGION={_last(found['region'])}, or another zone",
             )
@@ -47,10 +47,10 @@ def zone(case: Case[ClusterSpec]) -> Iterator[Finding]:
             )
 
 
-def find(case: Case[ClusterSpec], name: str) -> dict[str, Any] | None:
+def find(ctx: CheckContext[ClusterSpec], name: str) -> dict[str, Any] | None:
     """What Google says of a zone; None when there is none of that name."""
     try:
-        return case.answers.find(Service.COMPUTE, f"projects/{case.project}/zones/{name}")
+        return ctx.answers.find(Service.COMPUTE, f"projects/{ctx.project}/zones/{name}")
     except GoogleApiError as error:
         # Both are Google's ways to say that there is none.
         if error.code == _BAD_REQUEST:
@@ -58,32 +58,32 @@ def find(case: Case[ClusterSpec], name: str) -> dict[str, Any] | None:
         raise
 
 
-def machine_type(case: Case[ClusterSpec]) -> Iterator[Finding]:
+def machine_type(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """The zone has the machine type."""
-    for place in {(it.zone, it.machine_type): it for it in case.spec.pools}.values():
-        if find(case, place.zone) is not None and look(case, place) is None:
-            yield _absent(case, place, "machineTypes", place.machine_type)
+    for place in {(it.zone, it.machine_type): it for it in ctx.spec.pools}.values():
+        if find(ctx, place.zone) is not None and look(ctx, place) is None:
+            yield _absent(ctx, place, "machineTypes", place.machine_type)
 
 
-def look(case: Case[ClusterSpec], machines: Pool) -> dict[str, Any] | None:
+def look(ctx: CheckContext[ClusterSpec], machines: Pool) -> dict[str, Any] | None:
     """What Google says of a machine type in its zone; None when it is not there."""
-    path = f"projects/{case.project}/zones/{machines.zone}/machineTypes/{machines.machine_type}"
-    return case.answers.find(Service.COMPUTE, path)
+    path = f"projects/{ctx.project}/zones/{machines.zone}/machineTypes/{machines.machine_type}"
+    return ctx.answers.find(Service.COMPUTE, path)
 
 
-def accelerator(case: Case[ClusterSpec]) -> Iterator[Finding]:
+def accelerator(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """The zone has the GPUs that are attached; a machine type has those that are asked of it."""
-    for place in case.spec.pools:
-        if place.gpu_type is None or find(case, place.zone) is None:
+    for place in ctx.spec.pools:
+        if place.gpu_type is None or find(ctx, place.zone) is None:
             continue
-        yield from _attached(case, place) if place.attached else _built_in(case, place)
+        yield from _attached(ctx, place) if place.attached else _built_in(ctx, place)
 
 
-def _attached(case: Case[ClusterSpec], place: Pool) -> Iterator[Finding]:
-    path = f"projects/{case.project}/zones/{place.zone}/acceleratorTypes/{place.gpu_type}"
-    found = case.answers.find(Service.COMPUTE, path)
+def _attached(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
+    path = f"projects/{ctx.project}/zones/{place.zone}/acceleratorTypes/{place.gpu_type}"
+    found = ctx.answers.find(Service.COMPUTE, path)
     if found is None:
-        yield _absent(case, place, "acceleratorTypes", str(place.gpu_type))
+        yield _absent(ctx, place, "acceleratorTypes", str(place.gpu_type))
     elif place.gpus > int(found.get("maximumCardsPerInstance", place.gpus)):
         most = found["maximumCardsPerInstance"]
         yield Problem(
@@ -94,9 +94,9 @@ def _attached(case: Case[ClusterSpec], place: Pool) -> Iterator[Finding]:
         )
 
 
-def _built_in(case: Case[ClusterSpec], place: Pool) -> Iterator[Finding]:
+def _built_in(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
     """The table of machine types agrees with Google, which has the last word."""
-    for own in (look(case, place) or {}).get("accelerators", []):
+    for own in (look(ctx, place) or {}).get("accelerators", []):
         kind, count = own.get("guestAcceleratorType"), own.get("guestAcceleratorCount")
         if (kind, count) != (place.gpu_type, place.gpus):
             yield Problem(
@@ -107,10 +107,10 @@ def _built_in(case: Case[ClusterSpec], place: Pool) -> Iterator[Finding]:
             )
 
 
-def _absent(case: Case[ClusterSpec], place: Pool, collection: str, name: str) -> Problem:
-    others = case.answers.zones_with(case.project, collection, name)
+def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: str) -> Problem:
+    others = ctx.answers.zones_with(ctx.project, collection, name)
     if place.attached:
-        others = others & case.answers.zones_with(case.project, "machineTypes", place.machine_type)
+        others = others & ctx.answers.zones_with(ctx.project, "machineTypes", place.machine_type)
     near = nearest(others, place.region)
     more = f" and {len(near) - _MOST_ZONES} more" if len(near) > _MOST_ZONES else ""
     names = ", ".join(near[:_MOST_ZONES]) + more

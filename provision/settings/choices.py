@@ -43,7 +43,7 @@ class Orchestrator(enum.StrEnum):
     GKE = "gke"
 
 
-class Network(enum.StrEnum):
+class NetworkConfig(enum.StrEnum):
     """Which VPC networks the VMs of a group use."""
 
     DEFAULT = "default_network"

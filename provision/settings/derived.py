@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits, machines, zones
-from provision.settings.choices import DiskType, Network, Orchestrator
+from provision.settings.choices import DiskType, NetworkConfig, Orchestrator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +110,7 @@ EXTERNAL_IP: Final = Derived(
     "`yes` with `default_network`, `no` with new networks and gke",
     ("network_config", "orchestrator_type"),
     lambda network, orchestrator: (
-        network is Network.DEFAULT and orchestrator is not Orchestrator.GKE
+        network is NetworkConfig.DEFAULT and orchestrator is not Orchestrator.GKE
     ),
 )
 _SCALING: Final = ("orchestrator_type", "enable_flex_start", "enable_queued_provisioning")

@@ -19,7 +19,7 @@ from pydantic_settings import (
 )
 
 from provision.settings import derived
-from provision.settings.choices import DriverVersion, Network, Orchestrator, ReleaseChannel
+from provision.settings.choices import DriverVersion, NetworkConfig, Orchestrator, ReleaseChannel
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
 from provision.settings.pools import NodePools
@@ -271,7 +271,7 @@ class Settings(BaseSettings):
         " those that the GPUs of `VM_TYPE` are networked by, or 5; GKE makes its own, so leave it"
         " out there.",
         "new_network",
-        Network.DEFAULT,
+        NetworkConfig.DEFAULT,
     )
     enable_external_ip: Switch = _setting(
         "Machines have public addresses; without, they reach out by Cloud NAT and you reach them"

@@ -15,7 +15,7 @@ from provision.settings.choices import (
     Action,
     DiskType,
     DriverVersion,
-    Network,
+    NetworkConfig,
     OnlineCheck,
     Orchestrator,
     ReleaseChannel,
@@ -298,7 +298,7 @@ GkeVersion = Annotated[
 
 ActionWord = Annotated[Action, BeforeValidator(parsing.choice(Action, ACTIONS_BY_OTHER_NAMES))]
 OrchestratorWord = Annotated[Orchestrator, BeforeValidator(_orchestrator)]
-NetworkWord = Annotated[Network, BeforeValidator(parsing.choice(Network))]
+NetworkWord = Annotated[NetworkConfig, BeforeValidator(parsing.choice(NetworkConfig))]
 DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
 ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseChannel))]
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import gpu_networks
-from provision.settings.choices import Network, Orchestrator
+from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class VmSpec(ClusterSpec):
     """
 
     group: Pool
-    network: Network
+    network: NetworkConfig
     metadata: Mapping[str, str]
     image: Image
     command: str | None
@@ -115,12 +115,12 @@ class VmSpec(ClusterSpec):
     @property
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
-        return self.network is not Network.DEFAULT
+        return self.network is not NetworkConfig.DEFAULT
 
     @property
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
         """The networks of the second interface and those after it, in their order."""
-        if self.network is not Network.MULTI_NIC:
+        if self.network is not NetworkConfig.MULTI_NIC:
             return ()
         return gpu_networks.beside_the_first(self.group.machine)
 

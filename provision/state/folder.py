@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
     from google.cloud import storage
 
-    from provision.state.location import Location, Place
+    from provision.state.location import Place, StateLocation
 
 _RECORD: Final = "deployment.json"
 _STATE: Final = "terraform/state/default.tfstate"
@@ -49,7 +49,7 @@ class StateFolder:
 
     def __init__(
         self,
-        location: Location,
+        location: StateLocation,
         place: Place,
         credentials: Credentials,
         environ: Mapping[str, str],

@@ -32,7 +32,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True)
-class Location:
+class StateLocation:
     """Where a deployment keeps its state.
 
     Attributes:
@@ -74,9 +74,9 @@ class Location:
         return cls(bucket, path, is_default=bucket == f"aiinfra-terraform-{project_id}")
 
 
-def locate(settings: Settings) -> Location:
+def locate(settings: Settings) -> StateLocation:
     """Where the settings' deployment has its state."""
     path = settings.terraform_gcs_path
     if path is None:  # a rule of the settings asks for it where there is no default bucket
         raise SettingsError("No place for the state", setting="TERRAFORM_GCS_PATH")
-    return Location.of(settings.project_id, settings.name_prefix, path)
+    return StateLocation.of(settings.project_id, settings.name_prefix, path)

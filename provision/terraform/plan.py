@@ -41,7 +41,7 @@ class Plan:
         outputs: Whether outputs of the root would change.
         imported: Resources that exist and would be brought into the state.
         creations: What would be made, a replacement under a new name included.
-        unfinished: Node pools that would be replaced because they never came to be whole.
+        tainted_pools: Node pools that would be replaced because they never came to be whole.
         losses: In words, what exists and would be replaced, removed or made smaller.
     """
 
@@ -51,7 +51,7 @@ class Plan:
     outputs: bool = False
     imported: int = 0
     creations: tuple[Creation, ...] = ()
-    unfinished: tuple[Creation, ...] = ()
+    tainted_pools: tuple[Creation, ...] = ()
     losses: tuple[str, ...] = ()
 
     @property
@@ -71,7 +71,7 @@ def read(document: Mapping[str, Any]) -> Plan:
     losses = []
     imported = 0
     creations = []
-    unfinished = []
+    tainted_pools = []
     for resource in document.get("resource_changes", []):
         actions = resource["change"]["actions"]
         add += "create" in actions
@@ -80,8 +80,8 @@ def read(document: Mapping[str, Any]) -> Plan:
         imported += "importing" in resource["change"]
         if actions[:1] == ["create"]:
             creations.append(_creation(resource))
-        if _is_unfinished(resource):
-            unfinished.append(_creation(resource))
+        if _is_tainted_pool(resource):
+            tainted_pools.append(_creation(resource))
         elif "delete" in actions:
             verb = "replaced" if "create" in actions else "removed"
             losses.append(f"{resource['address']} would be {verb}")
@@ -96,12 +96,12 @@ def read(document: Mapping[str, Any]) -> Plan:
         outputs=any(output["actions"] != ["no-op"] for output in outputs.values()),
         imported=imported,
         creations=tuple(creations),
-        unfinished=tuple(unfinished),
+        tainted_pools=tuple(tainted_pools),
         losses=tuple(losses),
     )
 
 
-def _is_unfinished(resource: Mapping[str, Any]) -> bool:
+def _is_tainted_pool(resource: Mapping[str, Any]) -> bool:
     reason = resource.get("action_reason")
     return bool(resource["type"] == _POOL and reason == "replace_because_tainted")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from provision.time.patience import Patience
+from provision.time.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,6 @@ class Progress:
     clock: Clock
     tell: Callable[[str], None]
 
-    def patience(self, seconds: float, poll: float) -> Patience:
+    def deadline(self, seconds: float, poll: float) -> Deadline:
         """A deadline in so many seconds of cloud time, with a look every `poll` seconds of it."""
-        return Patience(seconds, poll, self.clock)
+        return Deadline(seconds, poll, self.clock)

@@ -9,12 +9,12 @@ from typing import Any
 import hcl2
 import pytest
 
-from provision.deployment.deployment import Findings
+from provision.deployment.deployment import RunInputs
 from provision.google.owner import Owner
 from provision.kinds.gke import variables
 from provision.settings.model import Settings
 from provision.spec import cluster
-from provision.state.location import Location
+from provision.state.location import StateLocation
 
 ROOT = Path(__file__).parents[2] / "terraform/gke"
 MANDATORY = {
@@ -51,11 +51,11 @@ def _keys(value: Any) -> set[str]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "+".join(case) or "mandatory")
 def test_python_hands_over_exactly_what_the_root_declares(case: dict[str, str]) -> None:
-    location = Location("bucket", "np-deployment", is_default=True)
+    location = StateLocation("bucket", "np-deployment", is_default=True)
     declared = _declared()
 
     spec = cluster.gke(Settings(MANDATORY | case))
-    made = variables.variables(spec, Owner("3f9c2a71"), location, Findings())
+    made = variables.variables(spec, Owner("3f9c2a71"), location, RunInputs())
 
     assert made.keys() == declared.keys()
     pools = list(made.pop("node_pools").values())

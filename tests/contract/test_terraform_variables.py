@@ -10,7 +10,7 @@ import hcl2
 import pytest
 
 from provision import intake
-from provision.deployment.deployment import Findings, ResizeRequest
+from provision.deployment.deployment import ResizeRequestSpec, RunInputs
 from provision.deployment.kind import deploy
 from provision.files.archive import Archive
 from provision.kinds import registry
@@ -56,9 +56,9 @@ def _made(case: dict[str, str]) -> dict[str, Any]:
     loaded = intake.load({"ACTION": "Plan", **mandatory, **case})
     assert loaded.problems == ()
     assert loaded.settings is not None
-    found = Findings(
+    found = RunInputs(
         files=Archive(path=Path("files.tar.gz"), sha256="0a1b", count=1, size=1),
-        resize_requests={"np-1": ResizeRequest(count=1, run_seconds=600)},
+        resize_requests={"np-1": ResizeRequestSpec(count=1, run_seconds=600)},
     )
     kind = registry.of(loaded.settings)
     spec = kind.spec(loaded.settings)

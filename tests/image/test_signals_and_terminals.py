@@ -54,7 +54,7 @@ def test_a_stopped_create_is_finished_by_the_next(
 
     assert code == 143, words
     assert "run Create again" in words
-    assert "its lock is free" in words
+    assert "it is not locked" in words
     _is_finished_by_the_next(image, _slowly(volume, env_list))
 
 
@@ -69,7 +69,7 @@ def test_ctrl_c_on_a_terminal_ends_in_order(image: Image, volume: str, env_list:
     )
 
     assert code == 130, words
-    assert "its lock is free" in words
+    assert "it is not locked" in words
     _is_finished_by_the_next(image, _slowly(volume, env_list))
 
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from provision.kinds.gke.kubernetes.facts import Bucket, ClusterFacts, ExtraNetwork, Pool, Share
+from provision.kinds.gke.kubernetes.facts import (
+    Bucket,
+    ClusterFacts,
+    ExtraNetwork,
+    GpuPool,
+    NfsShare,
+)
 
-ULTRA = Pool(
+ULTRA = GpuPool(
     name="demo-h200",
     machine_type="a3-ultragpu-8g",
     accelerator="nvidia-h200-141gb",
@@ -16,7 +22,7 @@ ULTRA = Pool(
     mode="flex_start_queued",
     max_run_seconds=604800,
 )
-T4 = Pool(
+T4 = GpuPool(
     name="demo-t4",
     machine_type="n1-standard-2",
     accelerator="nvidia-tesla-t4",
@@ -24,7 +30,7 @@ T4 = Pool(
     max_nodes=1,
     mode="queued",
 )
-A100 = Pool(
+A100 = GpuPool(
     name="demo-a100",
     machine_type="a2-highgpu-1g",
     accelerator="nvidia-tesla-a100",
@@ -32,7 +38,7 @@ A100 = Pool(
     max_nodes=1,
     mode="queued",
 )
-MEGA = Pool(
+MEGA = GpuPool(
     name="demo-mega",
     machine_type="a3-megagpu-8g",
     accelerator="nvidia-h100-mega-80gb",
@@ -40,7 +46,7 @@ MEGA = Pool(
     max_nodes=2,
     mode="standard",
 )
-HIGH = Pool(
+HIGH = GpuPool(
     name="demo-high",
     machine_type="a3-highgpu-8g",
     accelerator="nvidia-h100-80gb",
@@ -77,16 +83,16 @@ TCPXO = tuple(
 )
 
 
-def pool_like(pool: Pool, **changes: Any) -> Pool:
+def pool_like(pool: GpuPool, **changes: Any) -> GpuPool:
     """Another pool that differs in a few things."""
     return dataclasses.replace(pool, **changes)
 
 
 def facts(
-    *pools: Pool,
+    *pools: GpuPool,
     networks: tuple[ExtraNetwork, ...] = (),
     buckets: tuple[Bucket, ...] = (),
-    shares: tuple[Share, ...] = (),
+    shares: tuple[NfsShare, ...] = (),
 ) -> ClusterFacts:
     """A cluster with some pools."""
     return ClusterFacts(
@@ -109,7 +115,7 @@ FLEX_QUEUED_ULTRA = facts(
     ULTRA,
     networks=RDMA,
     buckets=(Bucket(bucket="my_data", path="/mnt/data"),),
-    shares=(Share(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560),),
+    shares=(NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560),),
 )
 TWO_QUEUED = facts(T4, A100)
 ALL = (FLEX_QUEUED_ULTRA, TWO_QUEUED, facts(MEGA), facts(HIGH))

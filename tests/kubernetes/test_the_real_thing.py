@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
 
 # The job of a published walk-through, with nothing changed but the pool: it knows of no taint of
@@ -247,7 +247,7 @@ def test_a_job_without_gpus_does_not_wait_for_a_gpu_node(queue: World) -> None:
 @pytest.mark.parametrize("kind", ["RayJob", "RayCluster", "JobSet"])
 def test_a_ray_head_is_admitted_and_only_the_gpu_pods_need_nodes(queue: World, kind: str) -> None:
     facts, pool = samples.FLEX_QUEUED_ULTRA, samples.ULTRA
-    makers: dict[str, Callable[[ClusterFacts, Pool], Object]] = {
+    makers: dict[str, Callable[[ClusterFacts, GpuPool], Object]] = {
         "RayJob": jobs.ray_job,
         "RayCluster": jobs.ray_cluster,
         "JobSet": lambda facts, pool: jobs.test(facts, pool, 2),

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import Pool
+    from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
 
 T = TypeVar("T")
 
 PROGRESS = Progress(Clock(0.2), lambda _: None)
-_PATIENCE = 60.0
+_ANSWER_TIMEOUT = 60.0
 
 
 @dataclass
@@ -41,7 +41,7 @@ class World:
 
     def until(self, look: Callable[[], T | None]) -> T:
         """What a look finds once it finds something."""
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _ANSWER_TIMEOUT
         while True:
             found = look()
             if found:
@@ -94,7 +94,7 @@ class World:
             content_type="application/merge-patch+json",
         )
 
-    def add_node(self, pool: Pool, name: str) -> None:
+    def add_node(self, pool: GpuPool, name: str) -> None:
         """Make a node of a pool, with the taints that GKE gives it."""
         size = {"cpu": "208", "memory": "1800Gi", "pods": "110", kueue.GPU: str(pool.gpus)}
         taints = [{"key": kueue.GPU, "value": "present", "effect": "NoSchedule"}]

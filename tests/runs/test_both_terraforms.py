@@ -61,7 +61,7 @@ def test_an_interrupt_saves_the_state_frees_the_lock_and_the_next_create_finishe
     started.send_signal(number)
     ended = rehearsal.finish(started)
     assert ended.code == code
-    assert "its lock is free" in ended.problem["why"]
+    assert "it is not locked" in ended.problem["why"]
     assert "run Create again to finish" in ended.problem["fix"]
     assert any("default.tfstate" in line for line in rehearsal.resources())
 

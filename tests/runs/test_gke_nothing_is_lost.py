@@ -69,7 +69,7 @@ def test_create_adopts_all_of_it_and_changes_nothing_that_runs(copied: Rehearsal
     again = _ok(copied.run("Create"))
     for name in ("np-gke", "np-nodepool-1", "np-system", "np-nodepool-1-compact", "np-workload@"):
         assert f"{name}" in again.said
-    assert again.said.count("is there already") == len(KINDS) + 2  # two pools, two accounts
+    assert again.said.count("exists already") == len(KINDS) + 2  # two pools, two accounts
     assert again.document["changes"]["destroy"] == 0
     assert "Kubernetes: no changes" in again.said
     assert _left(copied) == before

@@ -90,7 +90,7 @@ def test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_
     golden.check(goldens / "gke-quota-unchecked.txt", normal(refused.said))
     asked = len(refusing.requests())
     planned = _ok(refusing.run("Plan", "--detailed-exitcode", SKIP_CHECKS="quota"))
-    assert "stands, but lacks nodes: Create keeps it as it is" in planned.said
+    assert "exists but does not have all its nodes: Create will keep it" in planned.said
     assert planned.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
     assert refusing.writes(since=asked) == []
     granting = rehearse()

@@ -52,7 +52,7 @@ def test_create_adopts_all_of_it_and_changes_nothing_that_runs(
 
     again = rehearsal.run("Create", NETWORK_CONFIG="new_network")
     assert again.code == 0, again.said
-    assert "is there already" in again.said
+    assert "exists already" in again.said
     assert again.document["changes"]["destroy"] == 0
     assert sorted(_left(rehearsal)) == before
     assert rehearsal.run("Create", NETWORK_CONFIG="new_network").document["changes"] == NOTHING
@@ -134,7 +134,7 @@ def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(
     planned = rehearsal.run("Plan")
     assert planned.code == 0, planned.said
     assert "np-nodes@" in planned.said
-    assert "is there already" in planned.said
+    assert "exists already" in planned.said
     assert rehearsal.writes(since=asked) == []
 
 

@@ -9,19 +9,19 @@ from provision.catalogue import names
 from provision.google import resources
 from provision.kinds import connection
 from provision.kinds.vms import variables
-from provision.preflight.case import OfKind
+from provision.preflight.check import OfKind
 from provision.spec import cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment, Findings, Made
+    from provision.deployment.deployment import Applied, Deployment, RunInputs
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
     from provision.settings import Settings
     from provision.spec.cluster import VmSpec
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -39,9 +39,9 @@ class Toy:
         return cluster.vms(settings)
 
     def variables(
-        self, spec: VmSpec, owner: Owner, location: Location, findings: Findings
+        self, spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
-        return variables.variables(spec, owner, location, findings)
+        return variables.variables(spec, owner, location, inputs)
 
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         return dict(variables)
@@ -67,15 +67,15 @@ class Toy:
         self.diary.append("prepare" if workspace.live else "prepare a plan")
         return target, 0
 
-    def unfinished(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
+    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         del cloud, replaced
         return ()
 
-    def capacity(self, context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
+    def capacity(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         del context, cloud, made
         self.diary.append("capacity")
 
-    def finish(self, context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
+    def finish(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         self.diary.append("finish")
         connection.tell(context, cloud, made, {"vms": []})
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.catalogue import gke_versions
-from provision.deployment.deployment import Findings
+from provision.deployment.deployment import RunInputs
 from provision.google.owner import Owner
 from provision.kinds.gke import variables as gke
 from provision.settings.model import Settings
 from provision.spec import cluster
-from provision.state.location import Location
+from provision.state.location import StateLocation
 from tests.terraform.seeds import SEEDS
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def _plan(terraform: Terraform, name: str, seed: Seed) -> dict[str, dict[str, An
     settings = Settings(MANDATORY | seed.settings)
     version = gke_versions.settle(settings.gke_version, OFFERED, None)
     spec = dataclasses.replace(cluster.gke(settings), version=version)
-    location = Location("bucket", "dws-deployment", is_default=True)
-    variables = gke.variables(spec, Owner("3f9c2a71"), location, Findings())
+    location = StateLocation("bucket", "dws-deployment", is_default=True)
+    variables = gke.variables(spec, Owner("3f9c2a71"), location, RunInputs())
     root = terraform.folder / folder
     (root / "seed.tfvars.json").write_text(json.dumps(variables), encoding="utf-8")
     (root / "tests/seed.tftest.hcl").write_text(RUN, encoding="utf-8")

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment, Findings, Made
+    from provision.deployment.deployment import Applied, Deployment, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
-    from provision.preflight.case import OfKind
+    from provision.preflight.check import OfKind
     from provision.settings import Settings
     from provision.spec.cluster import GkeSpec
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -36,10 +36,10 @@ class GkeCluster:
         return cluster.gke(settings)
 
     def variables(
-        self, spec: GkeSpec, owner: Owner, location: Location, findings: Findings
+        self, spec: GkeSpec, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
         """Make the variables of `terraform/gke`."""
-        return variables.variables(spec, owner, location, findings)
+        return variables.variables(spec, owner, location, inputs)
 
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The variables as they may be shown."""
@@ -72,31 +72,31 @@ class GkeCluster:
         del cloud, workspace
         return target, 0
 
-    def unfinished(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
+    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """The node pools that stand and only lack nodes."""
         if not replaced:
             return ()
-        from provision.kinds.gke import unfinished
+        from provision.kinds.gke import tainted_pools
 
-        return unfinished.standing(replaced, cloud.api)
+        return tainted_pools.kept(replaced, cloud.api)
 
-    def capacity(self, context: Context, cloud: Cloud, made: Made[GkeSpec]) -> None:
+    def capacity(self, context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
         """Wait for the nodes of pools of a fixed size."""
-        from provision.kinds.gke import arrival
+        from provision.kinds.gke import after_apply
 
-        arrival.capacity(context, cloud, made)
+        after_apply.capacity(context, cloud, made)
 
-    def finish(self, context: Context, cloud: Cloud, made: Made[GkeSpec]) -> None:
+    def finish(self, context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
         """Bring all objects into the cluster, and say how to connect."""
-        from provision.kinds.gke import arrival
+        from provision.kinds.gke import after_apply
 
-        arrival.finish(context, cloud, made)
+        after_apply.finish(context, cloud, made)
 
     def explain(self, cloud: Cloud, target: Deployment[GkeSpec]) -> None:
         """Say so if Terraform failed for want of nodes: it does not tell."""
-        from provision.kinds.gke import arrival
+        from provision.kinds.gke import after_apply
 
-        arrival.explain(cloud, target)
+        after_apply.explain(cloud, target)
 
     def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
         """The cluster's pools and nodes, the jobs in its queue, the requests for nodes."""

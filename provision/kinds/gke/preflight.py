@@ -9,13 +9,13 @@ from provision.catalogue import gke_versions, names
 from provision.errors import CheckError, Problem
 from provision.google import resources
 from provision.google.api import Service
-from provision.preflight.case import Check, OfKind, Settled
+from provision.preflight.check import Check, OfKind, Settled
 from provision.settings.choices import OnlineCheck, ReleaseChannel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.preflight.case import Case, Finding
+    from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import GkeSpec
     from provision.state.record import Record
 
@@ -63,14 +63,14 @@ def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
     )
 
 
-def _check(case: Case[GkeSpec]) -> Iterator[Finding]:
+def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
     """GKE offers the version that is asked for; its own choice has the features that are."""
-    spec = case.spec
-    path = f"projects/{case.project}/locations/{spec.region}/serverConfig"
-    config = case.answers.get(Service.CONTAINER, path)
+    spec = ctx.spec
+    path = f"projects/{ctx.project}/locations/{spec.region}/serverConfig"
+    config = ctx.answers.get(Service.CONTAINER, path)
     offered, usual = _offer(config, spec.release_channel)
     asked = spec.version
-    before = case.record.gke_version if case.record else None
+    before = ctx.record.gke_version if ctx.record else None
     settled = gke_versions.settle(asked, offered, before)
     if settled is not None:
         yield Settled({"version": settled})
@@ -82,7 +82,7 @@ def _check(case: Case[GkeSpec]) -> Iterator[Finding]:
             fix=f"GKE_VERSION={offered[0]}, or take it out" if offered else "take it out",
         )
     else:
-        yield from _floors(case, usual)
+        yield from _floors(ctx, usual)
 
 
 def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], str]:
@@ -94,15 +94,15 @@ def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], 
     return list(config.get("validMasterVersions", [])), config.get("defaultClusterVersion", "")
 
 
-def _floors(case: Case[GkeSpec], usual: str) -> Iterator[Finding]:
+def _floors(ctx: CheckContext[GkeSpec], usual: str) -> Iterator[Finding]:
     floor = gke_versions.FLEX_START
-    flex_start = any(pool.mode.means.flex_start for pool in case.spec.gpu_pools)
+    flex_start = any(pool.mode.means.flex_start for pool in ctx.spec.gpu_pools)
     if flex_start and usual and floor.refuses(usual):
         yield Problem(
             setting="GKE_RELEASE_CHANNEL",
             what=f"{floor.feature} can't be had with GKE {usual}",
             why=f"it takes {floor.version} or newer, and {usual} is what the channel"
-            f" {case.spec.release_channel} gives to new clusters",
+            f" {ctx.spec.release_channel} gives to new clusters",
             fix="GKE_RELEASE_CHANNEL=RAPID, or a newer GKE_VERSION",
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provision.errors import ClusterError, CredentialsError
 from provision.google.resources import CLUSTER
 from provision.kinds.gke import control_plane
-from provision.kinds.gke.kubernetes import ending
+from provision.kinds.gke.kubernetes import cancel
 from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def release(context: Context, cloud: Cloud, _record: Record) -> None:
         return
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
-        count = ending.give_up(cluster, facts)
+        count = cancel.open_requests(cluster, facts)
     except (ClusterError, CredentialsError, PassingError) as error:
         context.console.progress(f"The cluster's queue is not asked first: {error}")
         return

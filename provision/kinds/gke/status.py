@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.google.api import GoogleApi
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.state.record import Record
     from provision.time.clock import Clock
 
-_PATIENCE: Final = 30.0
+_ANSWER_TIMEOUT: Final = 30.0
 """Seconds of cloud time for a control plane that does not answer; it may be under repair."""
 _POLL: Final = 2.0
 _ANSWERS: Final = ("RUNNING", "RECONCILING", "RUNNING_WITH_ERROR", "DEGRADED")
@@ -82,11 +82,11 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_places(
-    requests: Iterable[status.Request],
+    requests: Iterable[status.ProvisioningRequest],
     document: Mapping[str, Any],
     facts: ClusterFacts | None,
     api: GoogleApi,
-) -> Iterator[status.Request]:
+) -> Iterator[status.ProvisioningRequest]:
     """The requests, with what the advice on a stock-out may say of other zones and regions.
 
     Neither a request nor Google's words name the machine type. It is known where all pools that
@@ -122,7 +122,7 @@ def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
     """What Kubernetes says; nothing, and a note, where it does not answer or not to us."""
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
-        return context.progress.patience(_PATIENCE, _POLL).through(
+        return context.progress.deadline(_ANSWER_TIMEOUT, _POLL).retry(
             lambda: status.read(cluster), "look at the cluster"
         )
     except ClusterError as error:
@@ -178,7 +178,7 @@ def _pools(
     return found
 
 
-def _remaining(pool: Pool | None, nodes: status.Nodes | None, clock: Clock) -> int | None:
+def _remaining(pool: GpuPool | None, nodes: status.Nodes | None, clock: Clock) -> int | None:
     """Seconds of cloud time until Google deletes a pool's oldest node (rule F7)."""
     if pool is None or nodes is None or not (pool.max_run_seconds and nodes.oldest):
         return None

@@ -11,17 +11,17 @@ from provision.spec.capacity import Mode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.deployment.deployment import Findings
+    from provision.deployment.deployment import RunInputs
     from provision.google.owner import Owner
     from provision.spec.cluster import GkeSpec
     from provision.spec.pools import Pool
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
 
 ROOT: Final = "gke"
 
 
 def variables(
-    spec: GkeSpec, owner: Owner, location: Location, _findings: Findings
+    spec: GkeSpec, owner: Owner, location: StateLocation, _inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/gke`; `Kind.variables` has the arguments."""
     system = spec.system_pool

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from provision.catalogue import limits
 from provision.google.api import Service
 from provision.google.resources import RESIZE_REQUEST
-from provision.kinds.vms import requests as resize_requests
-from provision.kinds.vms import variables
-from provision.kinds.vms.requests import Asking, Request
+from provision.kinds.vms import resize_requests, variables
+from provision.kinds.vms.resize_requests import ResizePlan, ResizeRequest
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
@@ -43,19 +42,19 @@ def prepare(
     if not target.spec.group.mode.means.flex_start:
         return target, 0
     path = group(target.spec).path
-    requests = [Request.of(document) for document in cloud.api.resize_requests(path)]
-    asking = _decide(cloud, target.spec, requests)
+    requests = [ResizeRequest.of(document) for document in cloud.api.resize_requests(path)]
+    plan = _decide(cloud, target.spec, requests)
     kept = cloud.folder.of_type(RESIZE_REQUEST.type)
     if workspace.live:
-        workspace.tool.forget(_ended(kept, asking, target.spec.zone))
-        _keep_number(cloud, asking)
+        workspace.tool.forget(_ended(kept, plan, target.spec.zone))
+        _keep_number(cloud, plan)
     else:
         in_state = {attributes["name"] for attributes in kept.values()}
         ended = {one.name: one.as_made for one in requests if one.name in in_state}
-        asking = dataclasses.replace(asking, requests=ended | asking.requests)
-    prepared = variables.with_requests(target, asking.requests)
+        plan = dataclasses.replace(plan, requests=ended | plan.requests)
+    prepared = variables.with_requests(target, plan.requests)
     workspace.tell(prepared)
-    return prepared, asking.postponed
+    return prepared, plan.postponed
 
 
 def group(spec: VmSpec) -> Group:
@@ -63,23 +62,23 @@ def group(spec: VmSpec) -> Group:
     return Group.of(spec.project_id, spec.group)
 
 
-def _ended(kept: dict[str, dict[str, Any]], asking: Asking, zone: str) -> list[str]:
+def _ended(kept: dict[str, dict[str, Any]], plan: ResizePlan, zone: str) -> list[str]:
     """The addresses of requests in the state that are over."""
     return [
         address
         for address, attributes in kept.items()
         # A group in another zone is about to go, and its requests go before it.
-        if attributes["name"] not in asking.requests and str(attributes["zone"]).endswith(zone)
+        if attributes["name"] not in plan.requests and str(attributes["zone"]).endswith(zone)
     ]
 
 
-def _keep_number(cloud: Cloud, asking: Asking) -> None:
+def _keep_number(cloud: Cloud, plan: ResizePlan) -> None:
     record = cloud.folder.record()
-    if record is not None and asking.last > record.last_request:
-        cloud.folder.write_record(dataclasses.replace(record, last_request=asking.last))
+    if record is not None and plan.last > record.last_request:
+        cloud.folder.write_record(dataclasses.replace(record, last_request=plan.last))
 
 
-def _decide(cloud: Cloud, spec: VmSpec, requests: list[Request]) -> Asking:
+def _decide(cloud: Cloud, spec: VmSpec, requests: list[ResizeRequest]) -> ResizePlan:
     mine = group(spec)
     exists = cloud.api.find(Service.COMPUTE, mine.path) is not None
     instances = cloud.api.managed_instances(mine.project, mine.zone, mine.name) if exists else []

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment, Findings, Made
+    from provision.deployment.deployment import Applied, Deployment, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
-    from provision.preflight.case import OfKind
+    from provision.preflight.check import OfKind
     from provision.settings import Settings
     from provision.spec.cluster import VmSpec
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -36,10 +36,10 @@ class VmGroup:
         return cluster.vms(settings)
 
     def variables(
-        self, spec: VmSpec, owner: Owner, location: Location, findings: Findings
+        self, spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
         """Make the variables of `terraform/mig`."""
-        return variables.variables(spec, owner, location, findings)
+        return variables.variables(spec, owner, location, inputs)
 
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The variables as they may be shown."""
@@ -72,22 +72,22 @@ class VmGroup:
 
         return flex_start.prepare(cloud, target, workspace)
 
-    def unfinished(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
+    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """None: Terraform waits for no VM, so it gives none up."""
         del cloud, replaced
         return ()
 
-    def capacity(self, context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
+    def capacity(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         """Wait until all VMs run."""
-        from provision.kinds.vms import arrival
+        from provision.kinds.vms import after_apply
 
-        arrival.capacity(context, cloud, made)
+        after_apply.capacity(context, cloud, made)
 
-    def finish(self, context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
+    def finish(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         """Wait for the VMs' start-up and notebooks, and say how to connect."""
-        from provision.kinds.vms import arrival
+        from provision.kinds.vms import after_apply
 
-        arrival.finish(context, cloud, made)
+        after_apply.finish(context, cloud, made)
 
     def explain(self, cloud: Cloud, target: Deployment[VmSpec]) -> None:
         """Raise nothing: whatever failed, Terraform has told it itself."""

@@ -10,13 +10,13 @@ from provision.errors import Problem
 from provision.google import resources
 from provision.google.api import Service
 from provision.preflight import zones
-from provision.preflight.case import Check, Note, OfKind, Settled
+from provision.preflight.check import Check, CheckNote, OfKind, Settled
 from provision.settings.choices import OnlineCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.preflight.case import Case, Finding
+    from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import Image, VmSpec
     from provision.state.record import Record
 
@@ -69,20 +69,20 @@ def _families(image: Image, record: Record | None) -> tuple[str, ...]:
     return (kept,) if kept else DEFAULT_FAMILIES
 
 
-def _check(case: Case[VmSpec]) -> Iterator[Finding]:
+def _check(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
     """The image exists, fits the boot disk, and is for the machines' processors."""
-    asked = case.spec.image
-    chosen = _families(asked, case.record)
-    found, family = _first(case, chosen)
+    asked = ctx.spec.image
+    chosen = _families(asked, ctx.record)
+    found, family = _first(ctx, chosen)
     if found is None:
-        if case.record is None or not case.record.image.get("name"):
+        if ctx.record is None or not ctx.record.image.get("name"):
             yield _missing(asked, chosen)
         return
     if family is not None:
         image = dataclasses.replace(asked, family=family, by_default=False)
         yield Settled({"image": image})
     if chosen == DEFAULT_FAMILIES:
-        yield Note(
+        yield CheckNote(
             Problem(
                 setting="IMAGE_FAMILY_NAME",
                 what=f"no image was named; {family} is used ({found['name']})",
@@ -90,17 +90,19 @@ def _check(case: Case[VmSpec]) -> Iterator[Finding]:
                 fix="to be sure of an image, set IMAGE_FAMILY_NAME or IMAGE_NAME",
             )
         )
-    yield from _fits(case, found)
+    yield from _fits(ctx, found)
 
 
-def _first(case: Case[VmSpec], chosen: tuple[str, ...]) -> tuple[dict[str, Any] | None, str | None]:
+def _first(
+    ctx: CheckContext[VmSpec], chosen: tuple[str, ...]
+) -> tuple[dict[str, Any] | None, str | None]:
     """The image as Google has it, with the family that it was found by."""
-    asked = case.spec.image
+    asked = ctx.spec.image
     base = f"projects/{asked.project}/global/images"
     if asked.name is not None:
-        return case.answers.find(Service.COMPUTE, f"{base}/{asked.name}"), None
+        return ctx.answers.find(Service.COMPUTE, f"{base}/{asked.name}"), None
     for family in chosen:
-        found = case.answers.find(Service.COMPUTE, f"{base}/family/{family}")
+        found = ctx.answers.find(Service.COMPUTE, f"{base}/family/{family}")
         if found is not None:
             return found, family
     return None, None
@@ -117,8 +119,8 @@ def _missing(asked: Image, chosen: tuple[str, ...]) -> Problem:
     )
 
 
-def _fits(case: Case[VmSpec], found: dict[str, Any]) -> Iterator[Finding]:
-    asked, group = case.spec.image, case.spec.group
+def _fits(ctx: CheckContext[VmSpec], found: dict[str, Any]) -> Iterator[Finding]:
+    asked, group = ctx.spec.image, ctx.spec.group
     size = int(found.get("diskSizeGb", 0))
     if size > group.disk_size_gb:
         yield Problem(
@@ -127,7 +129,7 @@ def _fits(case: Case[VmSpec], found: dict[str, Any]) -> Iterator[Finding]:
             why=f"it is {size} GB large, and a boot disk is at least as large as its image",
             fix=f"DISK_SIZE_GB={size} or more",
         )
-    machine = zones.look(case, group) or {}
+    machine = zones.look(ctx, group) or {}
     wanted, given = machine.get("architecture"), found.get("architecture")
     if wanted and given and wanted != given:
         yield Problem(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from provision.google import resources
 from provision.google.api import GoogleApiError
 from provision.google.owner import Owner
-from provision.kinds.vms.requests import Request
+from provision.kinds.vms.resize_requests import ResizeRequest
 from provision.lifecycle import remove
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     """Cancel the open requests for VMs: the deletion of a group would wait for them (rule M8)."""
     with remove.told("What is still asked of Google could not be cancelled"):
         for group in sorted(_groups(cloud, record)):
-            found = [Request.of(document) for document in cloud.api.resize_requests(group)]
+            found = [ResizeRequest.of(document) for document in cloud.api.resize_requests(group)]
             for request in found:
                 if request.is_open:
                     context.console.progress(f"Cancelling: {request.words}")

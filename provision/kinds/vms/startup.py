@@ -190,7 +190,7 @@ def wait(
     Raises:
         ClusterError: One has failed, or is not done in time; all such VMs are named.
     """
-    patience = progress.patience(_AT_MOST, _POLL)
+    deadline = progress.deadline(_AT_MOST, _POLL)
     found: dict[str, Startup] = dict.fromkeys(names, Startup())
     said = ""
     is_shorter: set[str] = set()
@@ -201,15 +201,15 @@ def wait(
             progress.tell(news)
             said = news
         waiting = [it for it in found.values() if not it.is_over]
-        if not waiting or patience.is_over:
+        if not waiting or deadline.is_over:
             break
         if any(it.state == "failed" for it in found.values()) and "failed" not in is_shorter:
-            patience.shorten(_AFTER_FAILURE)
+            deadline.shorten(_AFTER_FAILURE)
             is_shorter.add("failed")
         if all(it.step == _COMMAND for it in waiting) and _COMMAND not in is_shorter:
-            patience.shorten(_COMMAND_AT_MOST)
+            deadline.shorten(_COMMAND_AT_MOST)
             is_shorter.add(_COMMAND)
-        patience.pause()
+        deadline.pause()
     _judge(found)
     return found
 

@@ -10,7 +10,7 @@ from provision.catalogue import names
 from provision.google import refusals
 from provision.google.resources import GROUP
 from provision.kinds.vms import instances, startup
-from provision.kinds.vms.requests import Request
+from provision.kinds.vms.resize_requests import ResizeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,13 +83,13 @@ def _vm(vm: instances.Vm, told: Startup) -> dict[str, Any]:
     }
 
 
-def _requests(cloud: Cloud, record: Record) -> list[Request]:
+def _requests(cloud: Cloud, record: Record) -> list[ResizeRequest]:
     name = names.GROUP.of(record.name_prefix)
     path = GROUP.path(project=record.project_id, zone=record.zone, name=name)
-    return [Request.of(document) for document in cloud.api.resize_requests(path)]
+    return [ResizeRequest.of(document) for document in cloud.api.resize_requests(path)]
 
 
-def _request(request: Request, clock: Clock) -> dict[str, Any]:
+def _request(request: ResizeRequest, clock: Clock) -> dict[str, Any]:
     return {
         "name": request.name,
         "count": request.count,

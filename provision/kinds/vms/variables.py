@@ -11,17 +11,19 @@ from provision.settings.masking import mask, mask_map
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.deployment.deployment import Deployment, Findings, ResizeRequest
+    from provision.deployment.deployment import Deployment, ResizeRequestSpec, RunInputs
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.spec.cluster import Image, VmSpec
     from provision.spec.pools import Pool
-    from provision.state.location import Location
+    from provision.state.location import StateLocation
 
 ROOT: Final = "mig"
 
 
-def variables(spec: VmSpec, owner: Owner, location: Location, findings: Findings) -> dict[str, Any]:
+def variables(
+    spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
+) -> dict[str, Any]:
     """Make the variables of `terraform/mig`; `Kind.variables` has the arguments."""
     networks, group = spec.gpu_networks, spec.group
     return {
@@ -41,22 +43,22 @@ def variables(spec: VmSpec, owner: Owner, location: Location, findings: Findings
             "max_run_seconds": group.max_run_seconds,
             "compact": group.compact,
         },
-        "resize_requests": _requests(findings.resize_requests),
-        "image": _image(spec.image, findings.image),
+        "resize_requests": _requests(inputs.resize_requests),
+        "image": _image(spec.image, inputs.image),
         "boot_disk": {"size_gb": group.disk_size_gb, "type": group.disk_type},
-        "files": _files(findings.files),
+        "files": _files(inputs.files),
         "startup": _startup(spec, 1 + sum(network.subnets for network in networks)),
     }
 
 
 def with_requests(
-    target: Deployment[VmSpec], requests: Mapping[str, ResizeRequest]
+    target: Deployment[VmSpec], requests: Mapping[str, ResizeRequestSpec]
 ) -> Deployment[VmSpec]:
     """The same deployment with these requests for flex start VMs."""
     asked = {"resize_requests": _requests(requests)}
     return dataclasses.replace(
         target,
-        findings=dataclasses.replace(target.findings, resize_requests=requests),
+        inputs=dataclasses.replace(target.inputs, resize_requests=requests),
         variables={**target.variables, **asked},
         masked_variables={**target.masked_variables, **asked},
     )
@@ -79,7 +81,7 @@ def _files(archive: Archive | None) -> dict[str, str | None]:
     return {"archive": archive.path.name, "sha256": archive.sha256}
 
 
-def _requests(requests: Mapping[str, ResizeRequest]) -> dict[str, Any]:
+def _requests(requests: Mapping[str, ResizeRequestSpec]) -> dict[str, Any]:
     return {name: dataclasses.asdict(request) for name, request in requests.items()}
 
 

@@ -8,7 +8,7 @@ from provision import words
 from provision.errors import CapacityError, Problem, StillWaiting
 from provision.google import refusals
 from provision.kinds import machines, shortage
-from provision.kinds.vms.requests import Request
+from provision.kinds.vms.resize_requests import ResizeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -50,7 +50,7 @@ def for_requests(
         ClusterError: Google does not tell.
         StillWaiting: They are not all granted by then; they stay in Google's queue.
     """
-    patience = progress.patience(timeout, _QUEUE_POLL)
+    deadline = progress.deadline(timeout, _QUEUE_POLL)
     said, told_at = "", 0.0
     while True:
         requests = [one for one in look_at_requests(api, group) if one.name in names]
@@ -59,27 +59,27 @@ def for_requests(
         if not waiting:
             return
         news = "; ".join(f"{one.words}{_reason(one)}" for one in waiting)
-        if news != said or patience.passed - told_at >= _REMINDER:
+        if news != said or deadline.passed - told_at >= _REMINDER:
             progress.tell(f"{age(waiting, progress.clock)}: {news}")
-            said, told_at = news, patience.passed
-        if patience.is_over:
+            said, told_at = news, deadline.passed
+        if deadline.is_over:
             raise StillWaiting.of(
                 [_still(group, one, timeout, progress.clock, api) for one in waiting]
             )
-        patience.pause()
+        deadline.pause()
 
 
-def look_at_requests(api: GoogleApi, group: Group) -> list[Request]:
+def look_at_requests(api: GoogleApi, group: Group) -> list[ResizeRequest]:
     """A group's requests for flex start VMs.
 
     Raises:
         ClusterError: Google does not tell.
     """
     with machines.told(f"the requests of the group {group.name} stand"):
-        return [Request.of(document) for document in api.resize_requests(group.path)]
+        return [ResizeRequest.of(document) for document in api.resize_requests(group.path)]
 
 
-def age(requests: Sequence[Request], clock: Clock) -> str:
+def age(requests: Sequence[ResizeRequest], clock: Clock) -> str:
     """How long the oldest of some requests has been there."""
     created = min(request.created for request in requests)
     return f"Since {words.duration(clock.since(created))}"
@@ -101,33 +101,33 @@ def for_urls(
     Returns:
         The URLs that were there in time, by VM.
     """
-    patience = progress.patience(_URLS_AT_MOST, _URL_POLL)
+    deadline = progress.deadline(_URLS_AT_MOST, _URL_POLL)
     said = -1
     while True:
         urls = {name: url for name, url in look().items() if url and name in wanted}
         if len(urls) != said:
             progress.tell(f"{len(urls)} of {len(wanted)} notebooks have their URL")
             said = len(urls)
-        if len(urls) == len(wanted) or patience.is_over:
+        if len(urls) == len(wanted) or deadline.is_over:
             return urls
-        patience.pause()
+        deadline.pause()
 
 
-def _reason(request: Request) -> str:
+def _reason(request: ResizeRequest) -> str:
     return "".join(f"; {line}" for line in dict.fromkeys(map(refusals.words, request.errors)))
 
 
-def _refuse(group: Group, requests: Sequence[Request], api: GoogleApi) -> None:
+def _refuse(group: Group, requests: Sequence[ResizeRequest], api: GoogleApi) -> None:
     """Raise if a request has ended without its VMs."""
     ended = [one for one in requests if one.state in ("FAILED", "CANCELLED")]
     problems: list[Problem] = []
     for request in ended:
-        standing = shortage.Standing(
+        texts = shortage.RefusalTexts(
             words=request.words,
             after_stockout="run Create again to ask anew: this may pass",
             after_quota="once it is granted, run Create again to ask anew",
         )
-        explained = shortage.explain(group, request.errors, standing, api)
+        explained = shortage.explain(group, request.errors, texts, api)
         problems += explained or [
             Problem(
                 what=request.words[0].upper() + request.words[1:],
@@ -139,20 +139,22 @@ def _refuse(group: Group, requests: Sequence[Request], api: GoogleApi) -> None:
         raise CapacityError.of(problems)
 
 
-def _still(group: Group, request: Request, timeout: float, clock: Clock, api: GoogleApi) -> Problem:
+def _still(
+    group: Group, request: ResizeRequest, timeout: float, clock: Clock, api: GoogleApi
+) -> Problem:
     """That a request still waits, why, and what one can do."""
     kept = (
         "everything is kept, and the request stays in Google's queue: run Create again to go on"
         " waiting, Status to look at it, Destroy to give up, or raise CAPACITY_TIMEOUT"
     )
     advice = [kept]
-    standing = shortage.Standing(
+    texts = shortage.RefusalTexts(
         words=request.words,
         after_stockout="",
         after_quota="once it is granted the request goes on by itself",
         end="",
     )
-    advice += [it.fix for it in shortage.explain(group, request.errors, standing, api)]
+    advice += [it.fix for it in shortage.explain(group, request.errors, texts, api)]
     since = age([request], clock).lower()
     return Problem(
         setting="CAPACITY_TIMEOUT",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gpu_networks, machines
-from provision.settings.choices import Network, Orchestrator
+from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _interfaces(case: Case) -> Iterator[Finding]:
     # A GKE cluster always gets the networks that its machine types need.
     if machine is None or case.settings.orchestrator_type is Orchestrator.GKE:
         return
-    if case.settings.network_config is not Network.MULTI_NIC:
+    if case.settings.network_config is not NetworkConfig.MULTI_NIC:
         yield from _gpus_without_network(machine)
     elif machine.gpu_network is None and machine.max_nics < gpu_networks.USUAL_INTERFACES:
         yield Finding(

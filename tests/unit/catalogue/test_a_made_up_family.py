@@ -11,13 +11,13 @@ import pytest
 from provision import intake
 from provision.catalogue import machines
 from provision.catalogue.machines import Consumption, Family, Gpu, GpuNetwork, GpuQuota, Shape
-from provision.deployment.deployment import Findings
+from provision.deployment.deployment import RunInputs
 from provision.deployment.kind import deploy
 from provision.errors import ClusterError
 from provision.files.archive import Archive
 from provision.kinds import registry
 from provision.kinds.gke.kubernetes import all_gather, nccl
-from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.vms import gpu_check
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
@@ -127,7 +127,7 @@ def _variables(**env: str) -> dict[str, Any]:
     files = Archive(path=Path("files.tar.gz"), sha256="0a1b", count=1, size=1)
     kind = registry.of(loaded.settings)
     spec = kind.spec(loaded.settings)
-    return dict(deploy(kind, spec, locate(loaded.settings), Findings(files=files)).variables)
+    return dict(deploy(kind, spec, locate(loaded.settings), RunInputs(files=files)).variables)
 
 
 def test_a_group_of_vms_gets_its_networks_and_its_boot_disk() -> None:
@@ -154,7 +154,7 @@ def test_a_gke_cluster_gets_its_networks_and_a_pool_of_it() -> None:
 
 
 def test_its_nodes_get_the_installer_of_its_network() -> None:
-    pool = Pool(
+    pool = GpuPool(
         name="np-pool",
         machine_type=NAME,
         accelerator="nvidia-z900",

@@ -101,7 +101,7 @@ def test_a_slip_of_the_pen_finds_the_type_that_was_meant(name: str, meant: str) 
         "a" * 100_000,
     ],
 )
-def test_a_known_type_or_one_of_another_family_is_no_slip(name: str) -> None:
+def test_a_known_type_or_one_of_another_family_is_no_typo(name: str) -> None:
     assert machines.misspelt(name) is None
 
 

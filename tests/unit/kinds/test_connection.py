@@ -12,7 +12,7 @@ from provision.errors import ClusterError, ExitCode, TerraformError
 from provision.google.api import GoogleApiError
 from provision.kinds.vms import release
 from provision.report import Report
-from provision.state.location import Location
+from provision.state.location import StateLocation
 
 GROUP = "projects/p/zones/z/instanceGroupManagers/np-mig"
 FINAL = "Cancelling resize request that has reached a final state is not possible."
@@ -25,12 +25,12 @@ def test_a_refusal_after_the_apply_is_no_failed_check_and_says_what_stands() -> 
         raise GoogleApiError(403, words, "https://compute")
     assert caught.value.exit_code is ExitCode.CLUSTER
     (problem,) = caught.value.problems
-    assert "all that was made is kept, and so is its state in gs://b" in problem.why
+    assert "all resources are kept, and so is their state in gs://b" in problem.why
     assert "compute.instances.list" in problem.fix
     assert "Create again" in problem.fix
 
 
-LOCATION = Location("state", "np-deployment", is_default=False)
+LOCATION = StateLocation("state", "np-deployment", is_default=False)
 
 
 class Requests:

@@ -10,7 +10,7 @@ from provision.errors import CapacityError, ClusterError, ExitCode, Problem, Sti
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds import machines
 from provision.spec.group import Group
-from provision.time import patience
+from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 
@@ -204,7 +204,7 @@ def test_a_quota_in_words_that_nobody_knows_yet_is_told_all_the_same() -> None:
 
 
 def test_the_end_of_the_time_keeps_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 0.0)
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
     with pytest.raises(StillWaiting) as caught:
         _wait(FakeApi([RUNNING, COMING]))
     (problem,) = caught.value.problems

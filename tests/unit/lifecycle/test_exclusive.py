@@ -56,7 +56,7 @@ def test_yes_is_enough(action: Action) -> None:
     met.meet()
     assert met.freed == [LOCK]
     assert met.questions == []
-    assert "Freed the lock of ann@here" in met.said[0]
+    assert "Released the lock of ann@here" in met.said[0]
 
 
 def test_a_person_who_says_yes_is_enough() -> None:

@@ -10,7 +10,7 @@ import pytest
 from provision.google.api import GoogleApiError
 from provision.google.resources import FILESTORE
 from provision.lifecycle import settle
-from provision.time import patience
+from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 
@@ -73,7 +73,7 @@ def _wait(api: object) -> list[str]:
 def test_a_group_that_is_being_deleted_is_waited_for_and_told_once() -> None:
     zone = {"zones/us-central1-a": [GROUP]}
     api = Api(zone, zone, {})
-    assert _wait(api) == ["Waiting for what an earlier run has begun: delete np-mig"]
+    assert _wait(api) == ["Waiting for operations of an earlier run: delete np-mig"]
     assert api.asked == ["global", "regions/us-central1", "zones/us-central1-a"] * 3
 
 
@@ -86,7 +86,7 @@ def test_what_others_make_and_the_vms_of_a_group_are_not_waited_for(target: str)
 
 
 def test_it_goes_on_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 0.1)
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.1)
     assert len(_wait(Api({"zones/us-central1-a": [GROUP]}))) == 1
 
 
@@ -97,7 +97,7 @@ def _share(name: str, state: str) -> dict[str, Any]:
 def test_a_filestore_instance_that_is_being_made_is_waited_for() -> None:
     api = Api({}, filestores=([_share("np-nfs-0a", "CREATING")], [_share("np-nfs-0a", "READY")]))
 
-    assert _wait(api) == ["Waiting for what an earlier run has begun: insert np-nfs-0a"]
+    assert _wait(api) == ["Waiting for operations of an earlier run: insert np-nfs-0a"]
 
 
 def test_filestore_instances_of_others_are_not_waited_for() -> None:
@@ -113,7 +113,7 @@ def test_a_cluster_on_which_gke_is_at_work_is_waited_for() -> None:
     api = Api({}, clusters=([_cluster_operation("np-gke/nodePools/np-a")], []))
 
     assert _wait(api) == [
-        "Waiting for what an earlier run has begun: CREATE_NODE_POOL np-gke",
+        "Waiting for operations of an earlier run: CREATE_NODE_POOL np-gke",
     ]
 
 

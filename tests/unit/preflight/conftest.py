@@ -16,7 +16,7 @@ from tests.unit.preflight.stand_in import ID, Google
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.preflight import Findings
+    from provision.preflight import CheckResults
     from provision.state.record import Record
 
 _MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
@@ -37,7 +37,7 @@ class Preflight(Protocol):
         record: Record | None = None,
         makes_bucket: bool = False,
         **more: str,
-    ) -> Findings[Any]: ...
+    ) -> CheckResults[Any]: ...
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def check(google: Google) -> Preflight:
         record: Record | None = None,
         makes_bucket: bool = False,
         **more: str,
-    ) -> Findings[Any]:
+    ) -> CheckResults[Any]:
         image = {} if "image_name" in more else _IMAGE
         asked = Settings({**_MANDATORY, **image, **settings, **more})
         kind = registry.of(asked)

@@ -196,7 +196,7 @@ def test_a_name_that_is_close_to_a_setting_is_an_error(given: Given, name: str, 
         "TF_VAR_zone",
     ],
 )
-def test_a_variable_of_another_program_is_no_slip(given: Given, name: str) -> None:
+def test_a_variable_of_another_program_is_no_typo(given: Given, name: str) -> None:
     assert not given(**{name: "x"}).loaded.problems
 
 

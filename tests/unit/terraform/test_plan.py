@@ -96,7 +96,7 @@ def test_a_node_pool_that_never_came_to_be_whole_is_no_loss_and_told_apart() -> 
         "action_reason": "replace_because_cannot_update",
     }
     plan = plans.read({"resource_changes": [pool, changed]})
-    assert [(one.address, one.values) for one in plan.unfinished] == [
+    assert [(one.address, one.values) for one in plan.tainted_pools] == [
         ("module.pool.this", {"name": "np-a"})
     ]
     assert plan.losses == ("module.other.this would be replaced",)

@@ -18,7 +18,7 @@ from provision.kinds.gke.kubernetes.nccl import INSTALLERS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.kinds.gke.kubernetes.facts import Pool
+    from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
 
 SECONDS: Final = 1800
@@ -173,7 +173,7 @@ done
 """
 
 
-def container(pool: Pool, nodes: int) -> Object:
+def container(pool: GpuPool, nodes: int) -> Object:
     """The container of the test, for one of some nodes of a pool."""
     fabric = FABRICS[pool.gpu_network]
     script = _SCRIPT.format(
@@ -198,7 +198,7 @@ def container(pool: Pool, nodes: int) -> Object:
     }
 
 
-def complete(pod: Object, pool: Pool) -> None:
+def complete(pod: Object, pool: GpuPool) -> None:
     """Add to a pod what stands around the container: volumes, helpers, an end."""
     fabric = FABRICS[pool.gpu_network]
     pod["restartPolicy"] = "Never"

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.time.patience import Patience
+    from provision.time.deadline import Deadline
     from provision.time.progress import Progress
 
-DEADLINE: Final = 600.0
+STAGE_TIMEOUT: Final = 600.0
 """Seconds of cloud time for one stage; a first Kueue takes a minute or two to start."""
 
 _PAUSE: Final = 2.0
@@ -41,15 +41,15 @@ def apply(
     stages: Iterable[Stage],
     *,
     progress: Progress,
-    deadline: float = DEADLINE,
+    timeout: float = STAGE_TIMEOUT,
 ) -> int:
     """Apply all stages in order; what is as it should be is left alone.
 
     Args:
         cluster: Where to.
-        stages: What; each has the deadline for itself.
+        stages: What to apply; the timeout counts for each stage anew.
         progress: The run's clock and voice.
-        deadline: Seconds of cloud time for each stage.
+        timeout: Seconds of cloud time for each stage.
 
     Returns:
         How many objects are new or not as they were.
@@ -63,15 +63,15 @@ def apply(
     for stage in stages:
         if not stage.objects:
             continue
-        patience = progress.patience(deadline, _PAUSE)
+        deadline = progress.deadline(timeout, _PAUSE)
         changed = 0
         for thing in stage.objects:
-            changed += patience.through(
+            changed += deadline.retry(
                 lambda thing=thing: _apply(cluster, thing),  # type: ignore[misc]  # mypy knows no lambda with defaults
                 f"apply {title(thing)}",
             )
         for thing in stage.objects:
-            _await(cluster, thing, patience)
+            _await(cluster, thing, deadline)
         total += changed
         if changed:
             progress.tell(
@@ -100,7 +100,7 @@ def _version(thing: Object) -> str:
     return str(thing["metadata"].get("resourceVersion", ""))
 
 
-def _await(cluster: Cluster, thing: Object, patience: Patience) -> None:
+def _await(cluster: Cluster, thing: Object, deadline: Deadline) -> None:
     """Wait until an object of a kind that takes its time is of use.
 
     Raises:
@@ -120,7 +120,7 @@ def _await(cluster: Cluster, thing: Object, patience: Patience) -> None:
         if words is not None:
             raise PassingError(words)
 
-    patience.through(look, doing)
+    deadline.retry(look, doing)
 
 
 _CONDITIONS: Final = {

@@ -11,7 +11,7 @@ from provision.errors import ClusterError, Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.kinds.gke.kubernetes.facts import Pool
+    from provision.kinds.gke.kubernetes.facts import GpuPool
 
 INTERFACES_WORD: Final = "aiinfra-interfaces"
 """Begins the lines in which the job says how many interfaces each node has."""
@@ -96,7 +96,7 @@ def parse(log: str) -> Measurement:
     )
 
 
-def judge(measured: Measurement, pool: Pool, nodes: int) -> str:
+def judge(measured: Measurement, pool: GpuPool, nodes: int) -> str:
     """Say in one sentence that all is well.
 
     Args:
@@ -119,7 +119,7 @@ def judge(measured: Measurement, pool: Pool, nodes: int) -> str:
     return f"The bandwidth is that of a good {pool.machine_type}"
 
 
-def diagnose(measured: Measurement, pool: Pool) -> list[Problem]:
+def diagnose(measured: Measurement, pool: GpuPool) -> list[Problem]:
     """What the log shows of the causes of a bad result."""
     found = []
     few = {node: count for node, count in measured.interfaces.items() if count < pool.interfaces}
@@ -177,7 +177,7 @@ def _wrong(measured: Measurement) -> list[Problem]:
     ]
 
 
-def _slow(measured: Measurement, pool: Pool, nodes: int) -> list[Problem]:
+def _slow(measured: Measurement, pool: GpuPool, nodes: int) -> list[Problem]:
     expected = pool.bandwidth
     if expected is None or nodes < 2:  # noqa: PLR2004 - one node has no network
         return []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.objects import Object
-    from provision.time.patience import Patience
+    from provision.time.deadline import Deadline
     from provision.time.progress import Progress
 
 NAME: Final = "aiinfra-bandwidth-test"
@@ -59,12 +59,12 @@ def run(
     del wanted["metadata"]["generateName"]
     _clean(cluster, progress)
     try:
-        patience = progress.patience(_CLEANING, _CLEANING_POLL)
-        patience.through(lambda: cluster.apply(wanted), "submit the bandwidth test")
+        deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
+        deadline.retry(lambda: cluster.apply(wanted), "submit the bandwidth test")
         progress.tell(f"the bandwidth test waits for {nodes} nodes of {pool.name}")
         _await_start(cluster, timeout, progress)
         progress.tell("the bandwidth test runs")
-        log = _await_end(cluster, progress.patience(all_gather.SECONDS, _POLL))
+        log = _await_end(cluster, progress.deadline(all_gather.SECONDS, _POLL))
     finally:
         _clean(cluster, progress)
     return bandwidth.parse(log), log
@@ -72,49 +72,49 @@ def run(
 
 def _clean(cluster: Cluster, progress: Progress) -> None:
     """Delete what is there of a test, and wait until its pods are gone too."""
-    patience = progress.patience(_CLEANING, _CLEANING_POLL)
+    deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
 
     def left() -> list[Object]:
         cluster.delete(_API, _KIND, NAME, NAMESPACE)
         return cluster.all("v1", "Pod", NAMESPACE, _SELECTOR)
 
-    while patience.through(left, "delete the bandwidth test") and not patience.is_over:
-        patience.pause()
+    while deadline.retry(left, "delete the bandwidth test") and not deadline.is_over:
+        deadline.pause()
 
 
 def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
-    patience = progress.patience(timeout, _POLL)
+    deadline = progress.deadline(timeout, _POLL)
     said = ""
-    while not patience.through(lambda: _has_started(cluster), "look at the bandwidth test"):
-        work = patience.through(lambda: _workload(cluster), "look at the queue")
+    while not deadline.retry(lambda: _has_started(cluster), "look at the bandwidth test"):
+        work = deadline.retry(lambda: _workload(cluster), "look at the queue")
         if work and work.state == "given up":
             raise _refused(cluster, work)
         state = work.state if work else "no nodes yet"
-        why = work.message if work else patience.through(lambda: _warning(cluster), "look at it")
+        why = work.message if work else deadline.retry(lambda: _warning(cluster), "look at it")
         news = "; ".join(filter(None, [state, why]))
         if news != said:
             progress.tell(f"the bandwidth test: {news}")
             said = news
-        if patience.is_over:
+        if deadline.is_over:
             raise StillWaiting(
                 f"No nodes came for the bandwidth test in time: {state}",
                 why=why,
                 fix="run Test again later, or raise CAPACITY_TIMEOUT",
                 setting="CAPACITY_TIMEOUT",
             )
-        patience.pause()
+        deadline.pause()
 
 
-def _await_end(cluster: Cluster, patience: Patience) -> str:
+def _await_end(cluster: Cluster, deadline: Deadline) -> str:
     """The log of the first node, once the test is over.
 
     Raises:
         ClusterError: It does not end; with the last lines of the log.
     """
     while True:
-        ended = patience.through(lambda: _ended(cluster), "look at the bandwidth test")
-        if ended or patience.is_over:
-            log = patience.through(lambda: _log(cluster), "read the log of the bandwidth test")
+        ended = deadline.retry(lambda: _ended(cluster), "look at the bandwidth test")
+        if ended or deadline.is_over:
+            log = deadline.retry(lambda: _log(cluster), "read the log of the bandwidth test")
             if ended:
                 return log
             raise ClusterError(
@@ -122,7 +122,7 @@ def _await_end(cluster: Cluster, patience: Patience) -> str:
                 why="\n".join(log.splitlines()[-20:]),
                 fix="run Test again; if it hangs again, look at the nodes' installers",
             )
-        patience.pause()
+        deadline.pause()
 
 
 def _has_started(cluster: Cluster) -> bool:

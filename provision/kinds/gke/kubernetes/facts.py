@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class GpuPool:
     """One GPU node pool.
 
     Attributes:
@@ -99,7 +99,7 @@ class ExtraNetwork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class NfsShare:
     """A Filestore share that pods can mount.
 
     Attributes:
@@ -147,11 +147,11 @@ class ClusterFacts:
     name: str
     location: str
     endpoint: str
-    pools: tuple[Pool, ...]
+    pools: tuple[GpuPool, ...]
     networks: tuple[ExtraNetwork, ...] = ()
     workload_account: str
     buckets: tuple[Bucket, ...] = ()
-    shares: tuple[Share, ...] = ()
+    shares: tuple[NfsShare, ...] = ()
     gpu_quota: int = 0
     ray_operator: bool = False
     ray_version: str = ""
@@ -164,14 +164,14 @@ class ClusterFacts:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read `document`'s text."""
-        parts = {"pools": Pool, "networks": ExtraNetwork, "buckets": Bucket, "shares": Share}
+        parts = {"pools": GpuPool, "networks": ExtraNetwork, "buckets": Bucket, "shares": NfsShare}
         document = json.loads(text)
         for name, kind in parts.items():
             document[name] = tuple(kind(**one) for one in document[name])
         return cls(**document)
 
     @property
-    def queued_pools(self) -> tuple[Pool, ...]:
+    def queued_pools(self) -> tuple[GpuPool, ...]:
         """The pools behind the queue; without any there is no queue."""
         return tuple(pool for pool in self.pools if pool.queued)
 
@@ -203,8 +203,8 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     )
 
 
-def _pool(asked: pools.Pool, made: Mapping[str, Any]) -> Pool:
-    return Pool(
+def _pool(asked: pools.Pool, made: Mapping[str, Any]) -> GpuPool:
+    return GpuPool(
         name=made["name"],
         machine_type=made["machine_type"],
         accelerator=asked.gpu_type or "",
@@ -224,10 +224,12 @@ def _network(made: Mapping[str, Any]) -> ExtraNetwork:
     )
 
 
-def _shares(asked: Iterable[storage.Share], made: Iterable[Mapping[str, Any]]) -> tuple[Share, ...]:
+def _shares(
+    asked: Iterable[storage.Share], made: Iterable[Mapping[str, Any]]
+) -> tuple[NfsShare, ...]:
     sizes = {share.path: share.size_gb for share in asked}
     return tuple(
-        Share(
+        NfsShare(
             path=share["path"],
             server=share["ip"],
             remote_path=share["share"],
@@ -237,5 +239,5 @@ def _shares(asked: Iterable[storage.Share], made: Iterable[Mapping[str, Any]]) -
     )
 
 
-def _gpus(pools: tuple[Pool, ...]) -> int:
+def _gpus(pools: tuple[GpuPool, ...]) -> int:
     return sum(pool.gpus * pool.max_nodes for pool in pools if pool.queued)

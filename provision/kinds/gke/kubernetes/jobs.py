@@ -19,7 +19,7 @@ from provision.kinds.gke.kubernetes.kueue import (
 from provision.kinds.gke.kubernetes.objects import Object, to_yaml
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
 FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
 _SAMPLE_SECONDS: Final = 600
@@ -56,12 +56,12 @@ def render(facts: ClusterFacts) -> dict[str, str]:
     return {name: f"{head}{name}\n{to_yaml(things)}" for name, things in files.items()}
 
 
-def main_pool(facts: ClusterFacts) -> Pool:
+def main_pool(facts: ClusterFacts) -> GpuPool:
     """The pool for jobs that name none: the first with a queue, else the first."""
     return next(iter(facts.queued_pools), facts.pools[0])
 
 
-def sample(facts: ClusterFacts, pool: Pool) -> Object:
+def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A job with one GPU that sleeps for two minutes."""
     resources = {"cpu": "100m", "memory": "100Mi", GPU: "1"}
     container = {
@@ -79,7 +79,7 @@ def sample(facts: ClusterFacts, pool: Pool) -> Object:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-def test(facts: ClusterFacts, pool: Pool, nodes: int) -> Object:
+def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The bandwidth test: NCCL's all-gather on all GPUs of some nodes of a pool."""
     bare = dataclasses.replace(facts, buckets=(), shares=())  # nothing to wait for or to break
     template = _pod(bare, pool, all_gather.container(pool, nodes), all_gpus=True)
@@ -104,7 +104,7 @@ def test(facts: ClusterFacts, pool: Pool, nodes: int) -> Object:
     }
 
 
-def ray_cluster(facts: ClusterFacts, pool: Pool) -> Object:
+def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A Ray cluster with its head on a node without GPUs."""
     spec = _ray_spec(facts, pool)
     if pool.queued:
@@ -113,7 +113,7 @@ def ray_cluster(facts: ClusterFacts, pool: Pool) -> Object:
     return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
 
 
-def ray_job(facts: ClusterFacts, pool: Pool) -> Object:
+def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A job with a Ray cluster of its own, which uses each GPU once and goes away."""
     spec = {
         "entrypoint": _GPU_CHECK,
@@ -126,12 +126,12 @@ def ray_job(facts: ClusterFacts, pool: Pool) -> Object:
     return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": metadata, "spec": spec}
 
 
-def _one_of_each(facts: ClusterFacts) -> list[Pool]:
+def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
     """The first pool of each machine type: equal pools need no example of their own."""
     return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
 
 
-def _metadata(prefix: str, pool: Pool, seconds: int) -> Object:
+def _metadata(prefix: str, pool: GpuPool, seconds: int) -> Object:
     metadata: Object = {"generateName": prefix, "namespace": NAMESPACE}
     if pool.queued:
         metadata["labels"] = {QUEUE_LABEL: LOCAL_QUEUE}
@@ -140,7 +140,7 @@ def _metadata(prefix: str, pool: Pool, seconds: int) -> Object:
     return metadata
 
 
-def _pod(facts: ClusterFacts, pool: Pool, container: Object, *, all_gpus: bool) -> Object:
+def _pod(facts: ClusterFacts, pool: GpuPool, container: Object, *, all_gpus: bool) -> Object:
     """A pod template on a pool: its nodes, the mounts, and all interfaces with all GPUs."""
     volumes, mounts, annotations = storage.pod_volumes(facts)
     if all_gpus:
@@ -165,7 +165,7 @@ def _with(container: Object, key: str, entries: list[Object]) -> Object:
     return {**container, key: together} if together else container
 
 
-def _ray_spec(facts: ClusterFacts, pool: Pool) -> dict[str, Any]:
+def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
     image = f"rayproject/ray:{facts.ray_version}-py311"
     replicas = min(_RAY_NODES, pool.max_nodes)
     resources = {"cpu": "1", "memory": "4Gi"}
@@ -199,7 +199,7 @@ def _ray_spec(facts: ClusterFacts, pool: Pool) -> dict[str, Any]:
     }
 
 
-def _worker(pool: Pool) -> Object:
+def _worker(pool: GpuPool) -> Object:
     """All GPUs of a node, and three quarters of its processors: system pods run there too."""
     resources = {GPU: str(pool.gpus)}
     machine = machines.lookup(pool.machine_type)

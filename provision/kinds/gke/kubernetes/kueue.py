@@ -14,7 +14,7 @@ from provision.kinds.gke.kubernetes.objects import Object, build
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
 API: Final = "kueue.x-k8s.io/v1beta2"
 NAMESPACE: Final = "default"
@@ -109,7 +109,7 @@ def _workload_priorities() -> list[Object]:
     ]
 
 
-def _flavor(pool: Pool) -> Object:
+def _flavor(pool: GpuPool) -> Object:
     """The nodes of one pool.
 
     Jobs need not know of the taint that GKE gives to queued nodes: whatever is admitted to the

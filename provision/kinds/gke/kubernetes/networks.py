@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from provision.kinds.gke.kubernetes.objects import Object, build
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, ExtraNetwork, Pool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, ExtraNetwork, GpuPool
 
 _GROUP: Final = "networking.gke.io"
 _API: Final = f"{_GROUP}/v1"
@@ -20,7 +20,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [thing for network in facts.networks for thing in _pair(network)]
 
 
-def pod_annotations(facts: ClusterFacts, pool: Pool) -> dict[str, str]:
+def pod_annotations(facts: ClusterFacts, pool: GpuPool) -> dict[str, str]:
     """What gives a pod of that pool all interfaces of its node; {} where it has one."""
     if pool.interfaces == 1 or not facts.networks:
         return {}

@@ -22,7 +22,7 @@ REQUEST_KIND: Final = "ProvisioningRequest"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ProvisioningRequest:
     """A request for nodes: one attempt of one job.
 
     Attributes:
@@ -86,7 +86,7 @@ class Status:
 
     nodes: tuple[Nodes, ...]
     workloads: tuple[Workload, ...]
-    requests: tuple[Request, ...]
+    requests: tuple[ProvisioningRequest, ...]
 
 
 _WAIT: Final = "Google has no such machines at the moment; the request stays in its queue"
@@ -113,7 +113,7 @@ def read(cluster: Cluster) -> Status:
     )
 
 
-def request(thing: Object) -> Request:
+def request(thing: Object) -> ProvisioningRequest:
     """What a ProvisioningRequest says of itself (rules Q12 to Q14)."""
     name = thing["metadata"]["name"]
     said = conditions(thing)
@@ -129,7 +129,7 @@ def request(thing: Object) -> Request:
     accepted = said.get("Accepted", {})
     if accepted.get("status") == "True":
         return _said(name, "accepted", accepted, "")
-    return Request(name=name, state="pending")
+    return ProvisioningRequest(name=name, state="pending")
 
 
 def workload(thing: Object) -> Workload:
@@ -151,13 +151,15 @@ def workload(thing: Object) -> Workload:
     return Workload(name=name, state="pending", message=pending)
 
 
-def _said(name: str, state: str, condition: Mapping[str, Any], usual: str) -> Request:
+def _said(name: str, state: str, condition: Mapping[str, Any], usual: str) -> ProvisioningRequest:
     reason, message = str(condition.get("reason", "")), _message(condition)
     refusal = refusals.read(reason, message)
     advice = _advice(refusal, message, usual)
     if state == "provisioned" and refusal is not Refusal.QUOTA:
         advice = usual
-    return Request(name=name, state=state, reason=reason, message=message, advice=advice)
+    return ProvisioningRequest(
+        name=name, state=state, reason=reason, message=message, advice=advice
+    )
 
 
 def _advice(refusal: Refusal | None, message: str, usual: str) -> str:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.deployment.deployment import Findings
+from provision.deployment.deployment import RunInputs
 from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.gke import variables as gke
 from provision.kinds.gke.kubernetes import apply, facts, stages
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
 from provision.spec import cluster as spec_cluster
-from provision.state.location import Location
+from provision.state.location import StateLocation
 from provision.time import clock as google_clock
 from provision.time.progress import Progress
 from rehearsal.cloud import server
@@ -232,9 +232,9 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             database = tmp_path / "cloud.sqlite"
             settings = load({}, EXAMPLES / f"{example}.env.list", flags=changes).settings
             assert settings is not None
-            location = Location("bucket", "folder", is_default=True)
+            location = StateLocation("bucket", "folder", is_default=True)
             spec = dataclasses.replace(spec_cluster.gke(settings), version=None)
-            variables = gke.variables(spec, Owner("3f9c2a71"), location, Findings())
+            variables = gke.variables(spec, Owner("3f9c2a71"), location, RunInputs())
             at = f"/container/v1/projects/my-project/locations/{settings.region}/clusters"
             # Making a cluster is not what is tested: it takes no time and goes well.
             with Cloud(database=database, environ={"CLOUD_CLOCK_RATE": "0"}) as cloud:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.errors import CapacityError
-from provision.kinds.gke.kubernetes import bandwidth_test, ending, jobs, kueue, status
+from provision.kinds.gke.kubernetes import bandwidth_test, cancel, jobs, kueue, status
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _job(cluster: Gke, name: str = "one", **changes: Any) -> Object:
     return cluster.api.create(thing)
 
 
-def _request(cluster: Gke) -> status.Request:
+def _request(cluster: Gke) -> status.ProvisioningRequest:
     return status.read(cluster.api).requests[-1]
 
 
@@ -156,7 +156,7 @@ def test_a_request_that_is_deleted_is_cancelled_and_no_node_comes(
 def test_giving_up_stops_the_queue_and_creating_again_starts_it(waiting: Gke, clock: Clock) -> None:
     _job(waiting)
     clock.forward(60)
-    assert ending.give_up(waiting.api, waiting.facts) == 1
+    assert cancel.open_requests(waiting.api, waiting.facts) == 1
     clock.forward(1)
     assert not status.read(waiting.api).requests
     assert status.read(waiting.api).workloads[0].message == (

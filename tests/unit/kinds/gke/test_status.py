@@ -8,8 +8,8 @@ import pytest
 
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.gke import status
-from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
-from provision.kinds.gke.kubernetes.status import Request
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.status import ProvisioningRequest
 
 ADVICE = "the zone has no such machines: try another zone, region or size"
 
@@ -28,13 +28,15 @@ class Api:
         return self._zones - ({"us-central1-b"} if name == "a2-highgpu-1g" else set())
 
 
-def _pool(name: str, machine_type: str, gpu: str, mode: str = "queued") -> Pool:
-    return Pool(
+def _pool(name: str, machine_type: str, gpu: str, mode: str = "queued") -> GpuPool:
+    return GpuPool(
         name=name, machine_type=machine_type, accelerator=gpu, gpus=1, max_nodes=2, mode=mode
     )
 
 
-def _told(request: Request, api: Api, zones: dict[str, str], *pools: Pool) -> list[str]:
+def _told(
+    request: ProvisioningRequest, api: Api, zones: dict[str, str], *pools: GpuPool
+) -> list[str]:
     """The lines of advice on a request, in a cluster of these pools in these zones."""
     facts = ClusterFacts(
         project="p",
@@ -51,8 +53,10 @@ def _told(request: Request, api: Api, zones: dict[str, str], *pools: Pool) -> li
     return found.advice.splitlines()
 
 
-def _request(message: str = "Expected time is indefinite.", state: str = "failed") -> Request:
-    return Request(
+def _request(
+    message: str = "Expected time is indefinite.", state: str = "failed"
+) -> ProvisioningRequest:
+    return ProvisioningRequest(
         name="r", state=state, reason="ResourcePoolExhausted", message=message, advice=ADVICE
     )
 
@@ -94,6 +98,6 @@ def test_pools_without_a_queue_are_not_meant() -> None:
     ],
 )
 def test_where_it_is_not_known_no_place_is_named(
-    request_: Request, api: Api, pools: tuple[Pool, ...]
+    request_: ProvisioningRequest, api: Api, pools: tuple[GpuPool, ...]
 ) -> None:
     assert _told(request_, api, ZONES, *pools) == [ADVICE]

@@ -6,12 +6,12 @@ import dataclasses
 from types import SimpleNamespace
 from typing import Any, cast
 
-from provision.deployment.deployment import Findings, Made
+from provision.deployment.deployment import Applied, RunInputs
 from provision.google.owner import Owner
-from provision.kinds.gke import arrival, variables
+from provision.kinds.gke import after_apply, variables
 from provision.settings.model import Settings
 from provision.spec import cluster
-from provision.state.location import Location
+from provision.state.location import StateLocation
 
 MANDATORY = {
     "project_id": "my-project",
@@ -19,13 +19,13 @@ MANDATORY = {
     "zone": "us-central1-a",
     "orchestrator_type": "gke",
 }
-LOCATION = Location("bucket", "np-deployment", is_default=True)
+LOCATION = StateLocation("bucket", "np-deployment", is_default=True)
 
 
 def _variables(version: str | None = None, **settings: str) -> dict[str, Any]:
     spec = cluster.gke(Settings(MANDATORY | settings))
     settled = dataclasses.replace(spec, version=version)
-    return variables.variables(settled, Owner("3f9c2a71"), LOCATION, Findings())
+    return variables.variables(settled, Owner("3f9c2a71"), LOCATION, RunInputs())
 
 
 def test_equal_pools_are_numbered_and_have_the_machine_types_own_parts() -> None:
@@ -151,9 +151,9 @@ def test_the_way_to_a_cluster_is_its_dns_endpoint() -> None:
     made_cluster = {"name": "np-gke", "location": "us-central1", "dns_endpoint": "gke-1.gke.goog"}
     outputs = {"cluster": made_cluster, "node_pools": {"np-a": {"name": "np-a"}}}
     target = SimpleNamespace(spec=cluster.gke(Settings(MANDATORY)))
-    made = Made(cast("Any", target), outputs, postponed=0)
+    made = Applied(cast("Any", target), outputs, postponed=0)
 
-    assert arrival._connection(made, {}) == {
+    assert after_apply._connection(made, {}) == {
         "cluster": "np-gke",
         "endpoint": "https://gke-1.gke.goog",
         "get_credentials": "gcloud container clusters get-credentials np-gke"

@@ -12,7 +12,7 @@ import pytest
 from provision.errors import ClusterError, Problem
 from provision.kinds.vms import startup
 from provision.kinds.vms.startup import Reader, Startup
-from provision.time import patience
+from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 
@@ -72,7 +72,7 @@ def _failure(api: FakeApi) -> tuple[Problem, ...]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 0.0)
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
 
 
 def test_it_ends_when_all_are_done_and_tells_how_far_they_are() -> None:
@@ -126,7 +126,7 @@ def test_all_vms_that_fail_are_named_and_a_handful_in_full() -> None:
 
 
 def test_a_failure_is_told_although_others_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 60.0)
+    monkeypatch.setattr(deadline, "_SHORTEST", 60.0)
     begin = time.monotonic()
     problems = _failure(FakeApi(a=[_told("failed", "gpu", "no driver")], b=[{}]))
     assert time.monotonic() - begin < 30

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from provision.deployment.deployment import Findings, ResizeRequest
+from provision.deployment.deployment import ResizeRequestSpec, RunInputs
 from provision.files.archive import Archive
 from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.vms import variables
 from provision.spec import cluster
-from provision.state.location import Location
+from provision.state.location import StateLocation
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-LOCATION = Location("state", "clusters/np-deployment", is_default=False)
-NOTHING = Findings()
+LOCATION = StateLocation("state", "clusters/np-deployment", is_default=False)
+NOTHING = RunInputs()
 
 
-def _variables(found: Findings = NOTHING, /, **settings: str) -> dict[str, Any]:
+def _variables(found: RunInputs = NOTHING, /, **settings: str) -> dict[str, Any]:
     loaded = load({**MANDATORY, **settings})
     assert loaded.settings is not None, loaded.problems
     return variables.variables(cluster.vms(loaded.settings), Owner("3f9c2a71"), LOCATION, found)
@@ -88,9 +88,9 @@ def test_capacity_is_of_the_model_that_was_asked_for(
 
 def test_requests_and_files_are_those_that_the_run_has_found() -> None:
     archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
-    requests = {"np-3": ResizeRequest(count=2, run_seconds=86400)}
+    requests = {"np-3": ResizeRequestSpec(count=2, run_seconds=86400)}
 
-    made = _variables(Findings(files=archive, resize_requests=requests))
+    made = _variables(RunInputs(files=archive, resize_requests=requests))
 
     assert made["resize_requests"] == {"np-3": {"count": 2, "run_seconds": 86400}}
     assert made["files"] == {"archive": "0a1b.tar.gz", "sha256": "0a1b"}
@@ -108,7 +108,7 @@ def test_an_image_that_was_settled_on_is_kept() -> None:
     project = _variables()["image"]["project"]
     settled = {"project": project, "family": family, "name": "image-of-may"}
 
-    made = _variables(Findings(image=settled))
+    made = _variables(RunInputs(image=settled))
 
     assert made["image"] == {"project": project, "family": None, "name": "image-of-may"}
 

@@ -11,7 +11,7 @@ from provision.errors import CapacityError, ClusterError, ExitCode, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.vms import waiting as waits
 from provision.spec.group import Group
-from provision.time import patience
+from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from provision.words import duration
@@ -121,7 +121,7 @@ def test_a_request_that_somebody_cancelled_is_one_too() -> None:
 def test_the_end_of_the_time_keeps_the_request_and_says_why_it_waits(
     monkeypatch: pytest.MonkeyPatch, error: dict[str, str], advice: str
 ) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 0.0)
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
     with pytest.raises(StillWaiting) as caught:
         _wait([_request("ACCEPTED", error)])
     assert caught.value.exit_code is ExitCode.WAITING
@@ -178,7 +178,7 @@ def test_a_vm_without_a_notebook_is_not_waited_for() -> None:
 
 
 def test_there_is_one_deadline_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 0.2)
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.2)
     notebooks = Notebooks({f"vm{number}": 10**6 for number in range(100)} | {"a": 1})
     assert _urls(notebooks, set(notebooks.appears)) == {"a": "https://a"}
     assert notebooks.looks < 10

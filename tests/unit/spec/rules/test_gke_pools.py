@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.deployment.deployment import Findings
+from provision.deployment.deployment import RunInputs
 from provision.google.owner import Owner
 from provision.kinds.gke import variables
 from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.spec import pools as node_pools
 from provision.spec.capacity import Mode
-from provision.state.location import Location
+from provision.state.location import StateLocation
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given
@@ -27,7 +27,7 @@ ULTRA = GKE | {"VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "INSTANCE_C
 FLEX = {"ENABLE_FLEX_START": "yes"}
 QUEUED = {"ENABLE_QUEUED_PROVISIONING": "yes"}
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-LOCATION = Location("bucket", "np-deployment", is_default=True)
+LOCATION = StateLocation("bucket", "np-deployment", is_default=True)
 
 each_dws = pytest.mark.parametrize(
     "asked", [FLEX, QUEUED, FLEX | QUEUED], ids=["flex", "queued", "flex+queued"]
@@ -40,7 +40,7 @@ def _settings(**environ: str) -> Settings:
 
 def _variables(**environ: str) -> dict[str, Any]:
     return variables.variables(
-        cluster.gke(_settings(**environ)), Owner("3f9c2a71"), LOCATION, Findings()
+        cluster.gke(_settings(**environ)), Owner("3f9c2a71"), LOCATION, RunInputs()
     )
 
 

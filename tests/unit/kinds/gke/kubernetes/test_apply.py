@@ -9,7 +9,7 @@ from provision.kinds.gke.kubernetes import apply
 from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import build
-from provision.time import patience
+from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from provision.time.retries import PassingError
@@ -100,7 +100,7 @@ def test_a_stage_waits_until_its_kinds_are_established() -> None:
 
 
 def test_the_last_hindrance_is_told_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 0.0)
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
     cluster = Answers(PassingError("503 try again"), QUEUE)
     with pytest.raises(ClusterError) as caught:
         _apply(cluster, QUEUE)

@@ -7,7 +7,7 @@ import pytest
 
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds.gke.kubernetes import bandwidth_test
-from provision.time import patience
+from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
@@ -90,7 +90,7 @@ def _event(uid: str, time: str) -> Object:
 
 @pytest.fixture(autouse=True)
 def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_SHORTEST", 0.3)
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.3)
 
 
 def _run(cluster: Nodes, tell: Callable[[str], None] = lambda _: None) -> float | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from provision.kinds.gke.kubernetes import facts
-from provision.kinds.gke.kubernetes.facts import Bucket, ExtraNetwork, Share
+from provision.kinds.gke.kubernetes.facts import Bucket, ExtraNetwork, NfsShare
 from provision.settings import Settings
 from provision.spec import cluster
 
@@ -69,7 +69,7 @@ def test_what_was_asked_for_is_joined_with_what_was_made() -> None:
     )
     assert found.buckets == (Bucket(bucket="data", path="/mnt/data"),)
     assert found.shares == (
-        Share(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=1024),
+        NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=1024),
     )
     assert found.gpu_quota == 16
     assert found.workload_account == "w@x"

@@ -13,7 +13,7 @@ from provision.kinds.gke.kubernetes.stages import stages
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, Pool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from tests.conftest import Golden
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "jobs"
@@ -77,7 +77,7 @@ def test_equal_pools_have_one_sample_job() -> None:
 @pytest.mark.parametrize(
     "pool", [samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4], ids=lambda pool: pool.name
 )
-def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: Pool) -> None:
+def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: GpuPool) -> None:
     script = all_gather.container(pool, 2)["command"][2]
     checked = subprocess.run(
         [Path(sys.executable).with_name("shellcheck"), "--shell=bash", "--exclude=SC1091", "-"],
@@ -92,7 +92,7 @@ def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: Pool) -> None:
 @pytest.mark.parametrize(
     "pool", [samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4], ids=lambda pool: pool.name
 )
-def test_every_mount_of_the_bandwidth_test_has_its_volume(pool: Pool) -> None:
+def test_every_mount_of_the_bandwidth_test_has_its_volume(pool: GpuPool) -> None:
     facts: ClusterFacts = samples.facts(pool, buckets=samples.FLEX_QUEUED_ULTRA.buckets)
     template = jobs.test(facts, pool, 2)["spec"]["replicatedJobs"][0]["template"]["spec"]
     pod = template["template"]["spec"]

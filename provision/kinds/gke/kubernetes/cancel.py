@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _QUEUE: Final = "ClusterQueue"
 
 
-def give_up(cluster: Cluster, facts: ClusterFacts) -> int:
+def open_requests(cluster: Cluster, facts: ClusterFacts) -> int:
     """Cancel the requests for nodes that are open; deleting one is how that is done (rule Q14).
 
     The queue is stopped first: it would make each request again. The next Create, should there be

@@ -6,32 +6,32 @@ from typing import TYPE_CHECKING
 
 from provision.catalogue import names
 from provision.google import owner, resources
-from provision.preflight.case import Foreign
+from provision.preflight.check import Foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.catalogue.names import DerivedName
     from provision.google.resources import Resource
-    from provision.preflight.case import Case, Finding
+    from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
 
 
-def taken(case: Case[ClusterSpec]) -> Iterator[Finding]:
+def taken(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """What is there under our names carries our marker."""
-    for row, name in _names(case):
-        path = _path(case, row, name)
-        found = case.answers.find(row.look.service, path)
-        if found is not None and not case.is_ours(row.look, path, found):
+    for row, name in _names(ctx):
+        path = _path(ctx, row, name)
+        found = ctx.answers.find(row.look.service, path)
+        if found is not None and not ctx.is_ours(row.look, path, found):
             yield Foreign(resources.foreign(path, owner.read(found)))
 
 
-def _names(case: Case[ClusterSpec]) -> Iterator[tuple[Resource, DerivedName]]:
+def _names(ctx: CheckContext[ClusterSpec]) -> Iterator[tuple[Resource, DerivedName]]:
     """What is made first: whoever has none of these names has none of the others."""
-    yield case.of_kind.main
-    if case.spec.service_account == "dedicated":
+    yield ctx.of_kind.main
+    if ctx.spec.service_account == "dedicated":
         yield resources.SERVICE_ACCOUNT, names.SERVICE_ACCOUNT
-    if case.spec.makes_network:
+    if ctx.spec.makes_network:
         yield resources.NETWORK, names.NETWORK
         yield resources.SUBNETWORK, names.SUBNETWORK
         yield resources.ROUTER, names.ROUTER
@@ -39,11 +39,11 @@ def _names(case: Case[ClusterSpec]) -> Iterator[tuple[Resource, DerivedName]]:
         yield resources.FIREWALL, names.FIREWALL_SSH
 
 
-def _path(case: Case[ClusterSpec], row: Resource, name: DerivedName) -> str:
-    spec, own = case.spec, name.of(case.spec.name_prefix)
-    domain = ".".join(reversed(case.project.split(":"))) + ".iam.gserviceaccount.com"
+def _path(ctx: CheckContext[ClusterSpec], row: Resource, name: DerivedName) -> str:
+    spec, own = ctx.spec, name.of(ctx.spec.name_prefix)
+    domain = ".".join(reversed(ctx.project.split(":"))) + ".iam.gserviceaccount.com"
     return row.path(
-        project=case.project,
+        project=ctx.project,
         region=spec.region,
         location=spec.region,
         zone=spec.zone,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from provision.deployment.deployment import ResizeRequest
+from provision.deployment.deployment import ResizeRequestSpec
 from provision.errors import SettingsError
-from provision.kinds.vms import requests as resize_requests
-from provision.kinds.vms.requests import Asking, Request
+from provision.kinds.vms import resize_requests
+from provision.kinds.vms.resize_requests import ResizePlan, ResizeRequest
 from provision.spec.group import Group
 
 RUN = 86400
@@ -22,8 +22,8 @@ def _group(size: int) -> Group:
     )
 
 
-def _request(number: int, count: int, state: str) -> Request:
-    return Request.of(
+def _request(number: int, count: int, state: str) -> ResizeRequest:
+    return ResizeRequest.of(
         {
             "name": f"np-{number}",
             "resizeBy": count,
@@ -34,14 +34,14 @@ def _request(number: int, count: int, state: str) -> Request:
     )
 
 
-def _decide(size: int, vms: int, *requests: Request, last: int = 0) -> Asking:
+def _decide(size: int, vms: int, *requests: ResizeRequest, last: int = 0) -> ResizePlan:
     return resize_requests.decide(
         _group(size), vms=vms, requests=requests, prefix="np", last=last, run_seconds=RUN
     )
 
 
-def _asked(count: int) -> ResizeRequest:
-    return ResizeRequest(count=count, run_seconds=RUN)
+def _asked(count: int) -> ResizeRequestSpec:
+    return ResizeRequestSpec(count=count, run_seconds=RUN)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_m10_a_request_is_open_until_google_has_decided(state: str, *, is_open: 
 
 
 def test_the_first_create_asks_for_all_at_once() -> None:
-    assert _decide(4, 0) == Asking(requests={"np-1": _asked(4)}, last=1)
+    assert _decide(4, 0) == ResizePlan(requests={"np-1": _asked(4)}, last=1)
 
 
 def test_a_create_asks_for_the_difference_only() -> None:
     done = _request(1, 3, "SUCCEEDED")
-    assert _decide(4, 3, done, last=1) == Asking(requests={"np-2": _asked(1)}, last=2)
+    assert _decide(4, 3, done, last=1) == ResizePlan(requests={"np-2": _asked(1)}, last=2)
 
 
 def test_nothing_is_asked_for_when_nothing_is_missing() -> None:
-    assert _decide(2, 2, _request(1, 2, "SUCCEEDED"), last=1) == Asking(requests={}, last=1)
+    assert _decide(2, 2, _request(1, 2, "SUCCEEDED"), last=1) == ResizePlan(requests={}, last=1)
 
 
 def test_vms_whose_run_duration_is_over_are_asked_for_anew() -> None:
@@ -87,8 +87,8 @@ def test_a_number_that_google_has_forgotten_is_not_used_again() -> None:
 @pytest.mark.parametrize("state", ["CREATING", "ACCEPTED"])
 def test_m7_an_open_request_is_kept_as_it_is_and_no_other_is_made(state: str) -> None:
     open_one = _request(1, 2, state)
-    assert _decide(2, 0, open_one) == Asking(requests={"np-1": _asked(2)}, last=1)
-    assert _decide(5, 0, open_one) == Asking(requests={"np-1": _asked(2)}, last=1, postponed=3)
+    assert _decide(2, 0, open_one) == ResizePlan(requests={"np-1": _asked(2)}, last=1)
+    assert _decide(5, 0, open_one) == ResizePlan(requests={"np-1": _asked(2)}, last=1, postponed=3)
 
 
 def test_fewer_vms_are_refused_with_the_command_that_removes_some() -> None:
@@ -111,7 +111,7 @@ def test_m7_fewer_than_an_open_request_asks_for_are_refused_with_how_to_cancel_i
 
 def test_requests_of_other_names_do_not_move_the_numbers() -> None:
     other = {"name": "by-hand-9", "resizeBy": 1, "state": "SUCCEEDED"}
-    assert _decide(1, 0, Request.of(other)).requests == {"np-1": _asked(1)}
+    assert _decide(1, 0, ResizeRequest.of(other)).requests == {"np-1": _asked(1)}
 
 
 def test_vms_that_leave_do_not_count() -> None:

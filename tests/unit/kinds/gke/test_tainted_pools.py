@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from provision.kinds.gke import unfinished
+from provision.kinds.gke import tainted_pools
 from provision.state import terraform_state
 from provision.terraform.plan import Creation
 
@@ -46,7 +46,7 @@ class Google:
 )
 def test_a_pool_stands_while_google_goes_on_with_it(status: str | None, stands: bool) -> None:  # noqa: FBT001 - a case
     api = cast("GoogleApi", Google(status))
-    assert unfinished.standing([POOL], api) == ([POOL.address] if stands else [])
+    assert tainted_pools.kept([POOL], api) == ([POOL.address] if stands else [])
 
 
 @pytest.mark.parametrize(

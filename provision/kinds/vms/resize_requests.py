@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from provision.deployment.deployment import ResizeRequest
+from provision.deployment.deployment import ResizeRequestSpec
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _STATES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ResizeRequest:
     """One request as Google has it.
 
     Attributes:
@@ -80,13 +80,13 @@ class Request:
         return f"the request {self.name} for {what} {how} ({self.state})"
 
     @property
-    def as_made(self) -> ResizeRequest:
+    def as_made(self) -> ResizeRequestSpec:
         """As Terraform gets it."""
-        return ResizeRequest(count=self.count, run_seconds=self.run_seconds)
+        return ResizeRequestSpec(count=self.count, run_seconds=self.run_seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class ResizePlan:
     """What a Create is to ask of Google.
 
     Attributes:
@@ -95,12 +95,12 @@ class Asking:
         postponed: VMs to ask for once the open requests have ended (rule M7).
     """
 
-    requests: dict[str, ResizeRequest]
+    requests: dict[str, ResizeRequestSpec]
     last: int
     postponed: int = 0
 
 
-def present(instances: Sequence[Mapping[str, Any]], requests: Sequence[Request]) -> int:
+def present(instances: Sequence[Mapping[str, Any]], requests: Sequence[ResizeRequest]) -> int:
     """How many VMs a group has that no open request counts.
 
     Args:
@@ -117,11 +117,11 @@ def decide(  # noqa: PLR0913 - each is a fact of its own
     group: Group,
     *,
     vms: int,
-    requests: Sequence[Request],
+    requests: Sequence[ResizeRequest],
     prefix: str,
     last: int,
     run_seconds: int,
-) -> Asking:
+) -> ResizePlan:
     """Find out what to ask for.
 
     Args:
@@ -143,9 +143,9 @@ def decide(  # noqa: PLR0913 - each is a fact of its own
     kept = {request.name: request.as_made for request in open_ones}
     last = max([last, *(_number(request.name, prefix) for request in requests)])
     if not missing or open_ones:
-        return Asking(requests=kept, last=last, postponed=missing)
-    new = ResizeRequest(count=missing, run_seconds=run_seconds)
-    return Asking(requests={f"{prefix}-{last + 1}": new}, last=last + 1)
+        return ResizePlan(requests=kept, last=last, postponed=missing)
+    new = ResizeRequestSpec(count=missing, run_seconds=run_seconds)
+    return ResizePlan(requests={f"{prefix}-{last + 1}": new}, last=last + 1)
 
 
 def _number(name: str, prefix: str) -> int:
@@ -153,7 +153,7 @@ def _number(name: str, prefix: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _shrinking(group: Group, vms: int, open_ones: Sequence[Request]) -> SettingsError:
+def _shrinking(group: Group, vms: int, open_ones: Sequence[ResizeRequest]) -> SettingsError:
     """The error of a group that would have to get smaller."""
     asked = "".join(f", and {request.words}" for request in open_ones)
     command = "gcloud compute instance-groups managed"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment, Made
+    from provision.deployment.deployment import Applied, Deployment
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.spec.cluster import GkeSpec
 
@@ -25,7 +25,7 @@ _GO_ON: Final = "everything is kept: run Create again to go on, or Destroy to re
 _JOBS: Final = "jobs"
 
 
-def capacity(context: Context, cloud: Cloud, made: Made[GkeSpec]) -> None:
+def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     """Wait for the nodes of pools of a fixed size; others come when a job asks for them.
 
     Terraform has waited for those of a new pool. What is missing of an older one is told here.
@@ -56,7 +56,7 @@ def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
         shortage.check(group, instances, running, cloud.api)
 
 
-def finish(context: Context, cloud: Cloud, made: Made[GkeSpec]) -> None:
+def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     """Bring all objects into the cluster, and say how to connect, whatever failed there.
 
     Raises:
@@ -92,7 +92,7 @@ def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
     return {name: f"{cloud.folder.location.url}/{_JOBS}/{name}" for name in rendered}
 
 
-def _connection(made: Made[GkeSpec], examples: Mapping[str, str]) -> dict[str, Any]:
+def _connection(made: Applied[GkeSpec], examples: Mapping[str, str]) -> dict[str, Any]:
     """The cluster, how to reach it, and the URLs of the examples by file name."""
     cluster = made.outputs["cluster"]
     return {

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment, Made
+    from provision.deployment.deployment import Applied, Deployment
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
 
 
-def capacity(context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
+def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     """Wait until Google has granted what was asked for, as long as CAPACITY_TIMEOUT allows.
 
     Raises:
@@ -27,14 +27,14 @@ def capacity(context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
     """
     group = flex_start.group(made.target.spec)
     timeout = made.target.spec.capacity_timeout
-    requests = made.target.findings.resize_requests
+    requests = made.target.inputs.resize_requests
     if requests:
         waiting.for_requests(cloud.api, group, requests, timeout=timeout, progress=context.progress)
     if not made.postponed:
         machines.wait(cloud.api, group, timeout=timeout, progress=context.progress)
 
 
-def finish(context: Context, cloud: Cloud, made: Made[VmSpec]) -> None:
+def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     """Wait for the VMs' start-up and notebooks, and say how to connect, whatever failed there.
 
     Raises:
@@ -83,7 +83,9 @@ def _urls(
     return urls
 
 
-def _connection(cloud: Cloud, made: Made[VmSpec], urls: Mapping[str, str | None]) -> dict[str, Any]:
+def _connection(
+    cloud: Cloud, made: Applied[VmSpec], urls: Mapping[str, str | None]
+) -> dict[str, Any]:
     """The VMs, how to open a shell on each, and their notebooks."""
     project, zone = made.target.spec.project_id, made.target.spec.zone
     found = instances.documents(cloud.api, made.target.spec)

@@ -19,7 +19,7 @@ _SHORTEST: Final = 5.0
 """Seconds of wall time that every wait lasts at least, however fast the cloud's time runs."""
 
 
-class Patience:
+class Deadline:
     """A deadline, and the pauses until then.
 
     Args:
@@ -53,7 +53,7 @@ class Patience:
         """Let the time between two looks pass."""
         self._clock.pause(self._poll)
 
-    def through(self, attempt: Callable[[], T], doing: str) -> T:
+    def retry(self, attempt: Callable[[], T], doing: str) -> T:
         """Repeat an attempt while what hinders it may go by.
 
         Args:

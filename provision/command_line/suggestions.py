@@ -46,7 +46,7 @@ _LONGEST: Final = 64
 
 
 @dataclass(frozen=True)
-class Slip:
+class UnknownOption:
     """An option that there is not.
 
     Attributes:
@@ -74,7 +74,7 @@ def shown(word: str) -> str:
     return parsing.shorten(masking.mask(word))
 
 
-def of_option(name: str) -> Slip:
+def of_option(name: str) -> UnknownOption:
     """What to say of an option that there is not.
 
     Args:
@@ -82,7 +82,7 @@ def of_option(name: str) -> Slip:
     """
     bare = name.lstrip("-").lower()
     fix, has_value = _fix_of_option(bare)
-    return Slip(Problem(what=f"{shown(name)} is not an option", fix=fix), has_value)
+    return UnknownOption(Problem(what=f"{shown(name)} is not an option", fix=fix), has_value)
 
 
 def of_action(word: str) -> Problem:

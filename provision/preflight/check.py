@@ -22,7 +22,7 @@ SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case(Generic[SpecT_co]):
+class CheckContext(Generic[SpecT_co]):
     """What is to be made, and whom to ask about it.
 
     Attributes:
@@ -60,7 +60,7 @@ class Case(Generic[SpecT_co]):
 
 
 @dataclass(frozen=True)
-class Note:
+class CheckNote:
     """Something that is worth knowing and stops nothing."""
 
     problem: Problem
@@ -84,7 +84,7 @@ class Settled:
     values: Mapping[str, Any]
 
 
-Finding: TypeAlias = "Problem | Foreign | Note | Settled"
+Finding: TypeAlias = "Problem | Foreign | CheckNote | Settled"
 """What a check finds: a problem stops the run, and so does something foreign."""
 
 
@@ -103,8 +103,8 @@ class Check:
     name: OnlineCheck
     calls: tuple[str, ...]
     says: str
-    find: Callable[[Case[Any]], Iterator[Finding]]
-    applies: Callable[[Case[Any]], bool] = lambda _: True
+    find: Callable[[CheckContext[Any]], Iterator[Finding]]
+    applies: Callable[[CheckContext[Any]], bool] = lambda _: True
 
 
 @dataclass(frozen=True, kw_only=True)
