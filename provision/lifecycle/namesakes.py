@@ -59,11 +59,13 @@ def find(api: GoogleApi, place: Place, location: StateLocation) -> list[Namesake
 def error(found: Sequence[Namesake], place: Place, location: StateLocation) -> StateError:
     """What is to be said of things that live while there is no state."""
     ours = Owner.of(place.project_id, place.name_prefix, location.url)
-    by_owner: dict[Owner, list[str]] = {}
+    # A label names its owner without the state; the description of another resource may name it.
+    owners = {one.owner.id: one.owner for one in sorted(found, key=lambda one: one.owner.state)}
+    paths: dict[str, list[str]] = {}
     for one in found:
-        by_owner.setdefault(one.owner, []).append(one.path)
+        paths.setdefault(one.owner.id, []).append(one.path)
     return StateError.of(
-        [_problem(other, paths, ours, location) for other, paths in by_owner.items()]
+        [_problem(owners[id_], of_one, ours, location) for id_, of_one in paths.items()]
     )
 
 

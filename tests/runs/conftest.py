@@ -109,7 +109,10 @@ class Rehearsal:
             with database.transaction() as store:
                 for collection in store.collections():
                     for name, document in list(store.list(collection)):
-                        store.put(collection, name, json.loads(change(json.dumps(document))))
+                        changed = json.loads(change(json.dumps(document)))
+                        if change(name) != name:
+                            store.delete(collection, name)
+                        store.put(collection, change(name), changed)
         finally:
             database.close()
 

@@ -225,3 +225,13 @@ run "refuses_a_zone_of_another_region" {
 
   expect_failures = [var.zone]
 }
+
+run "a_marker_of_another_cluster" {
+  command = plan
+
+  variables {
+    marker = "aiinfra-cluster=00000000 gs://bucket/np-deployment"
+  }
+
+  expect_failures = [var.marker]
+}

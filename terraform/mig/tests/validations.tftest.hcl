@@ -434,3 +434,13 @@ run "accepts_63_labels_beside_the_marker" {
     labels = { for number in range(63) : "label-${number}" => "" }
   }
 }
+
+run "a_marker_of_another_cluster" {
+  command = plan
+
+  variables {
+    marker = "aiinfra-cluster=00000000 gs://bucket/np-deployment"
+  }
+
+  expect_failures = [var.marker]
+}
