@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provision.context import connect
 from provision.deployment import workspace
 from provision.kinds import registry
-from provision.lifecycle import exclusive, ownership, remove
+from provision.lifecycle import confirmation, exclusive, ownership, remove
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -31,6 +31,7 @@ def destroy(context: Context) -> None:
             )
         return
     kind = registry.named(record.kind)
+    confirmation.require(context, cloud, record, asked=registry.given(context.settings))
     with (
         context.log(cloud, "destroy") as log,
         workspace.removal_folder(kind.root, location, record) as root,

@@ -276,7 +276,7 @@ class StateFolder:
             names = [blob.name[start:] for blob in blobs]
         # The record goes last: without it, a later Destroy would not look for the rest.
         for name in sorted(names, key=lambda name: name == _RECORD):
-            if not name.startswith(_LOGS):
+            if not name.startswith(_LOGS) and not _is_of_another(name):
                 self.remove(name)
 
     def _state(self) -> dict[str, Any]:
@@ -354,6 +354,11 @@ class StateFolder:
                 why=str(error),
                 fix="run the same action again; if it stays, see Google Cloud's status page",
             ) from error
+
+
+def _is_of_another(name: str) -> bool:
+    """Whether a file belongs to a deployment whose state was put into this folder."""
+    return any(part.endswith("-deployment") for part in name.split("/")[:-1])
 
 
 def _origin(url: str) -> str:

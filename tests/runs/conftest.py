@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
@@ -115,6 +116,15 @@ class Rehearsal:
                         store.put(collection, change(name), changed)
         finally:
             database.close()
+
+    def google(self, method: str, path: str, body: Any = None) -> Any:
+        """Do something behind the program's back; `path` is below the cloud's own address."""
+        base = self.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"].removesuffix("compute/v1/")
+        answer = requests.request(
+            method, base + path, json=body, headers={"Authorization": "Bearer test"}, timeout=10
+        )
+        answer.raise_for_status()
+        return answer.json()
 
     def objects(self) -> set[str]:
         """The names of the objects in the default bucket."""

@@ -189,3 +189,89 @@ def test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back(
     assert ended.code == 5, ended.said
     assert "resource 0 lacks" in ended.problem["why"]
     assert "older version" in ended.problem["fix"]
+
+
+def test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+
+    ended = rehearsal.run("Destroy", ZONE="us-central1-f", ORCHESTRATOR_TYPE="gke")
+
+    assert ended.code == 2, ended.said
+    assert {one["setting"] for one in ended.document["problems"]} == {"ZONE", "ORCHESTRATOR_TYPE"}
+    assert all("--yes" in one["fix"] for one in ended.document["problems"])
+    assert any("np-mig" in line for line in rehearsal.resources())
+    assert rehearsal.run("Destroy", "--yes", ZONE="us-central1-f").code == 0
+    assert not any("np-mig" in line for line in rehearsal.resources())
+
+
+def test_a_protected_deployment_is_destroyed_by_yes_alone(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"PROTECT": "yes"})
+
+    ended = rehearsal.run("Destroy")
+
+    assert ended.code == 2, ended.said
+    assert ended.problem["setting"] == "PROTECT"
+    assert any("np-mig" in line for line in rehearsal.resources())
+    assert rehearsal.run("Destroy", "--yes").code == 0
+
+
+def test_row_10_a_state_inside_another_deployments_folder_is_refused_and_never_wiped(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    inside = "np-deployment/other-deployment/terraform/state/default.tfstate"
+    with state_file.blob(rehearsal, inside) as kept:
+        kept.upload_from_string("{}")
+
+    refused = rehearsal.run(
+        "Validate",
+        NAME_PREFIX="other",
+        TERRAFORM_GCS_PATH="gs://aiinfra-terraform-my-project/np-deployment",
+    )
+    assert refused.code == 2
+    assert refused.problem["setting"] == "TERRAFORM_GCS_PATH"
+    assert rehearsal.run("Destroy").code == 0
+    with state_file.blob(rehearsal, inside) as kept:
+        assert kept.exists()
+
+
+def test_row_11_the_bucket_of_the_state_is_not_mounted(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run(
+        "Validate", "--offline", GCS_MOUNT_LIST="aiinfra-terraform-my-project:/mnt/x"
+    )
+
+    assert ended.code == 2, ended.said
+    assert "bucket of the Terraform state" in ended.problem["what"]
+
+
+def test_row_14_a_moved_endpoint_without_https_gets_no_token(rehearsal: Rehearsal) -> None:
+    name = "GOOGLE_STORAGE_CUSTOM_ENDPOINT"
+    rehearsal.environ[name] = "http://storage.example.com/storage/v1/"
+
+    ended = rehearsal.run("Status")
+
+    assert ended.code == 2, ended.said
+    assert ended.problem["setting"] == name
+    assert rehearsal.requests() == []
+
+
+def test_row_14_a_rehearsal_says_that_it_is_one(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Status")
+
+    assert ended.document["rehearsal"] is True
+    assert "simulated on this machine" in ended.said
+
+
+def test_row_14_a_password_in_netrc_does_not_replace_the_token(
+    rehearsal: Rehearsal,
+) -> None:
+    (rehearsal.folder / "home").mkdir()
+    netrc = rehearsal.folder / "home" / ".netrc"
+    netrc.write_text("default login me password secret\n")
+    rehearsal.environ["HOME"] = str(netrc.parent)
+
+    assert rehearsal.run("Status").code == 0
