@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from provision import __version__, intake, signals
+from provision import __version__, endpoints, intake, signals
 from provision.command_line import CommandLine, Option, Options, read, usage
 from provision.console import Console
 from provision.context import Context
@@ -36,6 +36,8 @@ _OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
 
 def entrypoint() -> NoReturn:
     """Run the program and leave with its exit code."""
+    # requests would put a password of ~/.netrc in the place of the access token.
+    os.environ["NETRC"] = os.devnull
     sys.exit(main(sys.argv[1:], os.environ))
 
 
@@ -123,6 +125,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         problems = [_NO_ACTION, *problems]
     if loaded.settings is None or problems:
         raise SettingsError.of(problems)
+    report.rehearsal = endpoints.is_rehearsal(environ) and Option.OFFLINE not in options.given
+    endpoints.require_safe(environ)
     run = Context(
         settings=loaded.settings,
         environ=environ,

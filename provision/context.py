@@ -120,14 +120,16 @@ def connect(context: Context) -> Cloud:
         CredentialsError: Google does not know who asks.
         CheckError: The project can't be seen.
     """
+    from provision import endpoints  # noqa: PLC0415 - as above
     from provision.google import auth  # noqa: PLC0415 - as above
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
     from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
+    moved = endpoints.announcement(context.environ)
+    if moved:
+        context.console.progress(moved)
     credentials = auth.credentials(context.environ, context.console.progress)
     api = GoogleApi(credentials, context.environ, context.progress)
     project_number = api.project_number(context.settings.project_id)
-    folder = StateFolder(
-        context.location, context.settings.project_id, credentials, context.environ
-    )
+    folder = StateFolder(context.location, context.settings, credentials, context.environ)
     return Cloud(api, folder, project_number)

@@ -80,7 +80,7 @@ class ProvisionError(Exception):
         )
 
     @classmethod
-    def of(cls, problems: Sequence[Problem]) -> ProvisionError:
+    def of(cls, problems: Sequence[Problem]) -> Self:
         """Make one error of several problems, so that all are reported at once."""
         error = cls("; ".join(problem.what for problem in problems))
         error.problems = tuple(problems)

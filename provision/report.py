@@ -28,6 +28,7 @@ class Report:
 
     Attributes:
         action: The action's name, as far as it is known.
+        rehearsal: Whether Google Cloud was simulated.
         problems: What made the run fail.
         notes: What is worth knowing, but did not make it fail.
         settings: Every setting's effective value by its name, secrets masked.
@@ -41,6 +42,7 @@ class Report:
     """
 
     action: str = ""
+    rehearsal: bool = False
     problems: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
     settings: dict[str, Any] | None = None
@@ -56,6 +58,7 @@ class Report:
         """The JSON document; keys that do not apply are absent."""
         document: dict[str, Any] = {
             "action": self.action,
+            "rehearsal": self.rehearsal,
             "ok": not self.problems,
             "exit_code": exit_code,
             "problems": [dataclasses.asdict(problem) for problem in self.problems],

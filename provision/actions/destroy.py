@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provision.context import connect
 from provision.deployment import workspace
 from provision.kinds import registry
-from provision.lifecycle import exclusive, ownership, remove
+from provision.lifecycle import confirmation, exclusive, ownership, remove
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -20,10 +20,18 @@ def destroy(context: Context) -> None:
     context.report.backend = location.backend
     record = ownership.deployed(context, cloud)
     if record is None:
-        context.report.changes = {"add": 0, "change": 0, "destroy": 0}
-        context.console.result(f"Nothing to destroy: there is no deployment in {location.url}")
+        count = remove.without_state(context, cloud)
+        context.report.changes = {"add": 0, "change": 0, "destroy": count}
+        if count:
+            context.console.result(f"Destroyed {count} resources that were in no state.")
+        else:
+            context.console.result(
+                f"Nothing to destroy: there is no deployment in {location.url}, and nothing in"
+                f" {context.settings.project_id} carries its names and this tool's marker"
+            )
         return
     kind = registry.named(record.kind)
+    confirmation.require(context, cloud, record, asked=registry.given(context.settings))
     with (
         context.log(cloud, "destroy") as log,
         workspace.removal_folder(kind.root, location, record) as root,

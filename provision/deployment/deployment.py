@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -11,6 +10,7 @@ if TYPE_CHECKING:
 
     from provision.context import Context
     from provision.files.archive import Archive
+    from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
     from provision.state.location import StateLocation
 
@@ -56,7 +56,7 @@ class Deployment(Generic[SpecT_co]):
         kind: The name of the kind of cluster, as the record has it.
         root: The name of its Terraform root.
         spec: What the settings ask for.
-        cluster_id: The value of the label `aiinfra-cluster` on all its resources.
+        owner: The deployment, as the marker on all its resources names it.
         location: Where the state is.
         inputs: What the run found out itself.
         variables: The variables for the Terraform root; nothing in this program reads them back.
@@ -66,7 +66,7 @@ class Deployment(Generic[SpecT_co]):
     kind: str
     root: str
     spec: SpecT_co
-    cluster_id: str
+    owner: Owner
     location: StateLocation
     inputs: RunInputs
     variables: Mapping[str, Any] = field(repr=False)
@@ -86,11 +86,6 @@ class Applied(Generic[SpecT_co]):
     target: Deployment[SpecT_co]
     outputs: Mapping[str, Any]
     postponed: int
-
-
-def cluster_id(project_id: str, name_prefix: str) -> str:
-    """The marker's value: the same for every run, and unique to a project and prefix."""
-    return hashlib.sha256(f"{project_id}/{name_prefix}".encode()).hexdigest()[:12]
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from provision.deployment import deployment
 from provision.deployment.deployment import Deployment, RunInputs, SpecT
+from provision.google.owner import Owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,13 +40,13 @@ class Kind(Protocol[SpecT]):
         """Make the specification: what the settings ask for, with every default resolved."""
 
     def variables(
-        self, spec: SpecT, cluster_id: str, location: StateLocation, inputs: RunInputs
+        self, spec: SpecT, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
         """Make the variables for the Terraform root.
 
         Args:
             spec: What the settings ask for.
-            cluster_id: The marker's value.
+            owner: The deployment, as its marker names it.
             location: Where the state folder is.
             inputs: What the run found out itself.
         """
@@ -154,13 +154,13 @@ def deploy(
         inputs: What the run found out itself so far.
     """
     found = RunInputs() if inputs is None else inputs
-    identity = deployment.cluster_id(spec.project_id, spec.name_prefix)
-    variables = kind.variables(spec, identity, location, found)
+    owner = Owner.of(spec.project_id, spec.name_prefix, location.url)
+    variables = kind.variables(spec, owner, location, found)
     return Deployment(
         kind=kind.name,
         root=kind.root,
         spec=spec,
-        cluster_id=identity,
+        owner=owner,
         location=location,
         inputs=found,
         variables=variables,

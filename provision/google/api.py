@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from provision.errors import CheckError
 from provision.google.http import GoogleApiError, Rest, Service
-from provision.google.resources import marker_text
 from provision.time import retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from provision.google.owner import Owner
     from provision.google.resources import Look
 
 __all__ = ["GoogleApi", "GoogleApiError", "Service"]
@@ -59,12 +59,10 @@ class GoogleApi(Rest):
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/listManagedInstances"
         return list(self.pages("POST", path, "managedInstances", {}))
 
-    def labelled_instances(
-        self, project: str, zone: str, label: str, value: str
-    ) -> list[dict[str, Any]]:
-        """The VMs of a zone that carry a label of that value."""
+    def named_instances(self, project: str, zone: str, base: str) -> list[dict[str, Any]]:
+        """The VMs of a zone whose names are a base name, "-" and what a group appends."""
         path = f"projects/{project}/zones/{zone}/instances"
-        return list(self.pages("GET", path, "items", {"filter": f"labels.{label}={value}"}))
+        return list(self.pages("GET", path, "items", {"filter": f'name eq "{base}-.*"'}))
 
     def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
         """What a VM says of itself, by key; {} when it says nothing, or is gone.
@@ -157,19 +155,19 @@ class GoogleApi(Rest):
             return [one for scope in found for one in scope.get(look.collection, [])]
         return found
 
-    def marked(self, look: Look, project: str, cluster_id: str) -> list[dict[str, Any]]:
+    def marked(self, look: Look, project: str, owner: Owner) -> list[dict[str, Any]]:
         """What a project has of one type that carries the marker of a deployment.
 
         Args:
             look: How the type is found.
             project: The project.
-            cluster_id: The marker's value.
+            owner: The deployment.
         """
         query = {}
         if look.service is Service.COMPUTE:
-            query["filter"] = f'description = "{marker_text(cluster_id)}"'
+            query["filter"] = f'description = "{owner.text}"'
         found = self.listed(look, project, **query)
-        return [one for one in found if look.is_ours(one, cluster_id)]
+        return [one for one in found if look.is_of(one, owner)]
 
     def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
         """Compute Engine's operations that are not done, of "global" or one region or zone."""

@@ -35,6 +35,9 @@ class Refusal(enum.Enum):
         API_OFF: The project has not enabled the API.
         POLICY: A policy of the organization forbids it.
         MISSING: Something that it needs does not exist.
+        RESERVATION: The reservation does not exist, or does not fit the request.
+        CONFIGURATION: The parts of the request do not go together.
+        ADDRESSES: The subnetwork has no free IP addresses.
     """
 
     STOCKOUT = enum.auto()
@@ -44,10 +47,26 @@ class Refusal(enum.Enum):
     API_OFF = enum.auto()
     POLICY = enum.auto()
     MISSING = enum.auto()
+    RESERVATION = enum.auto()
+    CONFIGURATION = enum.auto()
+    ADDRESSES = enum.auto()
 
 
 CAPACITY: Final = frozenset({Refusal.STOCKOUT, Refusal.QUOTA})
 """The refusals of machines; another zone, or more quota, mends them."""
+
+PERMANENT: Final = frozenset(
+    {
+        Refusal.PERMISSION,
+        Refusal.API_OFF,
+        Refusal.POLICY,
+        Refusal.MISSING,
+        Refusal.RESERVATION,
+        Refusal.CONFIGURATION,
+        Refusal.ADDRESSES,
+    }
+)
+"""The refusals that no waiting mends: somebody has to change something first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +94,9 @@ _CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
         "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": Refusal.STOCKOUT,
         "PERMISSIONS_ERROR": Refusal.PERMISSION,
         "SERVICE_ACCOUNT_ACCESS_DENIED": Refusal.PERMISSION,
+        "IP_SPACE_EXHAUSTED": Refusal.ADDRESSES,
+        "CONDITION_NOT_MET": Refusal.POLICY,
+        "UNSUPPORTED_OPERATION": Refusal.CONFIGURATION,
         "NotProvisioned": Refusal.NOT_YET,
         "QuotaExceeded": Refusal.QUOTA,
         "ResourcePoolExhausted": Refusal.STOCKOUT,
@@ -98,13 +120,29 @@ _POLICY: Final = re.compile(
     r"[Cc]onstraint constraints/[\w.]+ violated|violates constraint constraints/[\w.]+"
     r"|denied by org policy: \[\"constraints/[\w.]+"
 )
+_CONSTRAINT: Final = re.compile(r"constraints/(?P<name>[A-Za-z.]+)")
 _MISSING: Final = re.compile(
     r"The resource '[^']+' (?:of type '\w+' )?was not found"
     r"|The referenced \w+ resource cannot be found"
     r"|Machine type with name '[^']+' does not exist in zone"
 )
+# The sentences that the autoscaler of Kubernetes on Google Cloud takes for errors of the
+# reservation. A full reservation is no such error: it may get free.
+_RESERVATION: Final = re.compile(
+    r"Specified reservations? .*(?:do|does) not exist"
+    r"|Could not find the given reservation with the following name"
+    r"|must use ReservationAffinity of"
+    r"|The reservation must exist in the same project as the instance"
+    r"|Reservation .* is incorrect for the requested resources"
+)
+_CONFIGURATION: Final = re.compile(
+    r"features are not compatible for creating instance"
+    r"|disk type cannot be used by \S+ machine type"
+)
 # What Google says -> what it means; the first that fits counts.
 _SENTENCES: Final = (
+    (_CONFIGURATION, Refusal.CONFIGURATION),
+    (_RESERVATION, Refusal.RESERVATION),
     (_STOCKOUT, Refusal.STOCKOUT),
     (_API_OFF, Refusal.API_OFF),
     (_PERMISSION, Refusal.PERMISSION),
@@ -123,9 +161,18 @@ def read(code: str, message: str) -> Refusal | None:
     # Some APIs give the sentence of a quota under the code of a stock-out.
     if quota(message) is not None:
         return Refusal.QUOTA
+    # Nor is a stock-out what a request gets whose parts do not go together.
+    if _CONFIGURATION.search(message):
+        return Refusal.CONFIGURATION
     if code in _CODES:
         return _CODES[code]
     return next((kind for pattern, kind in _SENTENCES if pattern.search(message)), None)
+
+
+def constraint(message: str) -> str:
+    """The constraint of an organization policy that a message names; "" if it names none."""
+    found = _CONSTRAINT.search(message)
+    return found["name"].rstrip(".") if found else ""
 
 
 def zone(message: str) -> str:

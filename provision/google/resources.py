@@ -16,19 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.errors import Problem
 from provision.google.http import Service
+from provision.google.owner import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.catalogue.names import DerivedName
-
-MARKER: Final = "aiinfra-cluster"
-"""The label whose value is the id of the deployment."""
-
-
-def marker_text(cluster_id: str) -> str:
-    """The marker where a type has no labels: the whole description."""
-    return f"{MARKER}={cluster_id}"
+    from provision.google.owner import Owner
 
 
 class Marker(enum.Enum):
@@ -97,20 +91,20 @@ class Look:
             return collection.format_map({"project": project, "location": "-"})
         return f"projects/{project}/aggregated/{self.collection}"
 
-    def is_ours(self, document: Mapping[str, Any], cluster_id: str) -> bool:
-        """Whether something carries the marker of a deployment.
+    def is_of(self, document: Mapping[str, Any], owner: Owner) -> bool:
+        """Whether something carries exactly the marker of a deployment.
 
         Args:
             document: What Google says of it, or of its parent.
-            cluster_id: The marker's value.
+            owner: The deployment.
         """
-        if document.get("description") == marker_text(cluster_id):
+        if document.get("description") == owner.text:
             return True
         match self.marker:
             case Marker.DESCRIPTION:
                 return False
             case Marker.LABELS | Marker.RESOURCE_LABELS:
-                return bool(document.get(self.marker.value, {}).get(MARKER) == cluster_id)
+                return bool(document.get(self.marker.value, {}).get(MARKER) == owner.id)
 
     def identity(self, values: Mapping[str, Any], document: Mapping[str, Any]) -> str:
         """The import id of what was found.
@@ -377,16 +371,36 @@ def path_in_document(document: Mapping[str, Any]) -> str:
     return str(link).partition("/v1/")[2] if link else str(document["name"])
 
 
-def foreign(path: str) -> Problem:
+def foreign(path: str, other: Owner | None) -> Problem:
     """What is to be said of something that has one of our names and not our marker.
 
     Args:
         path: Its name, as Google's API has it.
+        other: Whose it is; None where it carries no marker.
     """
+    if other is None:
+        why = f"it does not carry the marker {MARKER} of this deployment, so it is not touched"
+        fix = (
+            "choose another NAME_PREFIX; or, if it is of no use to anybody, delete it and run"
+            " Create again"
+        )
+    else:
+        why = f"it belongs to {other.words}, so it is not touched"
+        fix = f"choose another NAME_PREFIX; or {way_to(other)}"
     return Problem(
         setting="NAME_PREFIX",
         what=f"{path} exists already, and this deployment did not make it",
-        why=f"it does not carry the marker {MARKER} of this deployment, so it is not touched",
-        fix="choose another NAME_PREFIX; or, if it is of no use to anybody, delete it and run"
-        " Create again",
+        why=why,
+        fix=fix,
     )
+
+
+def way_to(other: Owner) -> str:
+    """How to work on another deployment of the same prefix, as the end of a sentence."""
+    if not other.state:
+        return (
+            "find the env.list that made it: its state is where its TERRAFORM_GCS_PATH says, or in"
+            " the default bucket; if it is this deployment's, left behind by the first version of"
+            " this tool, run it again with --yes"
+        )
+    return f"to work on that deployment, set TERRAFORM_GCS_PATH={other.state.rpartition('/')[0]}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.errors import Problem
-from provision.google.resources import MARKER
+from provision.google.owner import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -37,7 +37,7 @@ def tell(
         **found,
         "state": target.location.url,
         "terraform_state": f"gs://{target.location.bucket}/{target.location.state_prefix}",
-        "billing_label": f"{MARKER}={target.cluster_id}",
+        "billing_label": f"{MARKER}={target.owner.id}",
         "dashboard": dashboard.get("url"),
     }
     context.report.connection = connection

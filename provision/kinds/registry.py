@@ -28,6 +28,11 @@ def of(settings: Settings) -> Kind[Any]:
     return KINDS[settings.orchestrator_type]
 
 
+def given(settings: Settings) -> str | None:
+    """The name of the kind that somebody wrote into the settings; None where nobody did."""
+    return of(settings).name if "orchestrator_type" in settings.model_fields_set else None
+
+
 def named(name: str) -> Kind[Any]:
     """The kind that a record names."""
     return next(kind for kind in KINDS.values() if kind.name == name)

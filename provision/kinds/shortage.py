@@ -14,6 +14,7 @@ from provision.errors import CapacityError, Problem
 from provision.google import refusals
 from provision.google.api import GoogleApiError
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE, Refusal
+from provision.kinds import denial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +71,7 @@ def check(
 def explain(
     group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts, api: GoogleApi
 ) -> list[Problem]:
-    """What Google's errors mean, each kind of refusal once; other errors are left out.
+    """What Google's errors mean, each kind of refusal once; what may pass is left out.
 
     Args:
         group: What the machines are for.
@@ -81,12 +82,23 @@ def explain(
     refused: dict[Refusal, list[Mapping[str, Any]]] = {}
     for error in found:
         kind = refusals.of_error(error)
-        if kind in refusals.CAPACITY:
+        if kind in refusals.CAPACITY or kind in refusals.PERMANENT:
             refused.setdefault(kind, []).append(error)
-    return [
-        _quota(group, mine, texts) if kind is Refusal.QUOTA else _stockout(group, mine, texts, api)
-        for kind, mine in refused.items()
-    ]
+    return [_problem(kind, group, mine, texts, api) for kind, mine in refused.items()]
+
+
+def _problem(
+    kind: Refusal,
+    group: Group,
+    found: Sequence[Mapping[str, Any]],
+    texts: RefusalTexts,
+    api: GoogleApi,
+) -> Problem:
+    if kind is Refusal.QUOTA:
+        return _quota(group, found, texts)
+    if kind is Refusal.STOCKOUT:
+        return _stockout(group, found, texts, api)
+    return denial.problem(kind, group, found, texts.words)
 
 
 # ------------------------------------------------------------------ stock-out

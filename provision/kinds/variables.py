@@ -7,22 +7,24 @@ from typing import TYPE_CHECKING, Any
 from provision.catalogue import filestores
 
 if TYPE_CHECKING:
+    from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
     from provision.state.location import StateLocation
 
 
-def common(spec: ClusterSpec, cluster_id: str, location: StateLocation) -> dict[str, Any]:
+def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:
     """What every root is told in the same words.
 
     Args:
         spec: What is asked for.
-        cluster_id: The marker's value.
+        owner: The deployment, as its marker names it.
         location: The deployment's folder.
     """
     return {
         "project_id": spec.project_id,
         "name_prefix": spec.name_prefix,
-        "cluster_id": cluster_id,
+        "cluster_id": owner.id,
+        "marker": owner.text,
         "region": spec.region,
         "zone": spec.zone,
         "labels": dict(spec.labels),

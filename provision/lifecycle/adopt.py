@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.errors import StateError
+from provision.google import owner as owners
 from provision.google import resources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provision.google.api import GoogleApi
+    from provision.google.owner import Owner
     from provision.google.resources import Look
     from provision.terraform.plan import Creation
 
@@ -41,13 +43,13 @@ class Orphan:
 
 
 def find(
-    creations: Sequence[Creation], cluster_id: str, addresses: Collection[str], api: GoogleApi
+    creations: Sequence[Creation], ours: Sequence[Owner], addresses: Collection[str], api: GoogleApi
 ) -> list[Orphan]:
     """Find the resources that a plan would create although they exist.
 
     Args:
         creations: What the plan would create.
-        cluster_id: The marker's value.
+        ours: The deployment; with the marker of the first version too, where somebody agreed.
         addresses: The addresses in the state, even if the object is gone from the cloud.
         api: Google.
 
@@ -60,16 +62,16 @@ def find(
         if (look := _look(creation)) and look.terms <= creation.values.keys()
     ]
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(lambda pair: _find(pair[0], pair[1], cluster_id, api), known))
+        found = list(pool.map(lambda pair: _find(pair[0], pair[1], ours, api), known))
     there = [
         (creation, look, document)
         for (creation, look), document in zip(known, found, strict=True)
         if document is not None
     ]
     foreign = [
-        resources.foreign(look.import_id.format_map(creation.values))
+        resources.foreign(look.import_id.format_map(creation.values), owners.read(document))
         for creation, look, document in there
-        if not look.is_ours(document, cluster_id)
+        if not any(look.is_of(document, one) for one in ours)
     ]
     if foreign:
         raise StateError.of(foreign)
@@ -95,11 +97,12 @@ def _look(creation: Creation) -> Look | None:
 
 
 def _find(
-    creation: Creation, look: Look, cluster_id: str, api: GoogleApi
+    creation: Creation, look: Look, ours: Sequence[Owner], api: GoogleApi
 ) -> Mapping[str, Any] | None:
     """The existing object, or its parent for a part of a resource; None if it does not exist."""
     if look.by_list:
-        return next(iter(api.marked(look, creation.values["project"], cluster_id)), None)
+        marked = (api.marked(look, creation.values["project"], one) for one in ours)
+        return next((found for all_of_one in marked for found in all_of_one), None)
     document = api.find(look.service, look.path.format_map(creation.values))
     if document is None or not look.part:
         return document

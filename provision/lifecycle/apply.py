@@ -44,7 +44,8 @@ def settle(
         asked,
         cloud.api,
         of_kind=kind.preflight(asked),
-        cluster_id=deployment.cluster_id(asked.project_id, asked.name_prefix),
+        owners=ownership.ours(context, asked, cloud.folder.location),
+        in_state=cloud.folder.known() if record else (),
         record=record,
         makes_bucket=not bucket,
     )
@@ -131,7 +132,8 @@ def _planned(
             context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
         found = desk.plan()
-    orphans = adopt.find(found.creations, target.cluster_id, cloud.folder.addresses(), cloud.api)
+    ours = ownership.ours(context, target.spec, cloud.folder.location)
+    orphans = adopt.find(found.creations, ours, cloud.folder.addresses(), cloud.api)
     if not desk.live:
         # An address that is in the state has to be removed from it before an import.
         orphans = [orphan for orphan in orphans if not orphan.displaces]
@@ -161,7 +163,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     spec = target.spec
     return Record(
         kind=target.kind,
-        cluster_id=target.cluster_id,
+        cluster_id=target.owner.id,
         project_id=spec.project_id,
         name_prefix=spec.name_prefix,
         region=spec.region,
@@ -170,6 +172,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
         terraform_version=terraform_version,
         last_request=before.last_request if before else 0,
         settings=dict(context.report.settings or {}),
+        later=before.later if before else {},
         **kind.recorded(target, outputs),
     )
 

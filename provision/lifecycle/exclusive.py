@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provision.context import Cloud, Context
+    from provision.state.location import Place
     from provision.terraform import Terraform
     from provision.terraform.lock import Lock
 
 
 @contextlib.contextmanager
 def alone(
-    context: Context, cloud: Cloud, place: settle.Place, root: Path, tool: Terraform
+    context: Context, cloud: Cloud, place: Place, root: Path, tool: Terraform
 ) -> Iterator[None]:
     """Clear what an earlier run left in the way, and register this run.
 

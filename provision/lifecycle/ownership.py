@@ -5,10 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.errors import StateError
+from provision.google.owner import Owner
+from provision.lifecycle import namesakes
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
+    from provision.state.location import Place, StateLocation
     from provision.state.record import Record
+
+
+def ours(context: Context, place: Place, location: StateLocation) -> list[Owner]:
+    """Whose marker makes something this deployment's that the state does not know.
+
+    The marker of the first version does not say of which state it is, so that two deployments may
+    share it: it takes somebody's word (--yes).
+
+    Args:
+        context: The run.
+        place: The project and the prefix.
+        location: Where the state is.
+    """
+    owner = Owner.of(place.project_id, place.name_prefix, location.url)
+    if not context.agreed:
+        return [owner]
+    return [owner, Owner.before_states(place.project_id, place.name_prefix)]
 
 
 def deployed(context: Context, cloud: Cloud) -> Record | None:
@@ -21,6 +41,18 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
     if record is not None:
         check_project(context, cloud, record)
     return record
+
+
+def require_nothing(context: Context, cloud: Cloud) -> None:
+    """Make sure that nothing lives in the cloud under the names of a deployment without a state.
+
+    Raises:
+        StateError: Something does; it is named with its owner and the way to it.
+    """
+    location = cloud.folder.location
+    found = namesakes.find(cloud.api, context.settings, location)
+    if found:
+        raise namesakes.error(found, context.settings, location)
 
 
 def check(context: Context, cloud: Cloud, kind: str) -> Record | None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from provision.errors import StateError, TerraformError
+from provision.google import resources
 from provision.google.api import GoogleApiError
-from provision.lifecycle import sweep
+from provision.google.owner import Owner
+from provision.lifecycle import namesakes, ownership, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from provision.context import Cloud, Context
+    from provision.state.location import Place
     from provision.state.record import Record
     from provision.terraform import Terraform
+
+_NO_LOCK: Final = contextlib.nullcontext()
+"""Without a bucket there is no lock, and no other run that could hold one."""
 
 
 def remove(
@@ -60,6 +66,7 @@ def remove(
     # A resource that a killed run had requested can appear after the first sweep.
     removed += _sweep(context, cloud, record, last=True)
     context.report.changes = found.counts | {"destroy": found.destroy + removed}
+    _require_no_older(context, cloud, record)
 
 
 @contextlib.contextmanager
@@ -83,24 +90,91 @@ def told(what: str) -> Iterator[None]:
         ) from error
 
 
+def without_state(context: Context, cloud: Cloud) -> int:
+    """Remove what lives under this deployment's names although there is no state.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        StateError: Something does, and nobody agreed to its removal, or it is another's.
+        TerraformError: Something can't be removed.
+    """
+    location, place = cloud.folder.location, context.settings
+    found = namesakes.find(cloud.api, place, location)
+    own = {one.id for one in ownership.ours(context, place, location)}
+    if found and not context.agreed:
+        raise namesakes.error(found, place, location)
+    others = [one for one in found if one.owner.id not in own]
+    removed = 0
+    if len(others) < len(found):
+        locked = cloud.folder.held("OperationTypeSweep") if cloud.has_bucket() else _NO_LOCK
+        with locked, told("What lives without a state could not be removed"):
+            removed = _sweep_all(context, cloud, place, last=True)
+    if others:
+        raise namesakes.error(others, place, location)
+    return removed
+
+
 def _sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
     """Remove what interrupted runs left behind; holds the lock, so no other run is active."""
     with (
         cloud.folder.held("OperationTypeSweep"),
         told("Could not check for resources that earlier runs left behind"),
     ):
-        return sweep.sweep(
-            record.project_id,
-            record.cluster_id,
+        buckets = _buckets(cloud, record)
+        return _sweep_all(context, cloud, record, last=last, buckets=buckets)
+
+
+def _sweep_all(
+    context: Context,
+    cloud: Cloud,
+    place: Place,
+    *,
+    last: bool,
+    buckets: Collection[str] = (),
+) -> int:
+    return sum(
+        sweep.sweep(
+            place.project_id,
+            owner,
             cloud.folder.known(),
             cloud.api,
             context.console.progress,
             last=last,
-            buckets=_buckets(cloud, record),
+            buckets=buckets,
+        )
+        for owner in ownership.ours(context, place, cloud.folder.location)
+    )
+
+
+def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
+    """See that nothing is left with the marker of the first version.
+
+    Raises:
+        StateError: Something is, and it may be another deployment's.
+    """
+    older = Owner.before_states(record.project_id, record.name_prefix)
+    if older in ownership.ours(context, record, cloud.folder.location):
+        return
+    with told("What the first version may have left behind could not be looked for"):
+        found = sweep.left(record.project_id, older, cloud.folder.known(), cloud.api)
+    if found:
+        raise StateError(
+            f"{len(found)} resources live on that the first version of this tool made",
+            why="their marker does not say of which state they are, so they may belong to another"
+            " deployment with this NAME_PREFIX:\n" + "\n".join(found),
+            fix="if they are this deployment's, run Destroy with --yes to delete them",
         )
 
 
 def _buckets(cloud: Cloud, record: Record) -> set[str]:
     """The buckets on which the VMs' service account has been granted roles."""
     mounted = record.settings.get("GCS_MOUNT_LIST") or []
-    return {cloud.folder.location.bucket} | {mount["bucket"] for mount in mounted}
+    # A record that was lost does not know the settings; the state has the roles.
+    granted = cloud.folder.of_type(resources.BUCKET_ROLE.type).values()
+    return (
+        {cloud.folder.location.bucket}
+        | {mount["bucket"] for mount in mounted}
+        | {role["bucket"].removeprefix("b/") for role in granted}
+    )

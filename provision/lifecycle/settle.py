@@ -6,7 +6,7 @@ is still being created or deleted can't be changed or created again, so the next
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
 from provision.google import resources
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.google.api import GoogleApi
+    from provision.state.location import Place
     from provision.time.progress import Progress
 
 _POLL: Final = 5.0
@@ -31,26 +32,6 @@ _COLLECTIONS: Final = frozenset(
     if row.lookup and row.look.service is Service.COMPUTE
 )
 """The collections of Compute Engine in which this tool creates resources."""
-
-
-class Place(Protocol):
-    """Where a deployment is; both the settings and the record provide it."""
-
-    @property
-    def project_id(self) -> str:
-        """The project."""
-
-    @property
-    def region(self) -> str:
-        """The region of its networks."""
-
-    @property
-    def zone(self) -> str:
-        """The zone of its machines."""
-
-    @property
-    def name_prefix(self) -> str:
-        """The prefix of the names of all its resources."""
 
 
 def wait(api: GoogleApi, place: Place, progress: Progress) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from provision.google.api import GoogleApi
+    from provision.google.owner import Owner
 
 _IN_USE: Final = 400
 """Compute Engine's code for "is already being used by"."""
@@ -22,7 +23,7 @@ _IN_USE: Final = 400
 
 def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     project: str,
-    cluster_id: str,
+    owner: Owner,
     known: Collection[str],
     api: GoogleApi,
     tell: Callable[[str], None],
@@ -34,7 +35,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
 
     Args:
         project: Where to look.
-        cluster_id: The marker's value.
+        owner: The deployment.
         known: Paths ("projects/..."), email addresses and IDs of what is in the state, which
             Terraform removes.
         api: Google.
@@ -47,10 +48,10 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
         TerraformError: Something can't be removed.
     """
     count = 0
-    accounts = api.marked(resources.SERVICE_ACCOUNT.look, project, cluster_id)
+    accounts = api.marked(resources.SERVICE_ACCOUNT.look, project, owner)
     for bucket in buckets:
-        _leave(bucket, {one["email"] for one in accounts}, cluster_id, known, api)
-    for path, service in _marked(project, cluster_id, api):
+        _leave(bucket, {one["email"] for one in accounts}, owner, known, api)
+    for path, service in _marked(project, owner, api):
         if service is Service.IAM:
             email = path.rpartition("/")[2]
             kept = _roles_in_state(project, email, known)
@@ -62,6 +63,19 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
             tell(f"Removed {path}: an earlier run was interrupted and left it")
             count += 1
     return count
+
+
+def left(project: str, owner: Owner, known: Collection[str], api: GoogleApi) -> list[str]:
+    """The paths of what carries a marker and is in no state; nothing is removed.
+
+    Args:
+        project: Where to look.
+        owner: Whose marker.
+        known: As `sweep` has it.
+        api: Google.
+    """
+    found = (path for path, _ in _marked(project, owner, api))
+    return [path for path in found if not _is_known(path, known)]
 
 
 def _is_known(path: str, known: Collection[str]) -> bool:
@@ -77,7 +91,7 @@ def _is_known(path: str, known: Collection[str]) -> bool:
 
 
 def _leave(
-    bucket: str, emails: Collection[str], cluster_id: str, known: Collection[str], api: GoogleApi
+    bucket: str, emails: Collection[str], owner: Owner, known: Collection[str], api: GoogleApi
 ) -> None:
     """Revoke our roles on a bucket, recognized by their member or by the marker in the condition.
 
@@ -90,9 +104,7 @@ def _leave(
         condition = binding.get("condition", {})
         parts = ["b", bucket, binding["role"], member, condition.get("title")]
         in_state = "/".join(filter(None, parts)) in known
-        return not in_state and (
-            member in ours or condition.get("description") == resources.marker_text(cluster_id)
-        )
+        return not in_state and (member in ours or condition.get("description") == owner.text)
 
     api.revoke_in_bucket(bucket, is_left_behind)
 
@@ -103,10 +115,10 @@ def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str
     return {one.removeprefix(prefix).removesuffix(suffix) for one in known if one.endswith(suffix)}
 
 
-def _marked(project: str, cluster_id: str, api: GoogleApi) -> Iterator[tuple[str, Service]]:
+def _marked(project: str, owner: Owner, api: GoogleApi) -> Iterator[tuple[str, Service]]:
     """The marked resources, ordered so that each is unused by the time it is removed."""
     for row in resources.SWEPT:
-        for document in api.marked(row.look, project, cluster_id):
+        for document in api.marked(row.look, project, owner):
             yield resources.path_in_document(document), row.look.service
 
 

@@ -19,9 +19,10 @@ from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from provision.google.api import GoogleApi
+    from provision.google.owner import Owner
     from provision.preflight.check import Check, Finding, OfKind
     from provision.state.record import Record
 
@@ -64,7 +65,8 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     api: GoogleApi,
     *,
     of_kind: OfKind,
-    cluster_id: str,
+    owners: Collection[Owner],
+    in_state: Collection[str] = (),
     record: Record | None = None,
     makes_bucket: bool = False,
 ) -> CheckResults[SpecT]:
@@ -74,7 +76,8 @@ def run(  # noqa: PLR0913 - each is a fact of its own
         spec: What is asked for.
         api: Google.
         of_kind: What the kind of cluster adds.
-        cluster_id: The marker's value.
+        owners: Whose marker makes something this deployment's.
+        in_state: Paths of what the state has.
         record: What exists already.
         makes_bucket: Whether the bucket for the state is still to be made.
 
@@ -85,7 +88,8 @@ def run(  # noqa: PLR0913 - each is a fact of its own
         spec=spec,
         of_kind=of_kind,
         answers=Answers(api),
-        cluster_id=cluster_id,
+        owners=owners,
+        in_state=in_state,
         record=record,
         makes_bucket=makes_bucket,
     )

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from provision.catalogue.names import DerivedName
     from provision.errors import Problem
-    from provision.google.resources import Resource
+    from provision.google.owner import Owner
+    from provision.google.resources import Look, Resource
     from provision.preflight.answers import Answers
     from provision.settings.choices import OnlineCheck
     from provision.spec.cluster import ClusterSpec
@@ -28,7 +29,8 @@ class CheckContext(Generic[SpecT_co]):
         spec: What is asked for.
         of_kind: What else the checks have to know of such a cluster.
         answers: Google's.
-        cluster_id: The marker's value.
+        owners: Whose marker makes something this deployment's.
+        in_state: Paths of what the state has: it is ours, whatever marker it carries.
         record: What exists already; None when nothing does.
         makes_bucket: Whether the bucket for the state is still to be made.
     """
@@ -36,7 +38,8 @@ class CheckContext(Generic[SpecT_co]):
     spec: SpecT_co
     of_kind: OfKind
     answers: Answers
-    cluster_id: str
+    owners: Collection[Owner]
+    in_state: Collection[str]
     record: Record | None
     makes_bucket: bool
 
@@ -44,6 +47,16 @@ class CheckContext(Generic[SpecT_co]):
     def project(self) -> str:
         """The project's id."""
         return self.spec.project_id
+
+    def is_ours(self, look: Look, path: str, found: Mapping[str, Any]) -> bool:
+        """Whether something that exists is this deployment's.
+
+        Args:
+            look: How its type is found.
+            path: Where Google has it.
+            found: What Google says of it.
+        """
+        return path in self.in_state or any(look.is_of(found, one) for one in self.owners)
 
 
 @dataclass(frozen=True)

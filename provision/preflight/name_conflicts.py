@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.catalogue import names
-from provision.google import resources
+from provision.google import owner, resources
 from provision.preflight.check import Foreign
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def taken(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     for row, name in _names(ctx):
         path = _path(ctx, row, name)
         found = ctx.answers.find(row.look.service, path)
-        if found is not None and not row.look.is_ours(found, ctx.cluster_id):
-            yield Foreign(resources.foreign(path))
+        if found is not None and not ctx.is_ours(row.look, path, found):
+            yield Foreign(resources.foreign(path, owner.read(found)))
 
 
 def _names(ctx: CheckContext[ClusterSpec]) -> Iterator[tuple[Resource, DerivedName]]:

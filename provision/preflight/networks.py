@@ -57,8 +57,9 @@ def ranges(ctx: CheckContext[ClusterSpec]) -> list[ipaddress.IPv4Network]:
 def _overlaps(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     prefix = ctx.spec.name_prefix
     made = names.NETWORK.of(prefix)
-    found = ctx.answers.find(Service.COMPUTE, NETWORK.path(project=ctx.project, name=made))
-    if found is None or not NETWORK.look.is_ours(found, ctx.cluster_id):
+    made_at = NETWORK.path(project=ctx.project, name=made)
+    found = ctx.answers.find(Service.COMPUTE, made_at)
+    if found is None or not ctx.is_ours(NETWORK.look, made_at, found):
         return
     own = names.SUBNETWORK.of(prefix)
     for link in found.get("subnetworks", []):

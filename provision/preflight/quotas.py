@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import machines
 from provision.errors import Problem
 from provision.google.api import Service
+from provision.google.owner import MARKER
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
-from provision.google.resources import MARKER
 from provision.preflight import metrics, zones
 from provision.preflight.check import CheckNote
 from provision.spec.capacity import Mode
@@ -105,7 +105,7 @@ def _own(ctx: CheckContext[ClusterSpec]) -> Mapping[Metric, int]:
     used: Counter[Metric] = Counter()
     if ctx.record is None:
         return used
-    found = ctx.answers.machines_with(ctx.project, MARKER, ctx.cluster_id)
+    found = ctx.answers.machines_with(ctx.project, MARKER, ctx.record.cluster_id)
     for vm in found:
         present = _present(ctx, vm)
         for metric, amount in metrics.of(present, _vcpus(ctx, present)):

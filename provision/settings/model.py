@@ -175,6 +175,11 @@ class Settings(BaseSettings):
         1800,
         default_words="`30m`",
     )
+    protect: Switch = _setting(
+        "`yes`: Destroy refuses to delete this deployment without `--yes`. Create stores it.",
+        "yes",
+        False,
+    )
     skip_checks: Checks | None = _setting(
         "Names of online checks to skip, with commas between.", "quota,image"
     )

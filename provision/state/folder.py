@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 from provision.errors import CredentialsError, StateError
 from provision.google.auth import refusals
-from provision.state import terraform_state
-from provision.state.record import Record
+from provision.state import lost_record, terraform_state
+from provision.state.record import ForeignRecordError, Record
 from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
     from google.cloud import storage
 
-    from provision.state.location import StateLocation
+    from provision.state.location import Place, StateLocation
 
 _RECORD: Final = "deployment.json"
 _STATE: Final = "terraform/state/default.tfstate"
@@ -42,7 +42,7 @@ class StateFolder:
 
     Args:
         location: Where it is.
-        project_id: Whose it should be.
+        place: What the settings call it, and the project whose the bucket should be.
         credentials: Who is asking.
         environ: For a moved endpoint.
     """
@@ -50,18 +50,18 @@ class StateFolder:
     def __init__(
         self,
         location: StateLocation,
-        project_id: str,
+        place: Place,
         credentials: Credentials,
         environ: Mapping[str, str],
     ) -> None:
         from google.cloud import storage  # noqa: PLC0415 - 0.4 s that an offline run need not wait
 
         self.location = location
-        self._project_id = project_id
+        self._place = place
         moved = environ.get("GOOGLE_STORAGE_CUSTOM_ENDPOINT")
         options = {"api_endpoint": _origin(moved)} if moved else None
         self._client: storage.Client = storage.Client(
-            project=project_id, credentials=credentials, client_options=options
+            project=place.project_id, credentials=credentials, client_options=options
         )
 
     def check_bucket(self, project_number: str) -> bool:
@@ -78,8 +78,8 @@ class StateFolder:
             raise StateError(
                 f"The bucket gs://{self.location.bucket} belongs to another project",
                 why=f"its project has the number {bucket.project_number},"
-                f" {self._project_id} has {project_number}; a state there could be read or changed"
-                " by others",
+                f" {self._place.project_id} has {project_number}; a state there could be read or"
+                " changed by others",
                 fix="set TERRAFORM_GCS_PATH to a bucket of this project",
                 setting="TERRAFORM_GCS_PATH",
             )
@@ -129,24 +129,35 @@ class StateFolder:
     def record(self) -> Record | None:
         """What is deployed here; None when nothing is.
 
+        A record that is lost or damaged is made again from the state.
+
         Raises:
-            StateError: There is something, but this tool did not make it.
+            StateError: There is something, but this tool, or this version of it, did not make it.
         """
         text = self._read(_RECORD)
-        if text is not None:
-            record = Record.parse(text)
-            if record is not None:
-                return record
-        elif not self.has_state():
-            return None
-        raise StateError(
-            f"There is a Terraform state in {self.location.url} that this tool did not make",
-            why="it has no deployment.json of ours; the older ai-infra-cluster-provisioning kept"
-            " its state at this very place",
-            fix="choose another NAME_PREFIX or TERRAFORM_GCS_PATH; or destroy that cluster with the"
-            f" tool that made it and then: gcloud storage rm -r {self.location.url}",
-            setting="NAME_PREFIX",
-        )
+        try:
+            record = None if text is None else Record.parse(text)
+        except ForeignRecordError as error:
+            raise StateError(
+                f"{self._url(_RECORD)} is not a record that this version can read",
+                why="another program wrote it, or a later version of this one",
+                fix="use the version of the tool that made this deployment; or choose another"
+                " NAME_PREFIX or TERRAFORM_GCS_PATH",
+                setting="NAME_PREFIX",
+            ) from error
+        if record is not None or not self.has_state():
+            return record
+        record = lost_record.rebuild(self._state(), self._place)
+        if record is None:
+            raise StateError(
+                f"There is a Terraform state in {self.location.url} that this tool did not make",
+                why="nothing in it carries the marker of this tool; the older"
+                " ai-infra-cluster-provisioning kept its state at this very place",
+                fix="choose another NAME_PREFIX or TERRAFORM_GCS_PATH; or destroy that cluster"
+                " first, with the tool that made it",
+                setting="NAME_PREFIX",
+            )
+        return record
 
     def write_record(self, record: Record) -> None:
         """Keep what is deployed."""
@@ -265,7 +276,7 @@ class StateFolder:
             names = [blob.name[start:] for blob in blobs]
         # The record goes last: without it, a later Destroy would not look for the rest.
         for name in sorted(names, key=lambda name: name == _RECORD):
-            if not name.startswith(_LOGS):
+            if not name.startswith(_LOGS) and not _is_of_another(name):
                 self.remove(name)
 
     def _state(self) -> dict[str, Any]:
@@ -278,7 +289,7 @@ class StateFolder:
         if text is None:
             return {}
         try:
-            document: dict[str, Any] = json.loads(text)
+            document = terraform_state.parse(text)
         except ValueError as error:
             raise StateError(
                 f"The Terraform state in {self._url(_STATE)} can't be read",
@@ -343,6 +354,11 @@ class StateFolder:
                 why=str(error),
                 fix="run the same action again; if it stays, see Google Cloud's status page",
             ) from error
+
+
+def _is_of_another(name: str) -> bool:
+    """Whether a file belongs to a deployment whose state was put into this folder."""
+    return any(part.endswith("-deployment") for part in name.split("/")[:-1])
 
 
 def _origin(url: str) -> str:

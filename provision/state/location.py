@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
     from provision.settings import Settings
+
+
+class Place(Protocol):
+    """Where a deployment is in the cloud; settings, specifications and records all say it."""
+
+    @property
+    def project_id(self) -> str:
+        """The project."""
+
+    @property
+    def region(self) -> str:
+        """The region of its networks."""
+
+    @property
+    def zone(self) -> str:
+        """The zone of its machines."""
+
+    @property
+    def name_prefix(self) -> str:
+        """How the names of all that is made begin."""
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Self
 
 _MADE_BY: Final = "aiinfra-cluster"
+_FORMAT: Final = 1
+
+
+class ForeignRecordError(Exception):
+    """Another program, or a later form of this one, wrote the record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +23,8 @@ class Record:
             ended ones, and a name that was used before would be taken for the old one.
         gke_version: The full version that the cluster was to be made with; None for the channel's
             default, and for other kinds.
+        later: Fields that a later version of this program wrote and this one does not know; they
+            are written back as they were read.
     """
 
     kind: str
@@ -32,18 +39,47 @@ class Record:
     last_request: int = 0
     gke_version: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    later: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> str:
-        """As it is kept."""
-        return json.dumps({"made_by": _MADE_BY, "format": 1, **asdict(self)}, indent=2) + "\n"
+        """The text of `deployment.json`."""
+        own = asdict(self)
+        later = own.pop("later")
+        whole = {"made_by": _MADE_BY, "format": _FORMAT, **later, **own}
+        return json.dumps(whole, indent=2) + "\n"
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read `document`'s text; None when something else made it."""
+        """Read the text that `document` makes; None when it is damaged, such as cut short.
+
+        Raises:
+            ForeignRecordError: Another program wrote it.
+        """
         try:
             document = json.loads(text)
-            if document.pop("made_by") != _MADE_BY or document.pop("format") != 1:
-                return None
-            return cls(**document)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except ValueError:
             return None
+        if not isinstance(document, dict) or "made_by" not in document:
+            raise ForeignRecordError
+        if document.pop("made_by") != _MADE_BY or document.pop("format", None) != _FORMAT:
+            raise ForeignRecordError
+        known = {about.name for about in fields(cls)} - {"later"}
+        later = {name: value for name, value in document.items() if name not in known}
+        own = {name: value for name, value in document.items() if name in known}
+        try:
+            record = cls(**own, later=later)
+        except TypeError:
+            return None  # a field that each record has is missing
+        return record if record.is_whole else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each field has a value of its type, which a damaged record may not have."""
+        texts = (self.kind, self.cluster_id, self.project_id, self.name_prefix)
+        places = (self.region, self.zone, self.tool_version, self.terraform_version)
+        return (
+            all(isinstance(one, str) for one in (*texts, *places))
+            and isinstance(self.image, dict)
+            and isinstance(self.settings, dict)
+            and type(self.last_request) is int
+        )

@@ -4,17 +4,49 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Read a state.
+
+    Args:
+        text: Of the state's object.
+
+    Raises:
+        ValueError: It is no state that Terraform could read either; says what is wrong.
+    """
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError(f"it is a JSON {type(document).__name__}, not an object")  # noqa: TRY004
+    resources = document.get("resources", [])
+    if not isinstance(resources, list):
+        raise ValueError('its "resources" are not a list')  # noqa: TRY004
+    for number, resource in enumerate(resources):
+        if not _is_resource(resource):
+            raise ValueError(f"resource {number} lacks mode, type, name or instances")
+    return cast("dict[str, Any]", document)
+
+
+def _is_resource(resource: object) -> bool:
+    if not isinstance(resource, dict) or not isinstance(resource.get("instances"), list):
+        return False
+    if not all(isinstance(resource.get(name), str) for name in ("mode", "type", "name")):
+        return False
+    return all(
+        isinstance(one, dict) and isinstance(one.get("attributes", {}), dict)
+        for one in resource["instances"]
+    )
 
 
 def known(state: Mapping[str, Any]) -> set[str]:
     """What it has: paths ("projects/..."), ids, and accounts' email addresses."""
     found: set[str] = set()
     for _, instance in _instances(state):
-        attributes = instance["attributes"]
+        attributes = instance.get("attributes") or {}
         found.add(str(attributes.get("self_link") or "").partition("/v1/")[2])
         found |= {str(attributes.get(name) or "") for name in ("email", "id")}
     return found - {""}
@@ -28,7 +60,7 @@ def addresses(state: Mapping[str, Any]) -> set[str]:
 def of_type(state: Mapping[str, Any], resource_type: str) -> dict[str, dict[str, Any]]:
     """The attributes of its resources of a type, by address."""
     return {
-        _address(resource, instance): instance["attributes"]
+        _address(resource, instance): instance.get("attributes") or {}
         for resource, instance in _instances(state)
         if resource["type"] == resource_type
     }
@@ -41,6 +73,12 @@ def outputs(state: Mapping[str, Any]) -> dict[str, Any]:
         for name, output in state.get("outputs", {}).items()
         if not output.get("sensitive")
     }
+
+
+def attributes(state: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Type and attributes of each thing that it has."""
+    for resource, instance in _instances(state):
+        yield resource["type"], instance.get("attributes") or {}
 
 
 def untainted(state: Mapping[str, Any], kept: Collection[str]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
-from urllib.parse import urlsplit
 
+from provision import endpoints
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "CLOUD_CLOCK_RATE"
 _SHORTEST_PAUSE: Final = 0.05
-# Where Compute Engine is asked; a rehearsal moves it to this very machine.
-_ENDPOINT: Final = "GOOGLE_COMPUTE_CUSTOM_ENDPOINT"
-_THIS_MACHINE: Final = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Clock:
             SettingsError: The rate is not a number from 0 on.
         """
         text = environ.get(VARIABLE)
-        if not text or urlsplit(environ.get(_ENDPOINT, "")).hostname not in _THIS_MACHINE:
+        if not text or not endpoints.is_rehearsal(environ):
             return cls()
         try:
             rate = float(text)

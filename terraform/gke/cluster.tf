@@ -14,6 +14,7 @@ module "gke_cluster" {
   hold_node_upgrades     = local._hold_node_upgrades
   labels                 = var.labels
   multi_networking       = length(var.gpu_networks) > 0
+  marker                 = var.marker
   name_prefix            = var.name_prefix
   network                = module.network.network
   node_account_email     = module.service_account.email
@@ -32,6 +33,7 @@ module "gke_nodepool" {
   cluster               = module.gke_cluster.control_plane
   cluster_id            = var.cluster_id
   labels                = var.labels
+  marker                = var.marker
   name                  = each.key
   networks              = each.value.gpu_networks ? module.gpu_networks.names : []
   pool                  = each.value

@@ -31,7 +31,7 @@ locals {
 module "network" {
   source = "../modules/network"
 
-  cluster_id       = var.cluster_id
+  marker           = var.marker
   ip_range         = cidrsubnet(local._ip_block, 4, 0)
   name_prefix      = var.name_prefix
   network_config   = "new_network"
@@ -43,7 +43,7 @@ module "network" {
 module "gpu_networks" {
   source = "../modules/gpu-networks"
 
-  cluster_id  = var.cluster_id
+  marker      = var.marker
   ip_block    = local._ip_block
   name_prefix = var.name_prefix
   networks    = var.gpu_networks

@@ -19,7 +19,7 @@ module "service_account" {
     bearer = "Nodes"
     roles  = local._node_roles
   }
-  cluster_id      = var.cluster_id
+  marker          = var.marker
   name_prefix     = var.name_prefix
   project_id      = var.project_id
   service_account = var.service_account
@@ -33,7 +33,7 @@ module "workload_account" {
     bearer = "Pods"
     roles  = local._node_roles
   }
-  cluster_id      = var.cluster_id
+  marker          = var.marker
   name_prefix     = var.name_prefix
   project_id      = var.project_id
   service_account = { create = true }

@@ -2,7 +2,7 @@
 module "gcs_mounts" {
   source = "../modules/gcs-mounts"
 
-  cluster_id            = var.cluster_id
+  marker                = var.marker
   gcs_mounts            = var.gcs_mounts
   service_account_email = module.workload_account.email
   state_folder          = var.state_folder
@@ -14,6 +14,7 @@ module "filestore" {
   cluster_id  = var.cluster_id
   filestores  = var.filestores
   labels      = var.labels
+  marker      = var.marker
   name_prefix = var.name_prefix
   network     = module.network.network
   project_id  = var.project_id

@@ -81,6 +81,17 @@ variable "labels" {
   }
 }
 
+variable "marker" {
+  description = "Description of all that is made and has one: the marker `aiinfra-cluster=ID`, then the URL of the state's folder where there is room."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = startswith(var.marker, "aiinfra-cluster=${var.cluster_id}") && length(var.marker) <= 256
+    error_message = "The marker is aiinfra-cluster= and the cluster's id, in at most 256 characters; received \"${var.marker}\". \"aiinfra-cluster=${var.cluster_id}\" would pass."
+  }
+}
+
 variable "name_prefix" {
   description = "Start of every name, and so what sets two clusters of one project apart. A change replaces everything."
   type        = string

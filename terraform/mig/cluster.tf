@@ -10,6 +10,7 @@ module "gpu_mig" {
   labels                = var.labels
   metadata              = module.startup.metadata
   metadata_identity     = module.startup_identity.metadata
+  marker                = var.marker
   name_prefix           = var.name_prefix
   project_id            = var.project_id
   region                = var.region

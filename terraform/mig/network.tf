@@ -11,7 +11,7 @@ locals {
 module "network" {
   source = "../modules/network"
 
-  cluster_id     = var.cluster_id
+  marker         = var.marker
   ip_range       = cidrsubnet(local._ip_block, 4, 0)
   name_prefix    = var.name_prefix
   network_config = var.network_config == "default_network" ? "default_network" : "new_network"
@@ -22,7 +22,7 @@ module "network" {
 module "gpu_networks" {
   source = "../modules/gpu-networks"
 
-  cluster_id  = var.cluster_id
+  marker      = var.marker
   ip_block    = local._ip_block
   name_prefix = var.name_prefix
   networks    = var.gpu_networks

@@ -1,7 +1,7 @@
 module "service_account" {
   source = "../modules/service-account"
 
-  cluster_id      = var.cluster_id
+  marker          = var.marker
   name_prefix     = var.name_prefix
   project_id      = var.project_id
   service_account = var.service_account

@@ -1,7 +1,7 @@
 module "gcs_mounts" {
   source = "../modules/gcs-mounts"
 
-  cluster_id            = var.cluster_id
+  marker                = var.marker
   gcs_mounts            = var.gcs_mounts
   service_account_email = module.service_account.email
   state_folder          = var.state_folder
@@ -13,6 +13,7 @@ module "filestore" {
   cluster_id  = var.cluster_id
   filestores  = var.filestores
   labels      = var.labels
+  marker      = var.marker
   name_prefix = var.name_prefix
   network     = module.network.network
   project_id  = var.project_id
@@ -21,7 +22,7 @@ module "filestore" {
 module "files" {
   source = "../modules/files"
 
-  cluster_id            = var.cluster_id
+  marker                = var.marker
   files                 = var.files
   ray                   = var.startup.ray != null
   service_account_email = module.service_account.email

@@ -10,6 +10,7 @@ import hcl2
 import pytest
 
 from provision.deployment.deployment import RunInputs
+from provision.google.owner import Owner
 from provision.kinds.gke import variables
 from provision.settings.model import Settings
 from provision.spec import cluster
@@ -54,7 +55,7 @@ def test_python_hands_over_exactly_what_the_root_declares(case: dict[str, str]) 
     declared = _declared()
 
     spec = cluster.gke(Settings(MANDATORY | case))
-    made = variables.variables(spec, "3f9c2a71", location, RunInputs())
+    made = variables.variables(spec, Owner("3f9c2a71"), location, RunInputs())
 
     assert made.keys() == declared.keys()
     pools = list(made.pop("node_pools").values())

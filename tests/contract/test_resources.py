@@ -10,6 +10,7 @@ import pytest
 
 from provision.catalogue import names
 from provision.google import resources
+from provision.google.owner import Owner
 from provision.google.resources import Marker, Resource
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def test_a_type_that_can_be_left_behind_says_what_it_takes_to_remove_it(row: Res
 def test_the_marker_is_read_where_the_type_has_it(
     row: Resource, document: dict[str, Any], *, ours: bool
 ) -> None:
-    assert row.look.is_ours(document, "abc") is ours
+    assert row.look.is_of(document, Owner("abc")) is ours
 
 
 @pytest.mark.parametrize(

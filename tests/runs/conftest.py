@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
@@ -101,6 +102,29 @@ class Rehearsal:
                 return list(inventory.resources(store, time.time()))
         finally:
             database.close()
+
+    def rewrite(self, change: Callable[[str], str]) -> None:
+        """Change the text of everything that the cloud remembers, but for objects' contents."""
+        database = Database(self.folder / session.DATABASE)
+        try:
+            with database.transaction() as store:
+                for collection in store.collections():
+                    for name, document in list(store.list(collection)):
+                        changed = json.loads(change(json.dumps(document)))
+                        if change(name) != name:
+                            store.delete(collection, name)
+                        store.put(collection, change(name), changed)
+        finally:
+            database.close()
+
+    def google(self, method: str, path: str, body: Any = None) -> Any:
+        """Do something behind the program's back; `path` is below the cloud's own address."""
+        base = self.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"].removesuffix("compute/v1/")
+        answer = requests.request(
+            method, base + path, json=body, headers={"Authorization": "Bearer test"}, timeout=10
+        )
+        answer.raise_for_status()
+        return answer.json()
 
     def objects(self) -> set[str]:
         """The names of the objects in the default bucket."""

@@ -19,14 +19,21 @@ LOCK = "np-deployment/terraform/state/default.tflock"
 
 
 @contextlib.contextmanager
-def blob(rehearsal: Rehearsal, name: str) -> Iterator[storage.Blob]:
-    """An object of the default bucket."""
+def client(rehearsal: Rehearsal) -> Iterator[storage.Client]:
+    """Cloud Storage of a rehearsal."""
     endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"].removesuffix("/storage/v1/")
-    client = storage.Client(
+    made = storage.Client(
         "my-project", Credentials("test"), client_options={"api_endpoint": endpoint}
     )
-    yield client.bucket("aiinfra-terraform-my-project").blob(name)
-    client.close()
+    yield made
+    made.close()
+
+
+@contextlib.contextmanager
+def blob(rehearsal: Rehearsal, name: str) -> Iterator[storage.Blob]:
+    """An object of the default bucket."""
+    with client(rehearsal) as made:
+        yield made.bucket("aiinfra-terraform-my-project").blob(name)
 
 
 def resources(rehearsal: Rehearsal) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, RunInputs
     from provision.deployment.workspace import Workspace
+    from provision.google.owner import Owner
     from provision.settings import Settings
     from provision.spec.cluster import VmSpec
     from provision.state.location import StateLocation
@@ -38,9 +39,9 @@ class Toy:
         return cluster.vms(settings)
 
     def variables(
-        self, spec: VmSpec, cluster_id: str, location: StateLocation, inputs: RunInputs
+        self, spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
-        return variables.variables(spec, cluster_id, location, inputs)
+        return variables.variables(spec, owner, location, inputs)
 
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         return dict(variables)

@@ -11,6 +11,7 @@ import pytest
 
 from provision.catalogue import gke_versions
 from provision.deployment.deployment import RunInputs
+from provision.google.owner import Owner
 from provision.kinds.gke import variables as gke
 from provision.settings.model import Settings
 from provision.spec import cluster
@@ -47,7 +48,7 @@ def _plan(terraform: Terraform, name: str, seed: Seed) -> dict[str, dict[str, An
     version = gke_versions.settle(settings.gke_version, OFFERED, None)
     spec = dataclasses.replace(cluster.gke(settings), version=version)
     location = StateLocation("bucket", "dws-deployment", is_default=True)
-    variables = gke.variables(spec, "3f9c2a71", location, RunInputs())
+    variables = gke.variables(spec, Owner("3f9c2a71"), location, RunInputs())
     root = terraform.folder / folder
     (root / "seed.tfvars.json").write_text(json.dumps(variables), encoding="utf-8")
     (root / "tests/seed.tftest.hcl").write_text(RUN, encoding="utf-8")

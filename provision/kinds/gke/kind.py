@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings import Settings
     from provision.spec.cluster import GkeSpec
@@ -35,10 +36,10 @@ class GkeCluster:
         return cluster.gke(settings)
 
     def variables(
-        self, spec: GkeSpec, cluster_id: str, location: StateLocation, inputs: RunInputs
+        self, spec: GkeSpec, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
         """Make the variables of `terraform/gke`."""
-        return variables.variables(spec, cluster_id, location, inputs)
+        return variables.variables(spec, owner, location, inputs)
 
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The variables as they may be shown."""

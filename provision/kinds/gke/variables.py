@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.deployment.deployment import RunInputs
+    from provision.google.owner import Owner
     from provision.spec.cluster import GkeSpec
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation
@@ -20,12 +21,12 @@ ROOT: Final = "gke"
 
 
 def variables(
-    spec: GkeSpec, cluster_id: str, location: StateLocation, _inputs: RunInputs
+    spec: GkeSpec, owner: Owner, location: StateLocation, _inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/gke`; `Kind.variables` has the arguments."""
     system = spec.system_pool
     return {
-        **parts.common(spec, cluster_id, location),
+        **parts.common(spec, owner, location),
         "cluster": {
             "location": spec.region,
             "version": spec.version,

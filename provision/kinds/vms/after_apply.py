@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.errors import ClusterError
-from provision.google.resources import MARKER
 from provision.kinds import connection, machines
 from provision.kinds.vms import flex_start, instances, startup, waiting
 
@@ -62,7 +61,7 @@ def _zone(target: Deployment[VmSpec]) -> str:
 
 def _vms(context: Context, cloud: Cloud, target: Deployment[VmSpec]) -> dict[str, instances.Vm]:
     spec = target.spec
-    found = instances.find(cloud.api, spec.project_id, spec.zone, target.cluster_id, context.clock)
+    found = instances.find(cloud.api, spec, context.clock)
     return {vm.name: vm for vm in found}
 
 
@@ -88,8 +87,8 @@ def _connection(
     cloud: Cloud, made: Applied[VmSpec], urls: Mapping[str, str | None]
 ) -> dict[str, Any]:
     """The VMs, how to open a shell on each, and their notebooks."""
-    project, zone = made.target.spec.project_id, made.outputs["group"]["zone"]
-    found = cloud.api.labelled_instances(project, zone, MARKER, made.outputs["cluster_id"])
+    project, zone = made.target.spec.project_id, made.target.spec.zone
+    found = instances.documents(cloud.api, made.target.spec)
     return {"vms": [_vm(one, project, zone) | {"notebook": urls.get(one["name"])} for one in found]}
 
 

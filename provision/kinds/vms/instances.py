@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
+from provision.catalogue import names
 from provision.errors import Problem
-from provision.google.resources import MARKER
+from provision.google.resources import GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provision.google.api import GoogleApi
+    from provision.state.location import Place
     from provision.time.clock import Clock
 
 _URL_KEY: Final = "proxy-url"
@@ -67,17 +69,33 @@ class Vm:
         )
 
 
-def find(api: GoogleApi, project: str, zone: str, cluster_id: str, clock: Clock) -> list[Vm]:
-    """The VMs of a cluster by their names, with one request for every 500.
+def documents(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
+    """What Google says of each VM of a cluster's group.
+
+    The group says which VMs are its own: labels can be taken off.
+    """
+    group = names.GROUP.of(place.name_prefix)
+    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
+    if api.find(GROUP.look.service, path) is None:
+        return []
+    members = {
+        one["instance"].rpartition("/")[2]
+        for one in api.managed_instances(place.project_id, place.zone, group)
+    }
+    base = names.INSTANCE.of(place.name_prefix)
+    found = api.named_instances(place.project_id, place.zone, base)
+    return [one for one in found if one["name"] in members]
+
+
+def find(api: GoogleApi, place: Place, clock: Clock) -> list[Vm]:
+    """The VMs of a cluster by their names, with two requests for every 500.
 
     Args:
         api: Google.
-        project: Where they are.
-        zone: Where they are.
-        cluster_id: The marker's value.
+        place: Where they are.
         clock: Google Cloud's.
     """
-    found = api.labelled_instances(project, zone, MARKER, cluster_id)
+    found = documents(api, place)
     return sorted((Vm.of(one, clock) for one in found), key=lambda vm: vm.name)
 
 

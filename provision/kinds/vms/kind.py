@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings import Settings
     from provision.spec.cluster import VmSpec
@@ -35,10 +36,10 @@ class VmGroup:
         return cluster.vms(settings)
 
     def variables(
-        self, spec: VmSpec, cluster_id: str, location: StateLocation, inputs: RunInputs
+        self, spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
         """Make the variables of `terraform/mig`."""
-        return variables.variables(spec, cluster_id, location, inputs)
+        return variables.variables(spec, owner, location, inputs)
 
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The variables as they may be shown."""

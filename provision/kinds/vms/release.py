@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.google import resources
 from provision.google.api import GoogleApiError
+from provision.google.owner import Owner
 from provision.kinds.vms.resize_requests import ResizeRequest
 from provision.lifecycle import remove
 
@@ -35,7 +36,8 @@ def _groups(cloud: Cloud, record: Record) -> set[str]:
     look = resources.GROUP.look
     own = {path for path in cloud.folder.known() if f"/{look.collection}/" in path}
     paths = {path for path in own if path.startswith("projects/") and path.count("/") == _PARTS}
-    marked = cloud.api.marked(look, record.project_id, record.cluster_id)
+    owner = Owner.of(record.project_id, record.name_prefix, cloud.folder.location.url)
+    marked = cloud.api.marked(look, record.project_id, owner)
     return paths | set(map(resources.path_in_document, marked))
 
 

@@ -26,9 +26,7 @@ _VMS: Final = 50
 
 def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     """The VMs of a group, and the requests for more."""
-    found = instances.find(
-        cloud.api, record.project_id, record.zone, record.cluster_id, context.clock
-    )
+    found = instances.find(cloud.api, record, context.clock)
     context.note(instances.ending_soon(found))
     told = startups(context, cloud, record, [vm.name for vm in found])
     return {

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from provision.deployment.deployment import Deployment, ResizeRequestSpec, RunInputs
     from provision.files.archive import Archive
+    from provision.google.owner import Owner
     from provision.spec.cluster import Image, VmSpec
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation
@@ -21,12 +22,12 @@ ROOT: Final = "mig"
 
 
 def variables(
-    spec: VmSpec, cluster_id: str, location: StateLocation, inputs: RunInputs
+    spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/mig`; `Kind.variables` has the arguments."""
     networks, group = spec.gpu_networks, spec.group
     return {
-        **parts.common(spec, cluster_id, location),
+        **parts.common(spec, owner, location),
         "network_config": str(spec.network),
         "gpu_networks": [dataclasses.asdict(network) for network in networks],
         "group": {

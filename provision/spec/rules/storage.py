@@ -85,7 +85,35 @@ def _files_on_a_mount(case: Case) -> Iterator[Finding]:
             )
 
 
+def _state_in_a_deployment(case: Case) -> Iterator[Finding]:
+    path = case.settings.terraform_gcs_path or ""
+    inside = next((it for it in path.split("/")[3:] if it.endswith("-deployment")), None)
+    if inside is not None:
+        yield Finding(
+            field="terraform_gcs_path",
+            what=f"lies in {inside}, the folder of a deployment",
+            why="a Destroy of that deployment empties its folder, and this state with it",
+            fix=f"the folder above it: {path.partition(f'/{inside}')[0]}",
+        )
+
+
+def _state_on_a_mount(case: Case) -> Iterator[Finding]:
+    bucket = (case.settings.terraform_gcs_path or "").removeprefix("gs://").partition("/")[0]
+    for mount in case.settings.gcs_mount_list or ():
+        if mount.bucket == bucket:
+            yield Finding(
+                field="gcs_mount_list",
+                what=f"mounts {bucket}, the bucket of the Terraform state",
+                why="each machine could then change the state of every deployment in it, which"
+                " the next run applies with your rights",
+                fix="another bucket for the data, or another one for the state"
+                " (TERRAFORM_GCS_PATH)",
+            )
+
+
 RULES: Final = (
+    Rule(("terraform_gcs_path",), _state_in_a_deployment),
+    Rule(("gcs_mount_list", "terraform_gcs_path"), _state_on_a_mount),
     Rule((), _mount_paths),
     Rule((), _system_paths),
     Rule(("vm_localfile_dest_path",), _files_on_a_mount),

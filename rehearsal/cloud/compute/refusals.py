@@ -20,7 +20,41 @@ _HELP = "https://cloud.google.com/compute/docs/resource-error"
 
 def of(call: Call, template: Resource) -> Resource | None:
     """The error that keeps a VM of this template from being made in the call's zone, or None."""
-    return _quota(call, template) or _stockout(call, template)
+    return _denied(call, template) or _quota(call, template) or _stockout(call, template)
+
+
+def _denied(call: Call, template: Resource) -> Resource | None:
+    """What `org-policy`, `no-account` and `no-reservation` do; a group keeps trying all the same.
+
+    Codes and sentences are those that people have met: of compute.vmExternalIpAccess, of an
+    account without iam.serviceAccounts.actAs, of a reservation of that name that is not there.
+    """
+    wanted = template["properties"]
+    scenarios = call.request.scenarios
+    interfaces = wanted.get("networkInterfaces", [])
+    if "org-policy" in scenarios and any(one.get("accessConfigs") for one in interfaces):
+        return {
+            "code": "CONDITION_NOT_MET",
+            "message": "Constraint constraints/compute.vmExternalIpAccess violated for project"
+            f" {call.project}. Add instance projects/{call.project}/zones/"
+            f"{call.parameters['zone']}/instances/vm to the constraint to use external IP with it.",
+        }
+    if "no-account" in scenarios:
+        account = (wanted.get("serviceAccounts") or [{}])[0].get("email", "")
+        return {
+            "code": "SERVICE_ACCOUNT_ACCESS_DENIED",
+            "message": "The user does not have access to service account"
+            f" '{account}'.  User: 'me'.  Ask a project owner to grant you the"
+            " iam.serviceAccountUser role on the service account",
+        }
+    affinity = wanted.get("reservationAffinity") or {}
+    if "no-reservation" in scenarios and affinity.get("values"):
+        name = affinity["values"][0]
+        return {
+            "code": "INVALID_USAGE",
+            "message": f"Specified reservations [{name}] do not exist.",
+        }
+    return None
 
 
 def _quota(call: Call, template: Resource) -> Resource | None:

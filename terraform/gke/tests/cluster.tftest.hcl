@@ -15,6 +15,7 @@ variables {
     ray_operator     = false
   }
   cluster_id      = "3f9c2a71"
+  marker          = "aiinfra-cluster=3f9c2a71"
   filestores      = []
   gcs_mounts      = []
   gpu_networks    = []

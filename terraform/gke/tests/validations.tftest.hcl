@@ -6,6 +6,7 @@ mock_provider "google" {}
 variables {
   cluster         = { location = "us-central1", version = null, release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
   cluster_id      = "3f9c2a71"
+  marker          = "aiinfra-cluster=3f9c2a71"
   filestores      = []
   gcs_mounts      = []
   gpu_networks    = []
@@ -108,6 +109,7 @@ run "refuses_a_marker_that_is_no_label_value" {
 
   variables {
     cluster_id = "3F9C"
+    marker     = "aiinfra-cluster=3F9C"
   }
 
   expect_failures = [var.cluster_id]
@@ -222,4 +224,14 @@ run "refuses_a_zone_of_another_region" {
   }
 
   expect_failures = [var.zone]
+}
+
+run "a_marker_of_another_cluster" {
+  command = plan
+
+  variables {
+    marker = "aiinfra-cluster=00000000 gs://bucket/np-deployment"
+  }
+
+  expect_failures = [var.marker]
 }

@@ -23,6 +23,7 @@ variables {
   boot_disk       = { size_gb = 2000, type = "pd-ssd" }
   capacity        = { model = "standard", compact = false }
   cluster_id      = "3f9c2a71"
+  marker          = "aiinfra-cluster=3f9c2a71"
   files           = {}
   filestores      = []
   gcs_mounts      = []

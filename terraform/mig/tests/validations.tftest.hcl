@@ -7,6 +7,7 @@ variables {
   boot_disk       = { size_gb = 2000, type = "pd-ssd" }
   capacity        = { model = "standard", compact = false }
   cluster_id      = "3f9c2a71"
+  marker          = "aiinfra-cluster=3f9c2a71"
   files           = {}
   filestores      = []
   gcs_mounts      = []
@@ -70,6 +71,7 @@ run "refuses_a_marker_that_is_no_label_value" {
 
   variables {
     cluster_id = "3F9C"
+    marker     = "aiinfra-cluster=3F9C"
   }
 
   expect_failures = [var.cluster_id]
@@ -431,4 +433,14 @@ run "accepts_63_labels_beside_the_marker" {
   variables {
     labels = { for number in range(63) : "label-${number}" => "" }
   }
+}
+
+run "a_marker_of_another_cluster" {
+  command = plan
+
+  variables {
+    marker = "aiinfra-cluster=00000000 gs://bucket/np-deployment"
+  }
+
+  expect_failures = [var.marker]
 }

@@ -27,7 +27,13 @@ resource "google_storage_bucket_iam_member" "access" {
 
   condition {
     title       = "aiinfra ${each.key}"
-    description = "aiinfra-cluster=${var.cluster_id}"
+    description = var.marker
     expression  = "resource.name.startsWith(\"projects/_/buckets/${var.state_folder.bucket}/objects/${var.state_folder.folder}/${each.key}/\")"
+  }
+
+  lifecycle {
+    # Written once: a deployment of the first version, whose marker is older, keeps it
+    # here, as another text would take the role away for a while.
+    ignore_changes = [condition[0].description]
   }
 }

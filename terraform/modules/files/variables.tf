@@ -1,9 +1,3 @@
-variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`, written into the roles' conditions."
-  type        = string
-  nullable    = false
-}
-
 variable "files" {
   description = "The archive of files for every VM: its file, from the root folder, and its SHA-256 in hexadecimal digits; both null for none. Other content is another object."
   type        = object({ archive = optional(string), sha256 = optional(string) })
@@ -17,6 +11,12 @@ variable "files" {
     condition     = var.files.sha256 == null ? true : can(regex("^[0-9a-f]{64}$", var.files.sha256))
     error_message = "A SHA-256 is 64 hexadecimal digits; received ${jsonencode(var.files.sha256)}. \"${sha256("")}\" would pass."
   }
+}
+
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  type        = string
+  nullable    = false
 }
 
 variable "ray" {

@@ -19,7 +19,7 @@ resource "google_filestore_instance" "shares" {
   project     = var.project_id
   location    = each.value.location
   tier        = each.value.tier
-  description = "aiinfra-cluster=${var.cluster_id}"
+  description = var.marker
   labels      = merge(var.labels, { aiinfra-cluster = var.cluster_id })
 
   file_shares {

@@ -40,6 +40,12 @@ variable "labels" {
   nullable    = false
 }
 
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  type        = string
+  nullable    = false
+}
+
 variable "name_prefix" {
   description = "Start of every name that is made."
   type        = string

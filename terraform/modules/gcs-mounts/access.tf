@@ -19,8 +19,14 @@ resource "google_storage_bucket_iam_member" "mounts" {
 
     content {
       title       = "all but the state"
-      description = "aiinfra-cluster=${var.cluster_id}"
+      description = var.marker
       expression  = condition.value
     }
+  }
+
+  lifecycle {
+    # Written once: a deployment of the first version, whose marker is older, keeps it
+    # here, as another text would take the role away for a while.
+    ignore_changes = [condition[0].description]
   }
 }

@@ -1,9 +1,3 @@
-variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`, written into the condition of a role that has one."
-  type        = string
-  nullable    = false
-}
-
 variable "gcs_mounts" {
   description = "Buckets that exist, and the path where VMs mount each; one bucket may be mounted at several paths."
   type        = list(object({ bucket = string, path = string }))
@@ -21,6 +15,12 @@ variable "gcs_mounts" {
     condition     = length(distinct(var.gcs_mounts[*].path)) == length(var.gcs_mounts)
     error_message = "Each mount has a path of its own; received ${jsonencode(var.gcs_mounts[*].path)}. ${jsonencode(distinct(var.gcs_mounts[*].path))} would pass."
   }
+}
+
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  type        = string
+  nullable    = false
 }
 
 variable "service_account_email" {

@@ -18,7 +18,7 @@ resource "google_container_cluster" "gke" {
   name                = "${var.name_prefix}-gke"
   project             = var.project_id
   location            = var.cluster.location
-  description         = "aiinfra-cluster=${var.cluster_id}"
+  description         = var.marker
   resource_labels     = local._labels
   deletion_protection = false
 
@@ -154,8 +154,9 @@ resource "google_container_cluster" "gke" {
   lifecycle {
     # The first two are about the pool that is gone. Each pool names its own zone: a change of
     # the cluster's would move the nodes of all of them. The API answers the last in newer
-    # fields, by which the provider sees a difference in some cases.
-    ignore_changes = [initial_node_count, node_config, node_locations, private_cluster_config]
+    # fields, by which the provider sees a difference in some cases. The description is
+    # written once, as another text would replace the cluster.
+    ignore_changes = [description, initial_node_count, node_config, node_locations, private_cluster_config]
 
     precondition {
       condition     = !var.cluster.ray_operator || try(local._numbers.chosen >= local._numbers.floor, true)

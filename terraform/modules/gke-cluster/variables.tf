@@ -51,6 +51,12 @@ variable "labels" {
   nullable    = false
 }
 
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  type        = string
+  nullable    = false
+}
+
 variable "multi_networking" {
   description = "Whether pods may use the nodes' interfaces after the first. It cannot be turned off again."
   type        = bool

@@ -32,7 +32,7 @@ resource "google_compute_resource_policy" "compact" {
   name        = "${var.name}-compact"
   project     = var.project_id
   region      = var.region
-  description = "aiinfra-cluster=${var.cluster_id}"
+  description = var.marker
 
   workload_policy {
     type = "HIGH_THROUGHPUT"

@@ -24,6 +24,12 @@ variable "labels" {
   nullable    = false
 }
 
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  type        = string
+  nullable    = false
+}
+
 variable "name" {
   description = "The pool's name, at most 40 characters. A change replaces the pool."
   type        = string

@@ -49,7 +49,7 @@ resource "google_compute_resource_policy" "placement" {
   name        = "${var.name_prefix}-placement"
   project     = var.project_id
   region      = var.region
-  description = local._marker
+  description = var.marker
 
   group_placement_policy {
     collocation = "COLLOCATED"
@@ -62,7 +62,7 @@ resource "google_compute_resource_policy" "workload" {
   name        = "${var.name_prefix}-workload"
   project     = var.project_id
   region      = var.region
-  description = local._marker
+  description = var.marker
 
   workload_policy {
     type = "HIGH_THROUGHPUT"
@@ -78,10 +78,15 @@ resource "google_compute_resize_request" "gpu" {
   project                = var.project_id
   zone                   = var.zone
   instance_group_manager = google_compute_instance_group_manager.gpu.name
-  description            = local._marker
+  description            = var.marker
   resize_by              = each.value.count
 
   requested_run_duration {
     seconds = tostring(each.value.run_seconds)
+  }
+
+  lifecycle {
+    # A request is made once: another text would ask anew.
+    ignore_changes = [description]
   }
 }

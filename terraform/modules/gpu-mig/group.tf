@@ -2,7 +2,7 @@ resource "google_compute_instance_group_manager" "gpu" {
   name               = "${var.name_prefix}-mig"
   project            = var.project_id
   zone               = var.zone
-  description        = local._marker
+  description        = var.marker
   base_instance_name = "${var.name_prefix}-vm"
 
   # Requests make a group of flex start grow. Even 0 would take away the VMs that

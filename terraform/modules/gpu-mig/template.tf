@@ -1,5 +1,4 @@
 locals {
-  _marker = "aiinfra-cluster=${var.cluster_id}"
   _labels = merge(var.labels, { aiinfra-cluster = var.cluster_id })
 
   # All that the template holds, and nothing but what a plan knows. A template
@@ -7,7 +6,7 @@ locals {
   # hash of this object: other content is another template, equal content is none.
   # Hence the resource below takes every argument from here, constants too.
   _template = {
-    description  = local._marker
+    description  = var.marker
     labels       = local._labels
     machine_type = var.group.machine_type
     project      = var.project_id

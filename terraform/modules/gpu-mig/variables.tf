@@ -90,6 +90,12 @@ variable "labels" {
   nullable    = false
 }
 
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  type        = string
+  nullable    = false
+}
+
 variable "metadata" {
   description = "Metadata of the VMs by which they start up."
   type        = map(string)

@@ -1,7 +1,4 @@
 locals {
-  # Networks and their parts have no labels: the description carries the marker.
-  _marker = "aiinfra-cluster=${var.cluster_id}"
-
   _networks = { for index, network in var.networks : index + 1 => network }
 
   # A list, as a map would sort interface 10 before interface 2. The n-th place is
@@ -25,11 +22,17 @@ resource "google_compute_network" "gpu" {
 
   name                    = "${var.name_prefix}-gpu-net-${each.key}"
   project                 = var.project_id
-  description             = local._marker
+  description             = var.marker
   auto_create_subnetworks = false
   mtu                     = each.value.mtu
   # With any other form of the path the provider replaces the network each time.
   network_profile = each.value.profile == null ? null : "projects/${var.project_id}/global/networkProfiles/${var.zone}-${each.value.profile}"
+
+  lifecycle {
+    # Written once: a deployment of the first version, whose marker is older, keeps it
+    # here, as another text would replace all that is in it.
+    ignore_changes = [description]
+  }
 }
 
 resource "google_compute_subnetwork" "gpu" {
@@ -38,9 +41,15 @@ resource "google_compute_subnetwork" "gpu" {
   name          = "${var.name_prefix}-gpu-subnet-${each.key}"
   project       = var.project_id
   region        = var.region
-  description   = local._marker
+  description   = var.marker
   network       = google_compute_network.gpu[each.value.network].id
   ip_cidr_range = each.value.ip_range
+
+  lifecycle {
+    # Written once: a deployment of the first version, whose marker is older, keeps it
+    # here, as another text would replace all that is in it.
+    ignore_changes = [description]
+  }
 }
 
 # Networks with a profile are open inside and take no rules.
@@ -49,7 +58,7 @@ resource "google_compute_firewall" "internal" {
 
   name          = "${var.name_prefix}-gpu-internal-${each.key}"
   project       = var.project_id
-  description   = local._marker
+  description   = var.marker
   network       = google_compute_network.gpu[each.key].id
   direction     = "INGRESS"
   source_ranges = [for subnetwork in local._subnetworks : subnetwork.ip_range if subnetwork.network == each.key]

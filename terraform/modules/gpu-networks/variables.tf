@@ -1,9 +1,3 @@
-variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`, written into every description. A change replaces the networks."
-  type        = string
-  nullable    = false
-}
-
 variable "ip_block" {
   description = "Block that is cut into 16 equal ranges: the first is left for the network of the first interface, the n-th after it is that of interface n. A /12 gives each interface a /16."
   type        = string
@@ -18,6 +12,12 @@ variable "ip_block" {
     condition     = try(tonumber(split("/", var.ip_block)[1]) <= 25, true)
     error_message = "A block has a prefix length of at most 25, or its sixteenth part would be too small for a subnetwork; received \"${var.ip_block}\". \"10.0.0.0/12\" would pass."
   }
+}
+
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  type        = string
+  nullable    = false
 }
 
 variable "name_prefix" {

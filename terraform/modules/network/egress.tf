@@ -7,7 +7,7 @@ resource "google_compute_router" "new" {
   name        = "${var.name_prefix}-router"
   project     = var.project_id
   region      = var.region
-  description = local._marker
+  description = var.marker
   network     = google_compute_network.new[0].id
 }
 

@@ -3,7 +3,7 @@ resource "google_compute_firewall" "internal" {
 
   name          = "${var.name_prefix}-internal"
   project       = var.project_id
-  description   = local._marker
+  description   = var.marker
   network       = google_compute_network.new[0].id
   direction     = "INGRESS"
   source_ranges = [var.ip_range]
@@ -24,7 +24,7 @@ resource "google_compute_firewall" "iap_ssh" {
 
   name        = "${var.name_prefix}-iap-ssh"
   project     = var.project_id
-  description = local._marker
+  description = var.marker
   network     = google_compute_network.new[0].id
   direction   = "INGRESS"
   # Identity-Aware Proxy's own range: who may come through is decided by IAM.

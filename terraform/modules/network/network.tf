@@ -1,9 +1,6 @@
 locals {
   _is_new = var.network_config == "new_network"
 
-  # Networks and their parts have no labels: the description carries the marker.
-  _marker = "aiinfra-cluster=${var.cluster_id}"
-
   # Names, not ids or self links: a plan knows them before anything is made, and
   # they refer to the resource all the same, so that what uses them waits for it.
   _network    = one(concat(google_compute_network.new[*].name, data.google_compute_network.default[*].name))
@@ -30,10 +27,16 @@ resource "google_compute_network" "new" {
 
   name                    = "${var.name_prefix}-net"
   project                 = var.project_id
-  description             = local._marker
+  description             = var.marker
   auto_create_subnetworks = false
   # The greatest that Google's network carries; NCCL's messages are large.
   mtu = 8896
+
+  lifecycle {
+    # Written once: a deployment of the first version, whose marker is older, keeps it
+    # here, as another text would replace all that is in it.
+    ignore_changes = [description]
+  }
 }
 
 resource "google_compute_subnetwork" "new" {
@@ -42,7 +45,7 @@ resource "google_compute_subnetwork" "new" {
   name          = "${var.name_prefix}-primary-subnet"
   project       = var.project_id
   region        = var.region
-  description   = local._marker
+  description   = var.marker
   network       = google_compute_network.new[0].id
   ip_cidr_range = var.ip_range
   # Google's APIs and container images stay off the NAT.
@@ -55,5 +58,11 @@ resource "google_compute_subnetwork" "new" {
       range_name    = secondary_ip_range.key
       ip_cidr_range = secondary_ip_range.value
     }
+  }
+
+  lifecycle {
+    # Written once: a deployment of the first version, whose marker is older, keeps it
+    # here, as another text would replace all that is in it.
+    ignore_changes = [description]
   }
 }

@@ -1,9 +1,3 @@
-variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`, written into every description. A change replaces the network."
-  type        = string
-  nullable    = false
-}
-
 variable "ip_range" {
   description = "Range of the subnetwork of a new network, and the only source that its internal firewall rule trusts. At least one address per VM; a /16 has room for 65,532."
   type        = string
@@ -14,6 +8,12 @@ variable "ip_range" {
     condition     = can(cidrnetmask(var.ip_range)) ? cidrhost(var.ip_range, 0) == split("/", var.ip_range)[0] : false
     error_message = "A range is an IPv4 network address with its prefix length; received \"${var.ip_range}\". \"10.0.0.0/16\" would pass."
   }
+}
+
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
+  type        = string
+  nullable    = false
 }
 
 variable "name_prefix" {

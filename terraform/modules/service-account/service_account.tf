@@ -23,7 +23,7 @@ resource "google_service_account" "nodes" {
   account_id   = "${var.name_prefix}-${var.account.suffix}"
   project      = var.project_id
   display_name = "${var.account.bearer} of the cluster ${var.name_prefix}"
-  description  = "aiinfra-cluster=${var.cluster_id}"
+  description  = var.marker
 }
 
 resource "google_project_iam_member" "nodes" {

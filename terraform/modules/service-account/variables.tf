@@ -15,8 +15,8 @@ variable "account" {
   nullable = false
 }
 
-variable "cluster_id" {
-  description = "Value of the marker `aiinfra-cluster`, written into the account's description."
+variable "marker" {
+  description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
   type        = string
   nullable    = false
 }

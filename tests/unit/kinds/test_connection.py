@@ -12,6 +12,7 @@ from provision.errors import ClusterError, ExitCode, TerraformError
 from provision.google.api import GoogleApiError
 from provision.kinds.vms import release
 from provision.report import Report
+from provision.state.location import StateLocation
 
 GROUP = "projects/p/zones/z/instanceGroupManagers/np-mig"
 FINAL = "Cancelling resize request that has reached a final state is not possible."
@@ -24,9 +25,12 @@ def test_a_refusal_after_the_apply_is_no_failed_check_and_says_what_stands() -> 
         raise GoogleApiError(403, words, "https://compute")
     assert caught.value.exit_code is ExitCode.CLUSTER
     (problem,) = caught.value.problems
-    assert "all that was made is kept, and so is its state in gs://b" in problem.why
+    assert "all resources are kept, and so is their state in gs://b" in problem.why
     assert "compute.instances.list" in problem.fix
     assert "Create again" in problem.fix
+
+
+LOCATION = StateLocation("state", "np-deployment", is_default=False)
 
 
 class Requests:
@@ -56,9 +60,9 @@ class Requests:
 
 def _cancel(api: Requests) -> None:
     known = {GROUP, f"{GROUP}/resizeRequests/np-1", "projects/p/zones/z/instances/a", "np@p"}
-    cloud = SimpleNamespace(api=api, folder=SimpleNamespace(known=lambda: known))
+    cloud = SimpleNamespace(api=api, folder=SimpleNamespace(known=lambda: known, location=LOCATION))
     run = SimpleNamespace(console=SimpleNamespace(progress=lambda _: None), report=Report())
-    record = SimpleNamespace(project_id="p", cluster_id="id")
+    record = SimpleNamespace(project_id="p", name_prefix="np")
     release.release(cast("Any", run), cast("Any", cloud), cast("Any", record))
 
 

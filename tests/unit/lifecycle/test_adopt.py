@@ -8,6 +8,7 @@ import pytest
 
 from provision.errors import StateError
 from provision.google.api import Service
+from provision.google.owner import Owner
 from provision.lifecycle import adopt, sweep
 from provision.terraform.plan import Creation
 
@@ -44,8 +45,8 @@ class Api:
     def find(self, _service: Service, path: str) -> dict[str, Any] | None:
         return self.things.get(path)
 
-    def marked(self, look: Look, _project: str, cluster_id: str) -> list[dict[str, Any]]:
-        return [one for one in self._in(look.collection) if look.is_ours(one, cluster_id)]
+    def marked(self, look: Look, _project: str, owner: Owner) -> list[dict[str, Any]]:
+        return [one for one in self._in(look.collection) if look.is_of(one, owner)]
 
     def revoke(self, _project: str, _email: str, _kept: set[str]) -> None:
         """Roles in the project are another test's."""
@@ -66,7 +67,7 @@ class Api:
 
 def _find(api: Api, kind: str, **values: Any) -> list[adopt.Orphan]:
     creation = Creation(address=f"{kind}.it", type=kind, values={**PLACE, **values})
-    return adopt.find([creation], ID, set(), cast("GoogleApi", api))
+    return adopt.find([creation], [Owner(ID)], set(), cast("GoogleApi", api))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_a_share_of_that_name_that_somebody_else_made_is_never_touched() -> None
 
 
 def _sweep(api: Api, *known: str) -> list[str]:
-    sweep.sweep("p", ID, known, cast("GoogleApi", api), lambda _: None, last=True)
+    sweep.sweep("p", Owner(ID), known, cast("GoogleApi", api), lambda _: None, last=True)
     return [path.rpartition("/")[2] for _, path in api.deleted]
 
 
@@ -196,7 +197,7 @@ def _roles_left(*known: str) -> list[str]:
     ]
     sweep.sweep(
         "p",
-        ID,
+        Owner(ID),
         {*known, "np-nodes"},
         cast("GoogleApi", api),
         lambda _: None,

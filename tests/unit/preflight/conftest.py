@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from provision import preflight
+from provision.google.owner import Owner
 from provision.kinds import registry
 from provision.settings.model import Settings
 from tests.unit.preflight.stand_in import ID, Google
@@ -61,7 +62,7 @@ def check(google: Google) -> Preflight:
             spec,
             google,
             of_kind=kind.preflight(spec),
-            cluster_id=ID,
+            owners=[Owner(ID)],
             record=record,
             makes_bucket=makes_bucket,
         )

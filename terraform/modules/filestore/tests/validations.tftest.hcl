@@ -2,6 +2,7 @@ mock_provider "google" {}
 
 variables {
   cluster_id  = "3f9c2a71"
+  marker      = "aiinfra-cluster=3f9c2a71"
   filestores  = []
   labels      = {}
   name_prefix = "train"

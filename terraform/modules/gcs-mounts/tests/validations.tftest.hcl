@@ -1,7 +1,7 @@
 mock_provider "google" {}
 
 variables {
-  cluster_id            = "3f9c2a71"
+  marker                = "aiinfra-cluster=3f9c2a71"
   gcs_mounts            = []
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
   state_folder          = { bucket = "state", folder = "train-deployment" }

@@ -16,6 +16,7 @@ variables {
     ray_operator     = false
   }
   cluster_id             = "3f9c2a71"
+  marker                 = "aiinfra-cluster=3f9c2a71"
   hold_node_upgrades     = false
   labels                 = { team = "ml" }
   multi_networking       = false

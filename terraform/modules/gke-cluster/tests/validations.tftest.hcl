@@ -6,6 +6,7 @@ mock_provider "google" {}
 variables {
   cluster                = { location = "us-central1", version = null, release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
   cluster_id             = "3f9c2a71"
+  marker                 = "aiinfra-cluster=3f9c2a71"
   hold_node_upgrades     = false
   labels                 = {}
   multi_networking       = false

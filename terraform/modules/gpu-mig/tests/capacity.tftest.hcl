@@ -13,6 +13,7 @@ variables {
   boot_disk             = { size_gb = 2000, type = "pd-ssd" }
   capacity              = { model = "standard", compact = false }
   cluster_id            = "3f9c2a71"
+  marker                = "aiinfra-cluster=3f9c2a71"
   group                 = { instance_count = 2, machine_type = "a3-highgpu-8g", metadata = {}, external_ip = false }
   image                 = { project = "images", family = "pytorch" }
   interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]

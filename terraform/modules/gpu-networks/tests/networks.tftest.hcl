@@ -1,7 +1,7 @@
 mock_provider "google" {}
 
 variables {
-  cluster_id  = "3f9c2a71"
+  marker      = "aiinfra-cluster=3f9c2a71"
   ip_block    = "10.0.0.0/12"
   name_prefix = "train"
   networks    = []

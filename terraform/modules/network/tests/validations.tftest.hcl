@@ -1,7 +1,7 @@
 mock_provider "google" {}
 
 variables {
-  cluster_id     = "3f9c2a71"
+  marker         = "aiinfra-cluster=3f9c2a71"
   name_prefix    = "train"
   network_config = "new_network"
   project_id     = "my-project"

@@ -5,7 +5,7 @@ mock_provider "google" {
 }
 
 variables {
-  cluster_id      = "3f9c2a71"
+  marker          = "aiinfra-cluster=3f9c2a71"
   name_prefix     = "train"
   project_id      = "my-project"
   service_account = { create = true }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.deployment.deployment import RunInputs
+from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.gke import variables as gke
 from provision.kinds.gke.kubernetes import apply, facts, stages
@@ -233,7 +234,7 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             assert settings is not None
             location = StateLocation("bucket", "folder", is_default=True)
             spec = dataclasses.replace(spec_cluster.gke(settings), version=None)
-            variables = gke.variables(spec, "3f9c2a71", location, RunInputs())
+            variables = gke.variables(spec, Owner("3f9c2a71"), location, RunInputs())
             at = f"/container/v1/projects/my-project/locations/{settings.region}/clusters"
             # Making a cluster is not what is tested: it takes no time and goes well.
             with Cloud(database=database, environ={"CLOUD_CLOCK_RATE": "0"}) as cloud:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from provision.deployment.deployment import Applied, RunInputs
+from provision.google.owner import Owner
 from provision.kinds.gke import after_apply, variables
 from provision.settings.model import Settings
 from provision.spec import cluster
@@ -24,7 +25,7 @@ LOCATION = StateLocation("bucket", "np-deployment", is_default=True)
 def _variables(version: str | None = None, **settings: str) -> dict[str, Any]:
     spec = cluster.gke(Settings(MANDATORY | settings))
     settled = dataclasses.replace(spec, version=version)
-    return variables.variables(settled, "3f9c2a71", LOCATION, RunInputs())
+    return variables.variables(settled, Owner("3f9c2a71"), LOCATION, RunInputs())
 
 
 def test_equal_pools_are_numbered_and_have_the_machine_types_own_parts() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from provision.deployment.deployment import ResizeRequestSpec, RunInputs
 from provision.files.archive import Archive
+from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.vms import variables
 from provision.spec import cluster
@@ -22,7 +23,7 @@ NOTHING = RunInputs()
 def _variables(found: RunInputs = NOTHING, /, **settings: str) -> dict[str, Any]:
     loaded = load({**MANDATORY, **settings})
     assert loaded.settings is not None, loaded.problems
-    return variables.variables(cluster.vms(loaded.settings), "3f9c2a71", LOCATION, found)
+    return variables.variables(cluster.vms(loaded.settings), Owner("3f9c2a71"), LOCATION, found)
 
 
 @pytest.mark.parametrize("network_config", ["default_network", "new_network"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.deployment.deployment import RunInputs
+from provision.google.owner import Owner
 from provision.kinds.gke import variables
 from provision.settings.model import Settings
 from provision.spec import cluster
@@ -38,7 +39,9 @@ def _settings(**environ: str) -> Settings:
 
 
 def _variables(**environ: str) -> dict[str, Any]:
-    return variables.variables(cluster.gke(_settings(**environ)), "3f9c2a71", LOCATION, RunInputs())
+    return variables.variables(
+        cluster.gke(_settings(**environ)), Owner("3f9c2a71"), LOCATION, RunInputs()
+    )
 
 
 def _pool(**environ: str) -> dict[str, Any]:

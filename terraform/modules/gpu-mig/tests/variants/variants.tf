@@ -14,6 +14,7 @@ locals {
     boot_disk  = { size_gb = 2000, type = "pd-ssd" }
     capacity   = local._capacity
     cluster_id = "3f9c2a71"
+    marker     = "aiinfra-cluster=3f9c2a71"
     identity   = { startup-script = "true" }
     metadata   = { startup-script = "true" }
     requests   = {}
@@ -63,6 +64,7 @@ module "variant" {
   boot_disk             = each.value.boot_disk
   capacity              = each.value.capacity
   cluster_id            = each.value.cluster_id
+  marker                = "aiinfra-cluster=${each.value.cluster_id}"
   group                 = each.value.group
   image                 = { project = "images", family = "pytorch" }
   interfaces            = each.value.interfaces

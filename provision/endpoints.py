@@ -1,0 +1,61 @@
+"""Where Google's APIs are asked, when the environment moves them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from provision.errors import Problem, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COMPUTE: Final = "GOOGLE_COMPUTE_CUSTOM_ENDPOINT"
+"""The variable of Compute Engine: a rehearsal moves it to this very machine."""
+
+_VARIABLE: Final = re.compile(r"(?:GOOGLE_\w+|KUBERNETES)_CUSTOM_ENDPOINT")
+_THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def is_rehearsal(environ: Mapping[str, str]) -> bool:
+    """Whether Compute Engine is on this machine: what it says is simulated."""
+    return urlsplit(environ.get(COMPUTE, "")).hostname in _THIS_MACHINE
+
+
+def require_safe(environ: Mapping[str, str]) -> None:
+    """Refuse to send the access token in clear to another machine.
+
+    Raises:
+        SettingsError: A moved endpoint has plain http and is not on this machine; all of them.
+    """
+    problems = [
+        Problem(
+            setting=name,
+            what=f"{url} would get the access token unencrypted",
+            why="it moves one of Google's APIs to another machine, without https",
+            fix=f"remove {name} from the environment or the env file; or use https",
+        )
+        for name, url in _moved(environ).items()
+        if urlsplit(url).scheme != "https" and urlsplit(url).hostname not in _THIS_MACHINE
+    ]
+    if problems:
+        raise SettingsError.of(problems)
+
+
+def announcement(environ: Mapping[str, str]) -> str:
+    """What a person is told of moved endpoints; "" when Google's own are asked."""
+    moved = _moved(environ)
+    if not moved:
+        return ""
+    if is_rehearsal(environ):
+        return "Rehearsal: Google Cloud is simulated on this machine; nothing is real or billed."
+    hosts = sorted({str(urlsplit(url).hostname) for url in moved.values()})
+    return (
+        f"Not Google itself is asked but {', '.join(hosts)}: the environment sets"
+        f" {', '.join(sorted(moved))}"
+    )
+
+
+def _moved(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if value and _VARIABLE.fullmatch(name)}

@@ -1,0 +1,94 @@
+"""When Google refuses machines for a reason that no waiting mends: who has to change what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.errors import Problem
+from provision.google import refusals
+from provision.google.refusals import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provision.spec.group import Group
+
+_REASONS: Final[Mapping[Refusal, str]] = {
+    Refusal.PERMISSION: "an account lacks a permission",
+    Refusal.API_OFF: "the project has not enabled the API",
+    Refusal.POLICY: "a policy of the organization forbids it",
+    Refusal.MISSING: "something that they need does not exist",
+    Refusal.RESERVATION: "the reservation does not exist, or does not fit",
+    Refusal.CONFIGURATION: "what is asked for does not go together",
+    Refusal.ADDRESSES: "the subnetwork has no free IP addresses",
+}
+_POLICIES: Final = "https://console.cloud.google.com/iam-admin/orgpolicies"
+_CONSTRAINTS: Final[Mapping[str, str]] = {
+    "compute.vmExternalIpAccess": "or give the VMs no external IP (ENABLE_EXTERNAL_IP=false)",
+    "compute.trustedImageProjects": "or choose an image of a project that the policy allows"
+    " (IMAGE_PROJECT)",
+    "gcp.resourceLocations": "or set ZONE to a location that the policy allows",
+}
+"""What of the settings also satisfies a constraint."""
+
+
+def problem(
+    kind: Refusal, group: Group, found: Sequence[Mapping[str, Any]], standing: str
+) -> Problem:
+    """What is wrong for good, in Google's words, and what mends it.
+
+    Args:
+        kind: One of `refusals.PERMANENT`.
+        group: Whose machines are refused.
+        found: Google's errors of this kind.
+        standing: How many machines there are, as the end of a sentence.
+    """
+    said = "\n".join(dict.fromkeys(map(refusals.words, found)))
+    return Problem(
+        setting=_setting(kind),
+        what=f"Google refuses the {group.members}: {_REASONS[kind]}; {standing}",
+        why=f"{said}\nwaiting does not mend that",
+        fix="\n".join(
+            [
+                *filter(None, _mending(kind, group, said)),
+                f"then run Create again; Destroy removes all that the {group.called} has",
+            ]
+        ),
+    )
+
+
+def _setting(kind: Refusal) -> str:
+    match kind:
+        case Refusal.RESERVATION:
+            return "RESERVATION_NAME"
+        case Refusal.CONFIGURATION:
+            return "VM_TYPE"
+        case _:
+            return ""
+
+
+def _mending(kind: Refusal, group: Group, said: str) -> list[str]:
+    match kind:
+        case Refusal.PERMISSION | Refusal.API_OFF:
+            return [
+                refusals.remedy(said)
+                or "grant the account that Google names what it lacks, in this project"
+            ]
+        case Refusal.POLICY:
+            constraint = refusals.constraint(said)
+            asked = f"the constraint {constraint}" if constraint else "that policy"
+            asking = (
+                f"ask whoever administers the organization for an exception from {asked}, for the"
+                f" project {group.project}: {_POLICIES}?project={group.project}"
+            )
+            return [asking, _CONSTRAINTS.get(constraint.replace(".managed.", "."), "")]
+        case Refusal.MISSING:
+            return ["check the setting that names it, or make it anew"]
+        case Refusal.RESERVATION:
+            listing = f"gcloud compute reservations list --project {group.project}"
+            fitting = f"one in {group.zone} whose machine type is {group.machine_type}"
+            return [f"list what there is with: {listing}", f"set RESERVATION_NAME to {fitting}"]
+        case Refusal.ADDRESSES:
+            return ["ask for fewer machines (INSTANCE_COUNT), or free addresses in the subnetwork"]
+        case _:
+            return ["change what Google names (VM_TYPE, the disk's type or the image)"]

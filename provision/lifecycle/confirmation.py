@@ -1,0 +1,82 @@
+"""Whether a Destroy is meant: what contradicts it, what protects it, what data goes with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provision.errors import Problem, SettingsError
+from provision.google import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.context import Cloud, Context
+    from provision.state.record import Record
+
+_PROTECT = "PROTECT"
+
+
+def require(context: Context, cloud: Cloud, record: Record, *, asked: str | None) -> None:
+    """Make sure that a deployment is to be deleted; `--yes` is a yes to all of it.
+
+    Args:
+        context: The run.
+        cloud: Has the state.
+        record: What is deployed.
+        asked: The kind of cluster that the settings name; None where they name none.
+
+    Raises:
+        SettingsError: The settings describe another cluster, the deployment is protected, or a
+            person said no.
+    """
+    if context.agreed:
+        return
+    doubts = [*_contradictions(context, record, asked), *_protection(record)]
+    data = list(_data(cloud))
+    if data:
+        context.console.progress("Destroy deletes for ever:\n" + "\n".join(data))
+    if context.console.is_terminal and (doubts or data):
+        for doubt in doubts:
+            context.console.progress(f"{doubt.what}: {doubt.why}.")
+        if context.console.ask(f"Delete {record.name_prefix} in {record.zone}?"):
+            return
+        raise SettingsError("Nothing was deleted, as you asked")
+    if doubts:
+        raise SettingsError.of(doubts)
+
+
+def _contradictions(context: Context, record: Record, asked: str | None) -> Iterator[Problem]:
+    """Where the settings say something else than the record."""
+    settings = context.settings
+    given = settings.model_fields_set
+    if "zone" in given and settings.zone != record.zone:
+        yield _contradiction("ZONE", settings.zone, record.zone)
+    if asked not in {None, record.kind}:
+        deployed = f"a cluster of the kind {record.kind}"
+        yield _contradiction("ORCHESTRATOR_TYPE", f"for one of the kind {asked}", deployed)
+
+
+def _contradiction(setting: str, given: str, deployed: str) -> Problem:
+    return Problem(
+        setting=setting,
+        what=f"{setting} is {given}, but what is deployed is {deployed}",
+        why="this env.list may be of another cluster",
+        fix="check NAME_PREFIX and the env.list; if this deployment is meant, run Destroy --yes",
+    )
+
+
+def _protection(record: Record) -> Iterator[Problem]:
+    if record.settings.get(_PROTECT):
+        yield Problem(
+            setting=_PROTECT,
+            what=f"{record.name_prefix} is protected",
+            why="the last Create had PROTECT=yes",
+            fix="run Destroy --yes; or run Create with PROTECT=no first",
+        )
+
+
+def _data(cloud: Cloud) -> Iterator[str]:
+    """What holds data and goes, a line each; buckets are never deleted."""
+    for share in cloud.folder.of_type(resources.FILESTORE.type).values():
+        files = (share.get("file_shares") or [{}])[0]
+        yield f"  Filestore {share.get('name')}, {files.get('capacity_gb')} GB, with all its files"

@@ -1,0 +1,105 @@
+"""What lives under a deployment's names although it has no state here.
+
+The state may be in another bucket, or gone, while the machines bill on: so nobody is told that
+there is nothing before somebody has looked.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from provision.errors import Problem, StateError
+from provision.google import owner, resources
+from provision.google.owner import Owner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provision.catalogue.names import DerivedName
+    from provision.google.api import GoogleApi
+    from provision.google.resources import Resource
+    from provision.state.location import Place, StateLocation
+
+_AT_ONCE: Final = 8
+"""Lists that are asked for at the same time."""
+_FREE: Final = re.compile(r"x+$")
+"""The end of a name that is a digest or a number."""
+
+
+@dataclass(frozen=True)
+class Namesake:
+    """Something in the cloud that carries a marker, and one of this deployment's names.
+
+    Attributes:
+        path: Where Google has it: "projects/...".
+        owner: Whose it is.
+    """
+
+    path: str
+    owner: Owner
+
+
+def find(api: GoogleApi, place: Place, location: StateLocation) -> list[Namesake]:
+    """Everything with a marker that has one of the deployment's names or its marker.
+
+    Args:
+        api: Google; of what these credentials may not list there is nothing.
+        place: The project and the prefix.
+        location: Where this deployment would have its state.
+    """
+    ours = Owner.of(place.project_id, place.name_prefix, location.url)
+    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda row: _of_type(api, row, place, ours), resources.SWEPT)
+        return [one for of_type in found for one in of_type]
+
+
+def error(found: Sequence[Namesake], place: Place, location: StateLocation) -> StateError:
+    """What is to be said of things that live while there is no state."""
+    ours = Owner.of(place.project_id, place.name_prefix, location.url)
+    # A label names its owner without the state; the description of another resource may name it.
+    owners = {one.owner.id: one.owner for one in sorted(found, key=lambda one: one.owner.state)}
+    paths: dict[str, list[str]] = {}
+    for one in found:
+        paths.setdefault(one.owner.id, []).append(one.path)
+    return StateError.of(
+        [_problem(owners[id_], of_one, ours, location) for id_, of_one in paths.items()]
+    )
+
+
+def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLocation) -> Problem:
+    listed = "\n".join(sorted(paths))
+    if other.id == ours.id:
+        return Problem(
+            setting="TERRAFORM_GCS_PATH",
+            what=f"There is no state in {location.url}, but this deployment's resources live on",
+            why=f"the state was deleted, or a run was killed before it was written:\n{listed}",
+            fix="run Destroy with --yes to delete all of them, or Create to bring them into a new"
+            " state",
+        )
+    return Problem(
+        setting="TERRAFORM_GCS_PATH",
+        what=f"There is no state in {location.url}, but these names are in use by {other.words}",
+        why=listed,
+        fix=resources.way_to(other),
+    )
+
+
+def _of_type(api: GoogleApi, row: Resource, place: Place, ours: Owner) -> Iterator[Namesake]:
+    patterns = [_pattern(place.name_prefix, name) for name in row.names]
+    for document in api.listed(row.look, place.project_id):
+        found = owner.read(document)
+        if found is None:
+            continue
+        path = resources.path_in_document(document)
+        last = path.rpartition("/")[2].partition("@")[0]
+        if found.id == ours.id or any(pattern.fullmatch(last) for pattern in patterns):
+            yield Namesake(path, found)
+
+
+def _pattern(prefix: str, name: DerivedName) -> re.Pattern[str]:
+    """What a name of ours looks like, whatever number or digest it ends with."""
+    whole = re.escape(_FREE.sub("", name.of(prefix)))
+    return re.compile(whole + (r"[a-z0-9]+" if _FREE.search(name.suffix) else ""))

@@ -1,0 +1,41 @@
+"""Refusals that no waiting mends end a Create at once (row 8 of the mistakes that were tried)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal
+
+RESERVED = {"RESERVATION_NAME": "mine", "VM_TYPE": "a2-highgpu-1g"}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "settings", "why", "fix"),
+    [
+        ("org-policy", {}, "compute.vmExternalIpAccess", "ENABLE_EXTERNAL_IP=false"),
+        ("no-account", {}, "does not have access to service account", "grant"),
+        ("no-reservation", RESERVED, "do not exist", "RESERVATION_NAME"),
+    ],
+)
+def test_row_8_what_no_waiting_mends_ends_within_a_look(
+    rehearse: Callable[..., Rehearsal],
+    scenario: str,
+    settings: dict[str, str],
+    why: str,
+    fix: str,
+) -> None:
+    rehearsal = rehearse(scenario=scenario)
+
+    ended = rehearsal.run("Create", CAPACITY_TIMEOUT="7d", **settings)
+
+    assert ended.code == 7, ended.said
+    assert why in ended.problem["why"]
+    assert fix in ended.problem["fix"]
+    looks = [one for one in rehearsal.requests() if "listManagedInstances" in one["path"]]
+    assert len(looks) <= 3
+    assert rehearsal.run("Destroy").code == 0

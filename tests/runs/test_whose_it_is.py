@@ -1,0 +1,277 @@
+"""Whose it is, by the rows of the table of mistakes that were tried: states, records, owners."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.google.owner import Owner
+from tests.runs import state_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal
+
+RECORD = "np-deployment/deployment.json"
+OWN = "gs://my-own-state"
+
+
+def _billing(rehearsal: Rehearsal) -> list[str]:
+    """What costs money, or holds data."""
+    return [line for line in rehearsal.resources() if not line.startswith("storage/")]
+
+
+def _elsewhere(rehearsal: Rehearsal) -> None:
+    """Make the bucket of TERRAFORM_GCS_PATH=gs://my-own-state."""
+    with state_file.client(rehearsal) as client:
+        client.create_bucket("my-own-state")
+
+
+def test_row_2_a_second_state_touches_nothing_of_the_first(
+    rehearsal: Rehearsal,
+) -> None:
+    _elsewhere(rehearsal)
+    shares = {"NFS_FILESHARE_LIST": "/mnt/data:BASIC_SSD:2560"}
+    first = rehearsal.run("Create", INSTANCE_COUNT="2", TERRAFORM_GCS_PATH=OWN, **shares)
+    assert first.code == 0, first.said
+    before = _billing(rehearsal)
+    asked = len(rehearsal.requests())
+
+    for action in ("Create", "Destroy"):
+        second = rehearsal.run(action, INSTANCE_COUNT="1")
+        assert second.code == 5, second.said
+        said = json.dumps(second.document["problems"])
+        assert f"{OWN}/np-deployment" in said
+        assert f"TERRAFORM_GCS_PATH={OWN}" in said
+    # Nor with somebody's word for it: it is another deployment's.
+    for action in ("Create", "Destroy"):
+        assert rehearsal.run(action, "--yes", INSTANCE_COUNT="1").code == 5
+
+    assert [line for line in before if line not in _billing(rehearsal)] == []
+    deleted = [one for one in rehearsal.writes(asked) if one["method"] == "DELETE"]
+    assert [one for one in deleted if "/compute/" in one["path"]] == []
+    third = rehearsal.run("Create", INSTANCE_COUNT="2", TERRAFORM_GCS_PATH=OWN, **shares)
+    assert third.code == 0, third.said
+    assert third.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+
+
+@pytest.mark.parametrize("action", ["Destroy", "Status", "Test"])
+def test_row_3_without_its_state_a_deployment_that_lives_is_named(
+    rehearsal: Rehearsal, action: str
+) -> None:
+    _elsewhere(rehearsal)
+    assert rehearsal.run("Create", TERRAFORM_GCS_PATH=OWN).code == 0
+
+    ended = rehearsal.run(action)
+
+    assert ended.code == 5, ended.said
+    assert "np-mig" in ended.problem["why"]
+    assert ended.problem["fix"].endswith(f"TERRAFORM_GCS_PATH={OWN}")
+
+
+def test_row_3_what_outlives_a_deleted_state_is_deleted_by_yes(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    with state_file.client(rehearsal) as client:
+        for kept in client.list_blobs("aiinfra-terraform-my-project"):
+            kept.delete()
+
+    asked = rehearsal.run("Destroy")
+    assert asked.code == 5, asked.said
+    assert "np-mig" in asked.problem["why"]
+    assert "--yes" in asked.problem["fix"]
+    assert any("np-mig" in line for line in rehearsal.resources())
+
+    agreed = rehearsal.run("Destroy", "--yes")
+    assert agreed.code == 0, agreed.said
+    assert agreed.document["changes"]["destroy"] > 0
+    assert not any("np-mig" in line for line in rehearsal.resources())
+    nothing = rehearsal.run("Destroy")
+    assert nothing.code == 0, nothing.said
+    assert nothing.document["changes"]["destroy"] == 0
+
+
+def _cut(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def _of_a_later_version(text: str) -> str:
+    return json.dumps(json.loads(text) | {"protect": True})
+
+
+@pytest.mark.parametrize("damage", [None, _cut], ids=["removed", "cut short"])
+def test_row_4_a_lost_record_is_made_again_from_the_state(
+    standing: Callable[..., Rehearsal], damage: Callable[[str], str] | None
+) -> None:
+    rehearsal = standing()
+    with state_file.blob(rehearsal, RECORD) as kept:
+        before = json.loads(kept.download_as_bytes())
+        if damage is None:
+            kept.delete()
+        else:
+            kept.upload_from_string(damage(json.dumps(before)))
+
+    assert rehearsal.run("Status").code == 0
+    created = rehearsal.run("Create")
+    assert created.code == 0, created.said
+    assert created.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    with state_file.blob(rehearsal, RECORD) as kept:
+        assert json.loads(kept.download_as_bytes()) == before
+    destroyed = rehearsal.run("Destroy")
+    assert destroyed.code == 0, destroyed.said
+    assert all("storage/" in line for line in rehearsal.resources())
+
+
+def test_row_4_a_field_of_a_later_version_is_kept(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
+    with state_file.blob(rehearsal, RECORD) as kept:
+        kept.upload_from_string(_of_a_later_version(kept.download_as_bytes().decode()))
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    with state_file.blob(rehearsal, RECORD) as kept:
+        assert json.loads(kept.download_as_bytes())["protect"] is True
+
+
+def test_the_first_versions_marker_in_the_state_is_replaced_and_nothing_else_is(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    old = _as_the_first_version_left_it(rehearsal)
+
+    created = rehearsal.run("Create", "--yes")
+
+    assert created.code == 0, created.said
+    with state_file.blob(rehearsal, RECORD) as kept:
+        assert json.loads(kept.download_as_bytes())["cluster_id"] != old
+    deleted = [one["path"] for one in rehearsal.writes() if one["method"] == "DELETE"]
+    made = [path for path in deleted if "/compute/" in path]
+    assert [path for path in made if "/instanceTemplates/" not in path] == []
+
+
+def _as_the_first_version_left_it(rehearsal: Rehearsal) -> str:
+    """Give a deployment the marker of the first version, in state, record and cloud."""
+    old = Owner.before_states("my-project", "np")
+    new = Owner.of("my-project", "np", "gs://aiinfra-terraform-my-project/np-deployment")
+
+    def relabel(text: str) -> str:
+        older = text.replace(new.text, old.text).replace(new.id, old.id)
+        # The template's name is a digest of what is in it, the marker too.
+        return re.sub(r"\bnp-[0-9a-f]{8}\b", "np-01dd1935", older)
+
+    for name in (RECORD, state_file.STATE):
+        with state_file.blob(rehearsal, name) as kept:
+            kept.upload_from_string(relabel(kept.download_as_bytes().decode()))
+    rehearsal.rewrite(relabel)
+    return old.id
+
+
+def _damaged(state: dict[str, Any]) -> str:
+    return json.dumps(state | {"resources": [{"mode": "managed"}]})
+
+
+@pytest.mark.parametrize("action", ["Create", "Destroy", "Status"])
+def test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back(
+    standing: Callable[..., Rehearsal], action: str
+) -> None:
+    rehearsal = standing()
+    with state_file.blob(rehearsal, state_file.STATE) as kept:
+        kept.upload_from_string(_damaged(json.loads(kept.download_as_bytes())))
+
+    ended = rehearsal.run(action)
+
+    assert ended.code == 5, ended.said
+    assert "resource 0 lacks" in ended.problem["why"]
+    assert "older version" in ended.problem["fix"]
+
+
+def test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+
+    ended = rehearsal.run("Destroy", ZONE="us-central1-f", ORCHESTRATOR_TYPE="gke")
+
+    assert ended.code == 2, ended.said
+    assert {one["setting"] for one in ended.document["problems"]} == {"ZONE", "ORCHESTRATOR_TYPE"}
+    assert all("--yes" in one["fix"] for one in ended.document["problems"])
+    assert any("np-mig" in line for line in rehearsal.resources())
+    assert rehearsal.run("Destroy", "--yes", ZONE="us-central1-f").code == 0
+    assert not any("np-mig" in line for line in rehearsal.resources())
+
+
+def test_a_protected_deployment_is_destroyed_by_yes_alone(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"PROTECT": "yes"})
+
+    ended = rehearsal.run("Destroy")
+
+    assert ended.code == 2, ended.said
+    assert ended.problem["setting"] == "PROTECT"
+    assert any("np-mig" in line for line in rehearsal.resources())
+    assert rehearsal.run("Destroy", "--yes").code == 0
+
+
+def test_row_10_a_state_inside_another_deployments_folder_is_refused_and_never_wiped(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    inside = "np-deployment/other-deployment/terraform/state/default.tfstate"
+    with state_file.blob(rehearsal, inside) as kept:
+        kept.upload_from_string("{}")
+
+    refused = rehearsal.run(
+        "Validate",
+        NAME_PREFIX="other",
+        TERRAFORM_GCS_PATH="gs://aiinfra-terraform-my-project/np-deployment",
+    )
+    assert refused.code == 2
+    assert refused.problem["setting"] == "TERRAFORM_GCS_PATH"
+    assert rehearsal.run("Destroy").code == 0
+    with state_file.blob(rehearsal, inside) as kept:
+        assert kept.exists()
+
+
+def test_row_11_the_bucket_of_the_state_is_not_mounted(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run(
+        "Validate", "--offline", GCS_MOUNT_LIST="aiinfra-terraform-my-project:/mnt/x"
+    )
+
+    assert ended.code == 2, ended.said
+    assert "bucket of the Terraform state" in ended.problem["what"]
+
+
+def test_row_14_a_moved_endpoint_without_https_gets_no_token(rehearsal: Rehearsal) -> None:
+    name = "GOOGLE_STORAGE_CUSTOM_ENDPOINT"
+    rehearsal.environ[name] = "http://storage.example.com/storage/v1/"
+
+    ended = rehearsal.run("Status")
+
+    assert ended.code == 2, ended.said
+    assert ended.problem["setting"] == name
+    assert rehearsal.requests() == []
+
+
+def test_row_14_a_rehearsal_says_that_it_is_one(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Status")
+
+    assert ended.document["rehearsal"] is True
+    assert "simulated on this machine" in ended.said
+
+
+def test_row_14_a_password_in_netrc_does_not_replace_the_token(
+    rehearsal: Rehearsal,
+) -> None:
+    (rehearsal.folder / "home").mkdir()
+    netrc = rehearsal.folder / "home" / ".netrc"
+    netrc.write_text("default login me password secret\n")
+    rehearsal.environ["HOME"] = str(netrc.parent)
+
+    assert rehearsal.run("Status").code == 0
