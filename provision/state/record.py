@@ -1,4 +1,4 @@
-"""What is deployed, as `deployment.json` beside the state says it."""
+"""The record of what is deployed: `deployment.json`, next to the state."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _MADE_BY: Final = "aiinfra-cluster"
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What `deployment.json` says; secrets are masked before they come here.
+    """The content of `deployment.json`; secrets are masked before they get here.
 
     Attributes:
-        last_request: The greatest number that a request for flex start VMs has had. Google forgets
-            ended ones, and a name that was used before would be taken for the old one.
-        gke_version: The full version that the cluster was to be made with; None for the channel's
-            default, and for other kinds.
+        last_request: The highest number that a resize request has had. Google forgets requests
+            that have ended, and a new one with a used name would be taken for the old one.
+        gke_version: The full version that the cluster was created with; None for the channel's
+            default version, and for other kinds of cluster.
     """
 
     kind: str
@@ -34,12 +34,12 @@ class Record:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> str:
-        """As it is kept."""
+        """The record as JSON."""
         return json.dumps({"made_by": _MADE_BY, "format": 1, **asdict(self)}, indent=2) + "\n"
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read `document`'s text; None when something else made it."""
+        """Read what `document` wrote; None if another tool wrote the text."""
         try:
             document = json.loads(text)
             if document.pop("made_by") != _MADE_BY or document.pop("format") != 1:

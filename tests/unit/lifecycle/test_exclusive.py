@@ -84,6 +84,6 @@ def test_without_agreement_the_lock_stays(met: Situation, questions: int) -> Non
 def test_a_lock_that_is_not_stale_is_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(liveness, "is_stale", lambda *_: False)
     met = Situation(agreed=True, answer=True)
-    with pytest.raises(StateError, match="Somebody else is at work"):
+    with pytest.raises(StateError, match="Another run is changing"):
         met.meet()
     assert met.freed == []
