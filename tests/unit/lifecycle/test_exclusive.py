@@ -75,7 +75,7 @@ def test_a_person_who_says_yes_is_enough() -> None:
     ids=["a no", "no terminal", "Destroy, which never asks"],
 )
 def test_without_agreement_the_lock_stays(met: Situation, questions: int) -> None:
-    with pytest.raises(StateError, match="was killed"):
+    with pytest.raises(StateError, match="A killed run left"):
         met.meet()
     assert met.freed == []
     assert len(met.questions) == questions
