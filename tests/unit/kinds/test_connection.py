@@ -24,7 +24,7 @@ def test_a_refusal_after_the_apply_is_no_failed_check_and_says_what_stands() -> 
         raise GoogleApiError(403, words, "https://compute")
     assert caught.value.exit_code is ExitCode.CLUSTER
     (problem,) = caught.value.problems
-    assert "all that was made is kept, and so is its state in gs://b" in problem.why
+    assert "all resources are kept, and so is their state in gs://b" in problem.why
     assert "compute.instances.list" in problem.fix
     assert "Create again" in problem.fix
 
@@ -78,5 +78,5 @@ def test_m15_a_request_that_has_ended_meanwhile_is_as_good_as_cancelled(
 
 
 def test_a_request_that_may_not_be_cancelled_stops_a_destroy() -> None:
-    with pytest.raises(TerraformError, match="could not be cancelled"):
+    with pytest.raises(TerraformError, match="Could not cancel"):
         _cancel(Requests("ACCEPTED", error=GoogleApiError(403, "no", "url")))
