@@ -110,7 +110,7 @@ class Kind(Protocol[SpecT]):
         """
 
     def explain(self, cloud: Cloud, target: Deployment[SpecT]) -> None:
-        """After a failed apply, raise the underlying error if Google knows it and Terraform not.
+        """Raise the cause of a failed apply, where Google knows it and Terraform does not.
 
         Raises:
             CapacityError: Google refused machines.

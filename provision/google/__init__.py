@@ -1,1 +1,1 @@
-"""Google's APIs: requests, answers, refusals, credentials."""
+"""Google's APIs: requests, responses, refusals, credentials."""

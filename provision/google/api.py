@@ -1,4 +1,4 @@
-"""What the program asks Google, in its own words; `rest` sends it."""
+"""The calls to Google's APIs that this program makes; `http` sends the requests."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["GoogleApi", "GoogleApiError", "Service"]
 _FORBIDDEN = 403
 _NOT_FOUND = 404
 _CONFLICTS = (409, 412)
-"""Somebody else changed it meanwhile: as most of the APIs say that, and as Cloud Storage does."""
+"""Somebody else changed it meanwhile: 409 for most APIs, 412 for Cloud Storage."""
 _OPERATION_POLL = 2.0
-"""Seconds of cloud time between two looks at an operation."""
+"""Poll interval for an operation, in seconds of cloud time."""
 
 
 class GoogleApi(Rest):
-    """Google's APIs, except for the state's bucket, which `state` has its own client for."""
+    """Google's APIs, except for the state's bucket, which `state.folder` reads by itself."""
 
     def project_number(self, project: str) -> str:
         """The project's number.
 
         Raises:
-            CheckError: It does not exist, or may not be read.
+            CheckError: It does not exist, or these credentials may not read it.
         """
         try:
             return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
@@ -45,7 +45,7 @@ class GoogleApi(Rest):
             ) from error
 
     def image_of_family(self, project: str, family: str) -> str | None:
-        """The name of the family's newest image, or None when there is none to be had."""
+        """The name of the family's newest image; None if there is none that may be used."""
         path = f"projects/{project}/global/images/family/{family}"
         try:
             return str(self.get(Service.COMPUTE, path)["name"])
@@ -55,7 +55,7 @@ class GoogleApi(Rest):
             raise
 
     def managed_instances(self, project: str, zone: str, group: str) -> list[dict[str, Any]]:
-        """What a managed instance group says of each of its VMs."""
+        """The managed instances of a group: the state, and the last errors, of each of its VMs."""
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/listManagedInstances"
         return list(self.pages("POST", path, "managedInstances", {}))
 
@@ -65,11 +65,11 @@ class GoogleApi(Rest):
         return list(self.pages("GET", path, "items", {"filter": f'name eq "{base}-.*"'}))
 
     def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
-        """What a VM says of itself, by key; {} when it says nothing, or is gone.
+        """The guest attributes of a VM, by key; {} if it has none, or is gone.
 
         Args:
-            path: The VM's: "projects/P/zones/Z/instances/N".
-            namespace: Whose attributes.
+            path: The VM's path: "projects/P/zones/Z/instances/N".
+            namespace: The namespace of the attributes.
         """
         try:
             document = self.call(
@@ -83,7 +83,7 @@ class GoogleApi(Rest):
         return {item["key"]: item.get("value", "") for item in items}
 
     def resize_requests(self, group: str) -> list[dict[str, Any]]:
-        """The requests for VMs of a managed instance group; none when there is no such group.
+        """The resize requests of a managed instance group; none if there is no such group.
 
         Args:
             group: Its path: "projects/P/zones/Z/instanceGroupManagers/N".
@@ -96,10 +96,10 @@ class GoogleApi(Rest):
             raise
 
     def cancel_resize_request(self, group: str, name: str) -> None:
-        """Cancel a request for VMs and wait until that is done.
+        """Cancel a resize request and wait until that is done.
 
         Raises:
-            GoogleApiError: It has ended already, or may not be cancelled.
+            GoogleApiError: It has ended already, or these credentials may not cancel it.
         """
         path = f"{group}/resizeRequests/{name}/cancel"
         self._finish(self.call("POST", Service.COMPUTE, path, {}), path)
@@ -108,12 +108,12 @@ class GoogleApi(Rest):
         """Whether a bucket exists.
 
         Raises:
-            GoogleApiError: These credentials may not know (403).
+            GoogleApiError: These credentials may not read it (403).
         """
         return self.find(Service.STORAGE, f"b/{name}") is not None
 
     def zones_with(self, project: str, collection: str, name: str) -> set[str]:
-        """The zones that offer something of that name, such as one of the "machineTypes"."""
+        """The zones that offer a resource of that name in a collection such as "machineTypes"."""
         path = f"projects/{project}/aggregated/{collection}"
         return {
             item["zone"].rpartition("/")[2]
@@ -122,7 +122,7 @@ class GoogleApi(Rest):
         }
 
     def find(self, service: Service, path: str) -> dict[str, Any] | None:
-        """A resource by its path, or None when there is none."""
+        """A resource by its path; None if it does not exist."""
         try:
             return self.get(service, path)
         except GoogleApiError as error:
@@ -131,15 +131,15 @@ class GoogleApi(Rest):
             raise
 
     def listed(self, look: Look, project: str, **query: str) -> list[dict[str, Any]]:
-        """All that a project has in the collection of one type of resource.
+        """All resources of one type in a project.
 
-        None where these credentials may not list it, or the API is off, if a project can do without
-        it: whoever may not do that has not made any, and could not delete any.
+        Empty if these credentials may not list them, or the API is disabled, for types that are
+        optional: whoever may not list them has not created any, and could not delete any.
 
         Args:
-            look: How the type is found.
+            look: How to find resources of the type.
             project: The project.
-            **query: Of the request.
+            **query: Query parameters of the request.
         """
         is_compute = look.service is Service.COMPUTE
         key = "items" if is_compute else look.list_key or look.collection
@@ -156,10 +156,10 @@ class GoogleApi(Rest):
         return found
 
     def marked(self, look: Look, project: str, owner: Owner) -> list[dict[str, Any]]:
-        """What a project has of one type that carries the marker of a deployment.
+        """The resources of one type in a project that carry the marker of a deployment.
 
         Args:
-            look: How the type is found.
+            look: How to find resources of the type.
             project: The project.
             owner: The deployment.
         """
@@ -170,12 +170,12 @@ class GoogleApi(Rest):
         return [one for one in found if look.is_of(one, owner)]
 
     def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
-        """Compute Engine's operations that are not done, of "global" or one region or zone."""
+        """Compute Engine's operations that are not done, in "global", one region or one zone."""
         path = f"projects/{project}/{scope}/operations"
         return list(self.pages("GET", path, "items", {"filter": "status != DONE"}))
 
     def cluster_operations(self, project: str, location: str) -> list[dict[str, Any]]:
-        """Kubernetes Engine's operations that are not done; none where they may not be listed."""
+        """Kubernetes Engine's operations that are not done; none if they may not be listed."""
         path = f"projects/{project}/locations/{location}/operations"
         try:
             found = list(self.pages("GET", path, "operations", {}, service=Service.CONTAINER))
@@ -186,10 +186,10 @@ class GoogleApi(Rest):
         return [one for one in found if one["status"] != "DONE"]
 
     def delete(self, service: Service, path: str) -> None:
-        """Delete a resource and wait until it is gone; one that is gone already is success.
+        """Delete a resource and wait until it is gone; does nothing if it does not exist.
 
         Raises:
-            GoogleApiError: It is still in use, or may not be deleted.
+            GoogleApiError: It is still in use, or these credentials may not delete it.
         """
         try:
             operation = self.call("DELETE", service, path, {})
@@ -206,7 +206,7 @@ class GoogleApi(Rest):
                 self._finish(operation, path)
 
     def _finish_named(self, operation: dict[str, Any], path: str) -> None:
-        """Wait for the end of an operation of the newer APIs, which is done or not.
+        """Wait for the end of an operation of the newer APIs, which have a field `done`.
 
         Raises:
             GoogleApiError: It failed.
@@ -247,10 +247,10 @@ class GoogleApi(Rest):
             raise GoogleApiError(code, failure.get("message", failure.get("code", "")), path)
 
     def revoke(self, project: str, email: str, kept: Collection[str]) -> None:
-        """Take the roles in the project from a service account, but for those that it keeps.
+        """Revoke a service account's roles on the project, except for those to keep.
 
         Raises:
-            GoogleApiError: It may not be done, or others change the policy all the time.
+            GoogleApiError: These credentials may not do that, or the policy kept changing.
         """
         path, own = f"projects/{project}", f"serviceAccount:{email}"
 
@@ -268,20 +268,20 @@ class GoogleApi(Rest):
     def revoke_in_bucket(
         self, bucket: str, is_revoked: Callable[[Mapping[str, Any], str], bool]
     ) -> None:
-        """Take roles in a bucket away; one that is gone, or whose roles may not be read, has none.
+        """Revoke roles on a bucket; does nothing if it is gone or its policy may not be read.
 
         Args:
             bucket: Its name.
-            is_revoked: Says of a binding and one of its members whether it goes.
+            is_revoked: Whether to remove a member (the second argument) from a binding.
 
         Raises:
-            GoogleApiError: It may not be done, or others change the policy all the time.
+            GoogleApiError: These credentials may not do that, or the policy kept changing.
         """
         path = f"b/{bucket}/iam"
 
         def once() -> None:
             try:
-                # Older versions leave conditions out.
+                # Older policy versions omit conditions.
                 query = {"optionsRequestedPolicyVersion": "3"}
                 policy = self.call("GET", Service.STORAGE, path, query)
             except GoogleApiError as error:
@@ -298,9 +298,10 @@ class GoogleApi(Rest):
 def _without(
     policy: Mapping[str, Any], is_revoked: Callable[[Mapping[str, Any], str], bool]
 ) -> dict[str, Any]:
-    """A policy without some members, and without bindings that have none left.
+    """A policy without some members, and without bindings that have no members left.
 
-    Its etag stays, and makes Google refuse, rather than lose, what somebody else changed meanwhile.
+    The etag stays: if somebody else has changed the policy meanwhile, Google refuses ours instead
+    of losing that change.
     """
     kept = [
         {**binding, "members": [one for one in binding["members"] if not is_revoked(binding, one)]}
@@ -311,10 +312,10 @@ def _without(
 
 
 def _against_conflicts(once: Callable[[], None]) -> None:
-    """Change a policy, again and again as long as others are quicker.
+    """Change a policy, retrying as long as somebody else changes it first.
 
     Raises:
-        GoogleApiError: They always are.
+        GoogleApiError: All retries met a conflict.
     """
     for _ in range(retries.TRIES):
         try:

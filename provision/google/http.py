@@ -1,4 +1,4 @@
-"""How a request to one of Google's APIs is sent, repeated, and judged."""
+"""Sending requests to Google's APIs: endpoints, retries, errors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _REQUEST_TIMEOUT = 60.0
 _UNAUTHORIZED = 401
 _AT_ONCE = 16
-"""Connections that are kept open, for requests that are under way at the same time."""
+"""Connections that are kept open, for concurrent requests."""
 
 
 class Service(enum.Enum):
-    """A Google API: the variable that moves it (the google provider's own), and where it is.
+    """A Google API: the variable that sets another endpoint (the google provider's), and its URL.
 
-    Its version comes last, where the provider leaves that out of the address.
+    A third value is the API's version, where the provider's endpoint does not include it.
     """
 
     COMPUTE = ("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", "https://compute.googleapis.com/compute/v1/")
@@ -53,24 +53,25 @@ class Service(enum.Enum):
         "GOOGLE_SERVICE_USAGE_CUSTOM_ENDPOINT",
         "https://serviceusage.googleapis.com/v1/",
     )
-    # The beta alone tells quotas. The provider does not use it, so the variable is this program's.
+    # Only the beta has quotas. The provider does not use it, so the variable is this program's own.
     QUOTAS = (
         "GOOGLE_SERVICE_USAGE_BETA_CUSTOM_ENDPOINT",
         "https://serviceusage.googleapis.com/v1beta1/",
     )
 
     def url(self, environ: Mapping[str, str]) -> str:
-        """The base URL, with a slash at its end."""
+        """The base URL, with a trailing slash."""
         variable, usual, *version = self.value
         return "".join([environ.get(variable) or usual, *version])
 
 
 class GoogleApiError(CheckError):
-    """Google answered with an error that waiting does not mend.
+    """Google answered with an error that is not transient.
 
     Args:
         code: The HTTP status.
-        message: Google's words.
+        message: Google's message.
+        url: The URL of the request.
     """
 
     def __init__(self, code: int, message: str, url: str) -> None:
@@ -84,14 +85,12 @@ class GoogleApiError(CheckError):
 
 
 class Rest:
-    """Sends requests; each is repeated while the trouble is a passing one.
-
-    It may be used by several threads at the same time.
+    """Sends requests, and retries them after transient errors. It is safe for several threads.
 
     Args:
-        credentials: Who is asking.
-        environ: For moved endpoints.
-        progress: The run's clock, and its voice for when a request has to be repeated.
+        credentials: The credentials to use.
+        environ: May set other endpoints.
+        progress: The run's clock and progress output, which reports retries.
     """
 
     def __init__(
@@ -103,16 +102,17 @@ class Rest:
         self._session = AuthorizedSession(credentials)
         for scheme in ("https://", "http://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=_AT_ONCE))
-        # Google compresses for those alone who say so here, too; a VM's metadata is half of a list.
+        # Google compresses responses only if the user agent says "gzip" too; without that, VMs'
+        # metadata would be half of each list.
         self._session.headers["User-Agent"] = f"aiinfra-cluster/{__version__} (gzip)"
         self._environ = environ
         self._progress = progress
 
     def token(self) -> str:
-        """An access token that is valid now, for who is asked in another way than here.
+        """A valid access token, for requests that are not sent by this class.
 
         Raises:
-            CredentialsError: There is none to be had.
+            CredentialsError: Google gives no token.
         """
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - with the transport
         from google.auth.transport.requests import Request  # noqa: PLC0415 - with it
@@ -133,7 +133,7 @@ class Rest:
         query: dict[str, str],
         service: Service = Service.COMPUTE,
     ) -> Iterator[dict[str, Any]]:
-        """The entries of a list; of an aggregated one, those of every scope that has any."""
+        """The entries of a list, from all pages; for an aggregated list, one entry per scope."""
         token = ""
         while True:
             page = self.call(method, service, path, query | {"pageToken": token})
@@ -147,7 +147,7 @@ class Rest:
         """A resource by its path.
 
         Raises:
-            GoogleApiError: There is none, or it may not be read.
+            GoogleApiError: It does not exist, or these credentials may not read it.
         """
         return self.call("GET", service, path, {})
 
@@ -159,18 +159,18 @@ class Rest:
         query: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Send a request that may be repeated: a read, a deletion, or a change under an etag.
+        """Send a request that is safe to retry: a read, a deletion, or a change with an etag.
 
         Args:
-            method: Of HTTP.
-            service: Whose path it is.
-            path: After the service's URL.
-            query: Entries without a value are left out.
-            body: Sent as JSON.
+            method: The HTTP method.
+            service: The API.
+            path: The path below the API's URL.
+            query: Query parameters; those with an empty value are not sent.
+            body: The body, sent as JSON.
 
         Raises:
-            GoogleApiError: Google refused it, or stayed busy.
-            CredentialsError: Google does not take the credentials.
+            GoogleApiError: Google refused the request, or all retries failed.
+            CredentialsError: Google does not accept the credentials.
         """
         url = service.url(self._environ) + path
         again = retries.policy(self._progress.clock, self._progress.tell)
@@ -208,20 +208,20 @@ class Rest:
 
 
 def _document(answer: Any) -> dict[str, Any]:
-    """What Google says; something between it and us may have said something else.
+    """The JSON document of a response.
 
     Raises:
-        PassingError: It is no JSON.
+        PassingError: It is not JSON, such as the error page of a proxy.
     """
     try:
         document: dict[str, Any] = answer.json()
     except ValueError as error:
-        raise PassingError(f"{answer.status_code} with an answer that is no JSON") from error
+        raise PassingError(f"{answer.status_code} with a response that is not JSON") from error
     return document
 
 
 def _failure(answer: Any, url: str) -> Exception:
-    """What an answer means that is no success."""
+    """The exception for a response that is not a success."""
     try:
         error = answer.json()["error"]
         message = str(error["message"])

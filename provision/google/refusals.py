@@ -1,8 +1,8 @@
-"""Google's refusals: what it means when Google does not do what it is asked.
+"""Google's refusals: what the error codes and messages mean.
 
-The one reader of Google's sentences and codes, wherever they come from: the errors of Compute
-Engine's VMs and resize requests, the conditions of GKE's ProvisioningRequests, what Terraform
-prints, and the answers of the APIs. What to say to people is up to those who ask.
+This is the only reader of them, wherever they come from: the errors of Compute Engine's VMs and
+resize requests, the conditions of GKE's ProvisioningRequests, Terraform's output, and the
+responses of the APIs. The callers decide what to tell people.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
-"""Where one asks for more of a quota, in a browser."""
+"""The page of the Google Cloud console where one requests an increase of a quota."""
 
-QUOTA_ROLE: Final = "it takes the role Quota Administrator, roles/servicemanagement.quotaAdmin"
+QUOTA_ROLE: Final = "needs the role Quota Administrator, roles/servicemanagement.quotaAdmin"
 
 
 class Refusal(enum.Enum):
     """Why Google refuses something.
 
     Attributes:
-        STOCKOUT: The zone has no such machines now.
-        NOT_YET: The same of a request that stays in Google's queue.
-        QUOTA: The project may not have that many.
+        STOCKOUT: The zone has no such machines available now.
+        NOT_YET: Like STOCKOUT, but the request stays in Google's queue.
+        QUOTA: The project's quota is too small.
         PERMISSION: An account lacks a permission.
         API_OFF: The project has not enabled the API.
-        POLICY: A policy of the organization forbids it.
-        MISSING: Something that it needs does not exist.
+        POLICY: An organization policy forbids it.
+        MISSING: A resource that it needs does not exist.
         RESERVATION: The reservation does not exist, or does not fit the request.
         CONFIGURATION: The parts of the request do not go together.
         ADDRESSES: The subnetwork has no free IP addresses.
@@ -53,7 +53,7 @@ class Refusal(enum.Enum):
 
 
 CAPACITY: Final = frozenset({Refusal.STOCKOUT, Refusal.QUOTA})
-"""The refusals of machines; another zone, or more quota, mends them."""
+"""The refusals of machines, which another zone or more quota fixes."""
 
 PERMANENT: Final = frozenset(
     {
@@ -71,12 +71,12 @@ PERMANENT: Final = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """A quota that is used up, as Google's sentence has it.
+    """A quota that is exceeded, taken from Google's message.
 
     Attributes:
-        metric: Its name, such as "NVIDIA_A100_GPUS".
-        limit: What the project may have.
-        region: Whose quota it is; "" for a quota of all regions, or where Google does not say it.
+        metric: Its metric, such as "NVIDIA_A100_GPUS".
+        limit: The project's limit.
+        region: The quota's region; "" for a quota of all regions, or if the message has none.
     """
 
     metric: str
@@ -84,7 +84,7 @@ class Quota:
     region: str
 
 
-# A code of Compute Engine, or the reason of a ProvisioningRequest -> what it means. Sources: the
+# Error code of Compute Engine, or reason of a ProvisioningRequest -> what it means. Sources: the
 # discovery document of compute v1, and Google's documentation of ProvisioningRequest.
 _CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
     {
@@ -108,7 +108,7 @@ _QUOTA: Final = re.compile(
 )
 _STOCKOUT: Final = re.compile(r"does not have enough resources available")
 _ZONE: Final = re.compile(r"\bzones/(?P<zone>[\w-]+)")
-# The permission in the words of Compute Engine, of Cloud Storage, and of the newer APIs.
+# The permission in the messages of Compute Engine, of Cloud Storage, and of the newer APIs.
 _PERMISSION: Final = re.compile(
     r"Required ['\"](?P<compute>[\w.]+)['\"] permission"
     r"|does not have (?P<storage>\w+(?:\.\w+)+) access"
@@ -139,7 +139,7 @@ _CONFIGURATION: Final = re.compile(
     r"features are not compatible for creating instance"
     r"|disk type cannot be used by \S+ machine type"
 )
-# What Google says -> what it means; the first that fits counts.
+# Pattern of a message -> what it means; the first match counts.
 _SENTENCES: Final = (
     (_CONFIGURATION, Refusal.CONFIGURATION),
     (_RESERVATION, Refusal.RESERVATION),
@@ -152,13 +152,13 @@ _SENTENCES: Final = (
 
 
 def read(code: str, message: str) -> Refusal | None:
-    """What a refusal means; None for one that may pass, or that nobody here knows.
+    """What a refusal means; None for a transient or unknown one.
 
     Args:
-        code: Google's code or reason; "" where there is none, as in what Terraform prints.
-        message: Google's words.
+        code: Google's code or reason; "" if there is none, as in Terraform's output.
+        message: Google's message.
     """
-    # Some APIs give the sentence of a quota under the code of a stock-out.
+    # Some APIs send a message about a quota with the code of a stock-out.
     if quota(message) is not None:
         return Refusal.QUOTA
     # Nor is a stock-out what a request gets whose parts do not go together.
@@ -176,13 +176,13 @@ def constraint(message: str) -> str:
 
 
 def zone(message: str) -> str:
-    """The zone that a message names; "" if it names none."""
+    """The zone in a message; "" if there is none."""
     found = _ZONE.search(message)
     return found["zone"] if found else ""
 
 
 def quota(message: str) -> Quota | None:
-    """The quota that a message says is used up; None if it says none."""
+    """The exceeded quota in a message; None if it is not about a quota."""
     found = _QUOTA.search(message)
     if found is None:
         return None
@@ -193,10 +193,10 @@ def quota(message: str) -> Quota | None:
 
 
 def of_instances(instances: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Google's errors in making the VMs of a group that do not run yet, each once.
+    """Google's errors in creating the VMs of a group that do not run yet, without duplicates.
 
     Args:
-        instances: As `listManagedInstances` has them.
+        instances: The response of `listManagedInstances`.
     """
     found: dict[str, dict[str, Any]] = {}
     for instance in instances:
@@ -207,17 +207,17 @@ def of_instances(instances: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def words(error: Mapping[str, Any]) -> str:
-    """What Google says in an error, in one line."""
+    """The message of an error, or its code, in one line."""
     return " ".join(str(error.get("message") or error.get("code", "")).split())
 
 
 def of_error(error: Mapping[str, Any]) -> Refusal | None:
-    """What an error of Compute Engine means, as `read` has it."""
+    """What an error of Compute Engine means; see `read`."""
     return read(str(error.get("code", "")), words(error))
 
 
 def zones_available(errors: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The zones of which Google itself says, in a stock-out, that they have machines now."""
+    """The zones that have machines available now, as Google's stock-out errors list them."""
     zones = {
         zone
         for detail in _details(errors)
@@ -231,7 +231,7 @@ def zones_available(errors: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def quota_dimensions(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What tells the quota that is used up from others of its name, such as the "gpu_family"."""
+    """The dimensions of an exceeded quota, such as its "gpu_family"."""
     dimensions: dict[str, str] = {}
     for detail in _details(errors):
         dimensions |= detail.get("quotaInfo", {}).get("dimensions", {})
@@ -246,10 +246,10 @@ def _details(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def remedy(message: str) -> str:
-    """What mends a refusal for want of rights, in words; "" when the message is not about rights.
+    """How to fix a missing permission or a disabled API; "" for any other message.
 
     Args:
-        message: Google's words.
+        message: Google's message.
     """
     off = _API_OFF.search(message)
     if off is not None:
@@ -261,12 +261,12 @@ def remedy(message: str) -> str:
 
 
 def _granting(permission: str) -> str:
-    asking = f"these credentials lack the permission {permission}: ask whoever administers the"
+    asking = f"these credentials lack the permission {permission}: ask an administrator of the"
     found = permissions.role_with(permission)
     if found is None:
         return f"{asking} project for it"
     title, role = found
-    return f"{asking} project for the role {title} ({role}), which has it"
+    return f"{asking} project for the role {title} ({role}), which includes it"
 
 
 def _enabling(message: str, project: str) -> str:

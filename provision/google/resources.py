@@ -1,8 +1,8 @@
-"""What the tool makes in the cloud: one row for each type of Terraform resource in `terraform/`.
+"""The resources that the tool creates: one row for each type of Terraform resource in `terraform/`.
 
-Everything that is to be known of a type stands in its row: where Google has it, how Terraform
-imports it, where it carries the marker of its deployment, with what it goes when it is removed, and
-which permissions it takes. Adoption, sweep, the checks and the kinds of clusters read it here.
+A row has every fact about its type: its path in Google's API, its import ID in Terraform, where it
+carries the marker of its deployment, which other resource it is deleted with, and the permissions
+that it needs. Adoption, sweep, the online checks and the kinds of cluster read the rows.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class Marker(enum.Enum):
-    """Where Google's document of a resource has the marker.
+    """The field of a resource that has the marker.
 
     Attributes:
-        DESCRIPTION: It is the whole description.
-        LABELS: It is one of the labels, and the whole description of a type that has one.
-        RESOURCE_LABELS: The same; Kubernetes Engine alone calls them so.
+        DESCRIPTION: The whole description.
+        LABELS: One of the labels; also the whole description, for a type that has one.
+        RESOURCE_LABELS: Like LABELS; only Kubernetes Engine calls them so.
     """
 
     DESCRIPTION = "description"
@@ -41,22 +41,22 @@ class Marker(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """How a resource that the state does not know is found, and brought into the state.
+    """How to find a resource that is not in the state, and how to import it.
 
-    The terms are Terraform's names of the planned values.
+    The fields in braces are Terraform's names of planned values.
 
     Attributes:
         service: The API.
-        path: Where Google has it; its parent's for a part.
-        import_id: Terraform's import id, in the form that provider 7.45.0 takes with an empty plan
-            afterwards.
-        marker: Where it carries the marker; its parent does for a part.
-        part: For a part of another resource: the parent's list that holds it.
-        by_list: Google has chosen its name: it is found by the marker in the list of its
-            collection, and what Google says is the {name} of the import id.
-        may_be_off: The API may be off in the project, or closed to who does not use it: who may
-            not list the collection has nothing there.
-        list_key: What holds them in the API's list, where that is not called like the collection.
+        path: The path in the API; for a part of another resource, the parent's path.
+        import_id: Terraform's import ID, in the form that provider 7.45.0 accepts and that leads
+            to an empty plan afterwards.
+        marker: The field that has the marker; for a part, the parent's field.
+        part: For a part of another resource: the parent's list that contains it.
+        by_list: Whether Google chooses its name. It is then found in its collection's list by the
+            marker, and Google's name for it becomes the {name} in the import ID.
+        may_be_off: Whether the API may be disabled, or the credentials may lack permission to list
+            the collection; both then mean that there is nothing in it.
+        list_key: The list's key in the API's response, if it differs from the collection's name.
     """
 
     service: Service
@@ -70,22 +70,22 @@ class Look:
 
     @property
     def terms(self) -> set[str]:
-        """The planned values that are needed; a plan that does not know them can't be asked."""
+        """The planned values that a look-up needs; without them it can't be done."""
         found = set(re.findall(r"{(\w+)}", self.path + self.import_id))
         return found - {"name"} if self.by_list else found
 
     @property
     def collection(self) -> str:
-        """The API's collection that it, or its parent, is in, such as "networks"."""
+        """The API's collection that contains it, or its parent, such as "networks"."""
         return self.path.split("/")[-2]
 
     @property
     def is_global(self) -> bool:
-        """Whether it belongs to the project, and to none of its regions and zones."""
+        """Whether it is a global resource, not in a region or zone."""
         return "/global/" in self.path
 
     def list_path(self, project: str) -> str:
-        """Where Google lists all of the collection, in whatever region or zone they are."""
+        """The path that lists the whole collection, in all regions and zones."""
         if self.is_global or self.service is not Service.COMPUTE:
             collection = self.path.rpartition("/")[0]
             return collection.format_map({"project": project, "location": "-"})
@@ -107,11 +107,11 @@ class Look:
                 return bool(document.get(self.marker.value, {}).get(MARKER) == owner.id)
 
     def identity(self, values: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-        """The import id of what was found.
+        """The import ID of an existing resource.
 
         Args:
-            values: The planned ones.
-            document: What Google says of it.
+            values: Its planned values.
+            document: The resource as the API returns it.
         """
         own = {"name": document["name"].rpartition("/")[2]} if self.by_list else {}
         return self.import_id.format_map({**values, **own})
@@ -122,14 +122,15 @@ class Resource:
     """One type of Terraform resource.
 
     Attributes:
-        type: Terraform's name of it.
-        lookup: How one is found that the state does not know; None where none can be left behind:
-            to make it again changes nothing, and it goes with what it is `part_of`.
-        part_of: The type with which Google removes it; "" where it is removed by itself.
-        names: What ours are called.
-        permissions: Collection -> the methods of its permissions that Terraform and the tool use
-            to make and remove one, on the project. What may as well be granted on a single bucket
-            or service account is not here: the project's answer would not count it.
+        type: Terraform's name of the type.
+        lookup: How to find one that is not in the state. None if that is not needed: creating it
+            again changes nothing, and it is deleted with what it is `part_of`.
+        part_of: The type that it is deleted with; "" if it is deleted on its own.
+        names: The names that this tool gives to resources of the type.
+        permissions: Collection -> the verbs of its permissions on the project that Terraform and
+            this tool need to create and delete one. Permissions that can also be granted on a
+            single bucket or service account are not included: a check on the project would not
+            see such a grant.
     """
 
     type: str
@@ -140,26 +141,26 @@ class Resource:
 
     @property
     def look(self) -> Look:
-        """How one is found, of a type that can be left behind.
+        """How to find one.
 
         Raises:
-            LookupError: None can.
+            LookupError: The type has no look-up.
         """
         if self.lookup is None:
             raise LookupError(self.type)
         return self.lookup
 
     def path(self, **values: str) -> str:
-        """Where Google has one of them.
+        """The path of one of them in the API.
 
         Args:
-            **values: The terms of its path.
+            **values: The values for the fields in the path.
         """
         return self.look.path.format_map(values)
 
 
 def _compute(path: str) -> Look:
-    """The look of a type of Compute Engine: its path is its import id, and it has no labels."""
+    """The look-up of a Compute Engine type: its path is its import ID, and it has no labels."""
     return Look(service=Service.COMPUTE, path=path, import_id=path, marker=Marker.DESCRIPTION)
 
 
@@ -189,7 +190,7 @@ NODE_POOL: Final = Resource(
     lookup=Look(
         service=Service.CONTAINER,
         path=f"{_LOCATION}/clusters/{{cluster}}",
-        # The one form without words between the parts that the provider takes.
+        # The only form that the provider accepts; it has no words between the parts.
         import_id="{project}/{location}/{cluster}/{name}",
         marker=Marker.RESOURCE_LABELS,
         part="nodePools",
@@ -206,7 +207,7 @@ NODE_POOL: Final = Resource(
 GROUP: Final = Resource(
     type="google_compute_instance_group_manager",
     lookup=_compute(f"{_ZONE}/instanceGroupManagers/{{name}}"),
-    # Its VMs and their disks are its own to make and remove.
+    # The group creates and deletes its VMs and their disks itself.
     names=(names.GROUP, names.INSTANCE),
     permissions={
         "compute.instanceGroupManagers": "create delete get update",
@@ -253,7 +254,7 @@ DASHBOARD: Final = Resource(
     lookup=Look(
         service=Service.MONITORING,
         path="projects/{project}/dashboards/{name}",
-        # Google's own name has the project's number, and a project that differs is replaced.
+        # Google's own name has the project's number; Terraform would replace it as another project.
         import_id="projects/{project}/dashboards/{name}",
         marker=Marker.LABELS,
         by_list=True,
@@ -329,7 +330,7 @@ BUCKET_ROLE: Final = Resource(
 )
 OBJECT: Final = Resource(
     type="google_storage_bucket_object",
-    lookup=None,  # it is written over; Destroy empties the state's folder
+    lookup=None,  # it is overwritten; Destroy empties the state folder
 )
 
 ALL: Final = (
@@ -352,27 +353,27 @@ ALL: Final = (
     SERVICE_ACCOUNT,
     OBJECT,
 )
-"""All types, in an order in which nothing that goes is still in use."""
+"""All types, ordered so that each is unused by the time it is deleted."""
 
 BY_TYPE: Final[Mapping[str, Resource]] = MappingProxyType({row.type: row for row in ALL})
-"""Terraform's name of a type -> its row."""
+"""Terraform's name of the type -> its row."""
 
 SWEPT: Final = tuple(row for row in ALL if row.lookup is not None and not row.part_of)
-"""The types that Destroy looks for beside the state, in the order in which it removes them.
+"""The types that Destroy looks for outside the state, in the order in which it deletes them.
 
-A NAT goes with its router, a group's VMs, disks and requests with the group, node pools and all
-that GKE has made for them with their cluster. Filestore is part of its network.
+A NAT is deleted with its router; a group's VMs, disks and resize requests with the group; node
+pools, and all that GKE created for them, with their cluster. Filestore instances use their network.
 """
 
 
 def path_in_document(document: Mapping[str, Any]) -> str:
-    """The path ("projects/...") of a resource, from what Google says of it."""
+    """The path ("projects/...") of a resource, from the document that the API returns."""
     link = document.get("selfLink")
     return str(link).partition("/v1/")[2] if link else str(document["name"])
 
 
 def foreign(path: str, other: Owner | None) -> Problem:
-    """What is to be said of something that has one of our names and not our marker.
+    """The problem of a resource that has one of our names but not our marker.
 
     Args:
         path: Its name, as Google's API has it.
@@ -389,7 +390,7 @@ def foreign(path: str, other: Owner | None) -> Problem:
         fix = f"choose another NAME_PREFIX; or {way_to(other)}"
     return Problem(
         setting="NAME_PREFIX",
-        what=f"{path} exists already, and this deployment did not make it",
+        what=f"{path} exists already, and this deployment did not create it",
         why=why,
         fix=fix,
     )

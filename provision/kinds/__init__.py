@@ -1,1 +1,1 @@
-"""What differs between kinds of cluster: groups of VMs and GKE clusters."""
+"""What differs between the kinds of cluster: groups of VMs and GKE clusters."""

@@ -1,4 +1,4 @@
-"""How to reach a cluster: for people, for programs, and kept beside the state."""
+"""How to connect to a cluster: as text, as JSON, and in `connection.json` next to the state."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 _SHELLS: Final = 8
-"""VMs whose line for a shell is printed; connection.json has all."""
+"""The number of VMs whose ssh command is printed; connection.json has all of them."""
 
 
 def tell(
     context: Context, cloud: Cloud, made: Applied[ClusterSpec], found: Mapping[str, Any]
 ) -> None:
-    """Say how to connect, and keep it as `connection.json`.
+    """Say how to connect, and write it to `connection.json`.
 
     Args:
         context: The run; its report gets it too.
-        cloud: Has the folder.
-        made: What was made.
-        found: The kind's own part.
+        cloud: Has the state folder.
+        made: The result of the apply.
+        found: The part that is specific to the kind of cluster.
     """
     target = made.target
     dashboard = made.outputs.get("dashboard") or {}
@@ -48,7 +48,7 @@ def tell(
 
 
 def text(connection: Mapping[str, Any]) -> str:
-    """The connection block for people."""
+    """The connection as text."""
     own = _vm_lines(connection) if "vms" in connection else _cluster_lines(connection)
     lines = ["Terraform state file location:", connection["terraform_state"], *own]
     if connection["dashboard"]:
@@ -68,9 +68,9 @@ def _vm_lines(connection: Mapping[str, Any]) -> list[str]:
 
 
 def _cluster_lines(connection: Mapping[str, Any]) -> list[str]:
-    lines = ["Let kubectl reach the cluster with:", connection["get_credentials"]]
+    lines = ["Configure kubectl for the cluster with:", connection["get_credentials"]]
     if connection["jobs"]:
-        lines += ["Run an example, made for this cluster, with:"]
+        lines += ["Run an example job for this cluster with:"]
         lines += [
             f"gcloud storage cat {url} | kubectl create --filename -"
             for url in connection["jobs"].values()
@@ -79,14 +79,14 @@ def _cluster_lines(connection: Mapping[str, Any]) -> list[str]:
 
 
 def missing(vms: Collection[str]) -> list[Problem]:
-    """A note on VMs whose notebook has no URL; none when there are none."""
+    """A note on VMs whose notebook has no URL yet; empty if there are no such VMs."""
     if not vms:
         return []
     return [
         Problem(
             setting="SHOW_PROXY_URL",
             what=f"there is no URL yet for the notebook on {words.listed(vms)}",
-            why="Google's proxy gives it once Jupyter runs on the VM; some images have no Jupyter",
-            fix="Status shows it when it is there; SHOW_PROXY_URL=no does not wait for it",
+            why="Google's proxy assigns it when Jupyter runs on a VM; some images lack Jupyter",
+            fix="run Status later to see it; with SHOW_PROXY_URL=no, Create does not wait for it",
         )
     ]

@@ -1,4 +1,4 @@
-"""Waiting for the machines of a managed instance group, be they VMs or the nodes of a pool."""
+"""Waiting for the machines of a managed instance group: VMs, or the nodes of a node pool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from provision.time.progress import Progress
 
 _POLL: Final = 10.0
-"""Seconds of cloud time between two looks at a group."""
+"""Poll interval in seconds of cloud time."""
 
 
 def wait(
@@ -33,13 +33,13 @@ def wait(
     Args:
         api: Google.
         group: The group.
-        timeout: Seconds of cloud time to wait at most (CAPACITY_TIMEOUT).
-        progress: The run's clock and voice.
+        timeout: The longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
+        progress: The run's clock and progress output.
 
     Raises:
-        CapacityError: Google refused machines. The group is kept and goes on trying.
-        ClusterError: The group can't be looked at.
-        StillWaiting: They do not all run by then; everything is kept.
+        CapacityError: Google refused machines. The group is kept and keeps trying.
+        ClusterError: The group can't be read.
+        StillWaiting: Not all VMs run in time; everything is kept.
     """
     deadline = progress.deadline(timeout, _POLL)
     said = ""
@@ -57,9 +57,9 @@ def wait(
         if deadline.is_over:
             raise StillWaiting(
                 f"After {timeout / 60:g} minutes, {news}",
-                why="Google has not given all machines yet; those that run cost money",
-                fix="everything is kept: run Create again to go on waiting, Destroy to give up,"
-                " or raise CAPACITY_TIMEOUT",
+                why="Google has not provided all machines yet; those that run cost money",
+                fix="everything is kept: run Create again to keep waiting, or Destroy to give up;"
+                " a higher CAPACITY_TIMEOUT waits longer",
                 setting="CAPACITY_TIMEOUT",
             )
         deadline.pause()
@@ -67,25 +67,32 @@ def wait(
 
 @contextlib.contextmanager
 def told(what: str) -> Iterator[None]:
-    """What Google does not tell of something that is there is no failed check of the beginning."""
+    """Report Google's errors after the apply as errors of a cluster that exists.
+
+    Args:
+        what: What could not be checked; it completes "could not check whether".
+
+    Raises:
+        ClusterError: In place of Google's error.
+    """
     try:
         yield
     except GoogleApiError as error:
         (problem,) = error.problems
         raise ClusterError(
-            f"The cluster was made, but whether {what} could not be found out",
+            f"The cluster was created, but it could not be checked whether {what}",
             why=problem.why,
             fix="\n".join(
-                filter(None, [problem.fix, "run Create again to go on, or Destroy to remove it"])
+                filter(None, [problem.fix, "run Create again to continue, or Destroy to remove it"])
             ),
         ) from error
 
 
 def _look(api: GoogleApi, group: Group) -> list[dict[str, Any]]:
-    """What the group says of its VMs.
+    """The managed instances of a group.
 
     Raises:
-        ClusterError: Google does not tell.
+        ClusterError: Google does not return them.
     """
     with told(f"the VMs of the group {group.name} run"):
         return api.managed_instances(group.project, group.zone, group.name)
@@ -96,5 +103,5 @@ def _runs(instance: Mapping[str, Any]) -> bool:
 
 
 def _reasons(instances: Sequence[Mapping[str, Any]]) -> str:
-    """Google's own words on what keeps VMs from running, each once."""
+    """Google's messages about why VMs do not run, without duplicates."""
     return "".join(f"; {refusals.words(error)}" for error in refusals.of_instances(instances))

@@ -1,4 +1,4 @@
-"""Which kind of cluster an ORCHESTRATOR_TYPE is: the one place that decides it."""
+"""The kind of cluster for each ORCHESTRATOR_TYPE; no other module decides that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.settings import Settings
 
-# Any: what a kind makes of the settings is for that kind alone.
+# Any: each kind has a specification type of its own.
 KINDS: Final[dict[Orchestrator, Kind[Any]]] = {
     Orchestrator.NONE: VM_GROUP,
     Orchestrator.RAY: VM_GROUP,
@@ -34,11 +34,11 @@ def given(settings: Settings) -> str | None:
 
 
 def named(name: str) -> Kind[Any]:
-    """The kind that a record names."""
+    """The kind with the name that a record has."""
     return next(kind for kind in KINDS.values() if kind.name == name)
 
 
 def deployment(context: Context, inputs: RunInputs | None = None) -> Deployment[Any]:
-    """The deployment that the settings of a run describe, as far as it is known offline."""
+    """The deployment that the settings of a run describe, as far as it is known without Google."""
     kind = of(context.settings)
     return deploy(kind, kind.spec(context.settings), context.location, inputs)

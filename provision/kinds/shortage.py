@@ -1,7 +1,7 @@
-"""When Google has no machines to give: what to say of it, and what one can do.
+"""What to say when Google refuses machines, and what the user can do about it.
 
-A managed instance group is made all the same and goes on trying, so these refusals are found in
-what the group says of its VMs; `google.refusals` reads them.
+Google creates the managed instance group anyway, and the group keeps trying. So these refusals are
+found in the errors of the group's VMs; `google.refusals` reads them.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.spec.group import Group
 
-_KEPT: Final = "Everything is kept, and VMs that run cost money: Destroy removes it all"
+_KEPT: Final = "Everything is kept, and running VMs cost money: Destroy removes everything"
 _MOST_PLACES: Final = 6
-"""Regions that are named; Google has dozens."""
+"""The number of regions that a message lists; Google has dozens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusalTexts:
-    """How things stand when Google refuses machines, for what is told then.
+    """Parts of the message about refused machines, which depend on how they were requested.
 
     Attributes:
-        words: The end of a sentence.
-        after_stockout: How to go on when there are no machines.
-        after_quota: How to go on once there is more quota.
-        end: What else is to be said.
+        words: The current state, as the end of a sentence.
+        after_stockout: What to do after a stock-out.
+        after_quota: What to do once the quota is increased.
+        end: The last line of the fix.
     """
 
     words: str
     after_stockout: str = (
-        "run Create again to go on waiting: Google keeps trying, and this may pass"
+        "run Create again to keep waiting: Google keeps trying, and machines may become available"
     )
     after_quota: str = (
-        "once it is granted the VMs come by themselves: run Create again to wait for them"
+        "once it is granted, Google creates the VMs by itself: run Create again to wait for them"
     )
     end: str = _KEPT
 
@@ -54,13 +54,13 @@ def check(
     """Raise if Google has refused machines.
 
     Args:
-        group: Whose VMs they are.
-        instances: What the group says of them.
-        running: How many of them run.
-        api: Google, to ask who else has such machines.
+        group: The group.
+        instances: Its managed instances.
+        running: The number of them that run.
+        api: Google, to find other zones that have such machines.
 
     Raises:
-        CapacityError: It has; all reasons at once.
+        CapacityError: Google refused machines; the error has all reasons.
     """
     texts = RefusalTexts(words=f"{running} of {group.size} {group.members} run")
     problems = explain(group, refusals.of_instances(instances), texts, api)
@@ -74,10 +74,10 @@ def explain(
     """What Google's errors mean, each kind of refusal once; what may pass is left out.
 
     Args:
-        group: What the machines are for.
+        group: The group that the machines are for.
         found: Google's errors.
-        texts: How things stand.
-        api: Google, to ask who else has such machines.
+        texts: The parts of the message that depend on how the machines were requested.
+        api: Google, to find other zones that have such machines.
     """
     refused: dict[Refusal, list[Mapping[str, Any]]] = {}
     for error in found:
@@ -109,7 +109,7 @@ def _stockout(
 ) -> Problem:
     return Problem(
         setting=group.zone_setting,
-        what=f"{group.zone} has no {group.machine} to give now: {texts.words}",
+        what=f"{group.zone} has no {group.machine} available now: {texts.words}",
         why="\n".join(map(refusals.words, found)),
         fix=_lines(
             texts.after_stockout,
@@ -130,13 +130,13 @@ def _zones(group: Group, api: GoogleApi) -> list[str]:
 def other_zones(
     project: str, zone: str, machine_type: str, gpu: str | None, api: GoogleApi
 ) -> list[str]:
-    """The other zones that have such machines at all; none if Google does not tell.
+    """The other zones that offer such machines; empty if Google does not say.
 
     Args:
-        project: Who asks.
-        zone: That of the machines.
-        machine_type: Their type.
-        gpu: The kind of GPU that is attached to each; None for none.
+        project: The project.
+        zone: The zone of the machines.
+        machine_type: Their machine type.
+        gpu: The type of the GPUs that are attached to each; None for none.
         api: Google.
     """
     try:
@@ -149,11 +149,11 @@ def other_zones(
 
 
 def places_in_words(region: str, zones: Sequence[str]) -> Iterator[str]:
-    """Other zones that have such machines, those of the region first, then by region; a line each.
+    """List other zones that offer such machines: one line for the region, one for other regions.
 
     Args:
-        region: Where the machines were asked for.
-        zones: As `other_zones` has them.
+        region: The region in which the machines were requested.
+        zones: The zones that `other_zones` returned.
     """
     near = [zone for zone in zones if places.region_of(zone) == region]
     if near:
@@ -169,11 +169,11 @@ def places_in_words(region: str, zones: Sequence[str]) -> Iterator[str]:
 
 
 def _elsewhere(group: Group, free: Sequence[str], zones: Sequence[str]) -> Iterator[str]:
-    """Where else to try, the nearest first, a line each."""
+    """Where else to try, one line each, the nearest first."""
     moving = f"and run Create --yes, which moves the {group.called} there"
     if free:
         there = group.in_zone(free[0])
-        yield f"or {there}, which has some now according to Google, {moving}"
+        yield f"or {there}, where Google says that some are available now, {moving}"
     elif any(places.region_of(zone) == group.region for zone in zones):
         yield f"or set {group.zone_setting} to another zone of {group.region}, {moving}"
     yield from places_in_words(group.region, zones)
@@ -190,19 +190,19 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
     metric = exceeded.metric if exceeded else ""
     family = refusals.quota_dimensions(found).get("gpu_family")
     quota = f"quota {metric}".strip() + (f" for {family}" if family else "")
-    amount = f"{exceeded.limit:g}" if exceeded else "used up"
+    amount = f"has a limit of {exceeded.limit:g}" if exceeded else "is exceeded"
     region = exceeded.region if exceeded and exceeded.region else group.region
     wanted = f"{group.all_gpus} GPUs" if group.all_gpus else f"{group.size} {group.machine}"
     return Problem(
-        what=f"The {quota} of {group.project} in {region} is {amount}, and this {group.called}"
-        f" wants {wanted}: {texts.words}",
+        what=f"The {quota} of {group.project} in {region} {amount}, and this {group.called}"
+        f" needs {wanted}: {texts.words}",
         why=said,
         fix=_lines(
-            f"ask for more, in a browser: {QUOTA_PAGE}?project={group.project}",
-            f"filter by {metric or 'its name'} and {region}, tick it, Edit ({QUOTA_ROLE})",
+            f"request an increase at {QUOTA_PAGE}?project={group.project}",
+            f"filter by {metric or 'its name'} and {region}, select it, click Edit ({QUOTA_ROLE})",
             texts.after_quota,
-            "or ask for less (INSTANCE_COUNT, VM_TYPE)"
-            f" or go where there is quota ({group.zone_setting})",
+            "or use fewer or smaller machines (INSTANCE_COUNT, VM_TYPE),"
+            f" or a zone whose region has quota ({group.zone_setting})",
             texts.end,
         ),
     )

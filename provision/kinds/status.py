@@ -1,4 +1,4 @@
-"""What exists of a deployment and how it stands; nothing is written and no lock is taken."""
+"""The status of a deployment. Nothing is written and no lock is taken."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _INDEX: Final = re.compile(r"\[[^]]*\]")
 
 
 def look(context: Context, cloud: Cloud, record: Record, kind: Kind[ClusterSpec]) -> dict[str, Any]:
-    """Find out how a deployment stands.
+    """Collect the status of a deployment, as the JSON document has it.
 
     Args:
         context: The run.
-        cloud: Where it is.
-        record: What it is.
-        kind: Of cluster.
+        cloud: Google and the state folder.
+        record: The deployment.
+        kind: The kind of cluster.
     """
     addresses = sorted(cloud.folder.addresses())
     outputs = cloud.folder.outputs()
@@ -44,7 +44,7 @@ def look(context: Context, cloud: Cloud, record: Record, kind: Kind[ClusterSpec]
 
 
 def text(found: Mapping[str, Any], kind: Kind[ClusterSpec]) -> str:
-    """The status for people."""
+    """The status as text."""
     return "\n".join(_lines(found, kind))
 
 
@@ -53,7 +53,7 @@ def _lines(found: Mapping[str, Any], kind: Kind[ClusterSpec]) -> Iterator[str]:
     yield f"{len(found['resources'])} resources in {found['state']}:"
     yield from (f"  {count} {name}" for name, count in sorted(kinds.items()))
     if found["locked_by"]:
-        yield f"Somebody is at work on it: {found['locked_by']}"
+        yield f"Locked by {found['locked_by']}: another run is changing it"
     yield from kind.status_lines(found)
     for share in found["filestores"]:
         yield f"Filestore {share['name']} at {share['path']}: {share['ip']}"
@@ -63,7 +63,7 @@ def _lines(found: Mapping[str, Any], kind: Kind[ClusterSpec]) -> Iterator[str]:
 
 
 def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) -> dict[str, str]:
-    """Pages of Google's console, by what they show."""
+    """Pages of the Google Cloud console: title -> URL."""
     project = f"project={record.project_id}"
     title, page = kind.page(record)
     links = {

@@ -1,4 +1,4 @@
-"""The variables that all roots have in common."""
+"""The variables that all Terraform roots have in common."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:
-    """What every root is told in the same words.
+    """The variables that every root takes.
 
     Args:
-        spec: What is asked for.
+        spec: What the settings ask for.
         owner: The deployment, as its marker names it.
-        location: The deployment's folder.
+        location: Where the state folder is.
     """
     return {
         "project_id": spec.project_id,

@@ -1,4 +1,4 @@
-"""The online checks: what only Google can answer, asked before anything is made.
+"""The online checks: what only Google can answer, asked before anything is created.
 
 Each check is a function that takes a `CheckContext` and yields what it finds. `table` lists the
 checks that every kind of cluster has; each kind of cluster adds its own.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from provision.state.record import Record
 
 _AT_ONCE: Final = 16
-"""Checks that are made at the same time: all of them, and as many connections as are kept."""
+"""The number of concurrent checks: all of them, and as many as there are open connections."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ class CheckResults(Generic[SpecT]):
 
     Attributes:
         problems: What Google would refuse.
-        foreign: What is there under our names and is not ours to touch.
-        notes: What is worth knowing, and what could not be found out.
-        spec: What is asked for, with what Google's answers have settled.
+        foreign: Resources with our names that do not belong to this deployment.
+        notes: What is worth knowing, and what could not be checked.
+        spec: The specification, including the values that Google's answers resolved.
     """
 
     problems: Sequence[Problem]
@@ -47,11 +47,11 @@ class CheckResults(Generic[SpecT]):
     spec: SpecT
 
     def require(self) -> SpecT:
-        """What is asked for, if nothing is wrong.
+        """The specification, if no check failed.
 
         Raises:
-            CheckError: Something is; all of it is told.
-            StateError: Nothing is wrong but that what is there is not ours.
+            CheckError: At least one check failed; the error lists all problems.
+            StateError: The only problems are foreign resources with our names.
         """
         if self.problems:
             raise CheckError.of([*self.problems, *self.foreign])
@@ -70,19 +70,19 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     record: Record | None = None,
     makes_bucket: bool = False,
 ) -> CheckResults[SpecT]:
-    """Make all checks that apply and that the settings do not skip.
+    """Run all checks that apply, except for those in SKIP_CHECKS.
 
     Args:
-        spec: What is asked for.
+        spec: What the settings ask for.
         api: Google.
         of_kind: What the kind of cluster adds.
-        owners: Whose marker makes something this deployment's.
+        owners: Whose marker makes a resource this deployment's.
         in_state: Paths of what the state has.
-        record: What exists already.
-        makes_bucket: Whether the bucket for the state is still to be made.
+        record: What is deployed already; None if nothing is.
+        makes_bucket: Whether the bucket for the state has yet to be created.
 
     Raises:
-        CredentialsError: Google does not take the credentials.
+        CredentialsError: Google does not accept the credentials.
     """
     ctx = CheckContext(
         spec=spec,
@@ -94,7 +94,7 @@ def run(  # noqa: PLR0913 - each is a fact of its own
         makes_bucket=makes_bucket,
     )
     checks = [it for it in (*CHECKS, *of_kind.checks) if it.name not in spec.skipped_checks]
-    # In the order of their names' definition, whoever brings them.
+    # In the order in which the enum defines their names.
     order = list(OnlineCheck)
     chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -104,7 +104,7 @@ def run(  # noqa: PLR0913 - each is a fact of its own
 
 
 def _made(check: Check, ctx: CheckContext[Any]) -> tuple[list[Finding], GoogleApiError | None]:
-    """What a check finds, and why it ended early if it did."""
+    """What a check finds, and the error if Google did not let it finish."""
     found: list[Finding] = []
     try:
         found.extend(check.find(ctx))
@@ -114,7 +114,7 @@ def _made(check: Check, ctx: CheckContext[Any]) -> tuple[list[Finding], GoogleAp
 
 
 def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
-    """A note for each reason why checks could not be made."""
+    """One note for each reason why checks could not be completed."""
     reasons: dict[str, tuple[list[str], GoogleApiError]] = {}
     for check, error in failures:
         reasons.setdefault(error.message, ([], error))[0].append(check.name)
@@ -122,7 +122,7 @@ def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
         Problem(
             what=f"could not be checked: {', '.join(names)}",
             why=message,
-            fix=error.problems[0].fix or f"SKIP_CHECKS={','.join(names)} leaves that out",
+            fix=error.problems[0].fix or f"SKIP_CHECKS={','.join(names)} skips these checks",
         )
         for message, (names, error) in reasons.items()
     ]

@@ -1,4 +1,4 @@
-"""Google's answers to the checks: each question is put once, whoever asks it and however often."""
+"""Google's answers to the checks; each request is sent only once, however many checks need it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MOST_SERVICES: Final = "200"
-"""Of one page; most projects have fewer APIs enabled."""
+"""The page size; most projects have fewer APIs enabled."""
 
 
 class Answers:
-    """What Google says; for several threads at the same time.
+    """Google's answers, cached; it is safe for several threads.
 
-    Every method raises `GoogleApiError` where Google refuses to say it.
+    Every method raises `GoogleApiError` if Google refuses the request.
 
     Args:
         api: Google.
@@ -34,15 +34,15 @@ class Answers:
         self._lock = threading.Lock()
 
     def find(self, service: Service, path: str) -> dict[str, Any] | None:
-        """A resource by its path, or None when there is none."""
+        """A resource by its path; None if it does not exist."""
         return self._once((service, path), lambda: self._api.find(service, path))
 
     def get(self, service: Service, path: str) -> dict[str, Any]:
-        """A resource by its path, which has to be there."""
+        """A resource by its path; it is an error if it does not exist."""
         return self._once(("get", service, path), lambda: self._api.get(service, path))
 
     def zones_with(self, project: str, collection: str, name: str) -> set[str]:
-        """The zones that offer something of that name, such as one of the "machineTypes"."""
+        """The zones that offer a resource of that name in a collection such as "machineTypes"."""
         return self._once(
             (project, collection, name), lambda: self._api.zones_with(project, collection, name)
         )
@@ -59,7 +59,7 @@ class Answers:
         return self._once(("apis", project), ask)
 
     def held_permissions(self, project: str, permissions: Sequence[str]) -> Collection[str]:
-        """Which of these permissions (100 at most) the caller has on a project."""
+        """The permissions, out of at most 100, that the caller has on a project."""
         path, body = f"projects/{project}:testIamPermissions", {"permissions": list(permissions)}
 
         def ask() -> Collection[str]:
@@ -69,7 +69,7 @@ class Answers:
         return self._once(("permissions", project), ask)
 
     def machines_with(self, project: str, label: str, value: str) -> list[dict[str, Any]]:
-        """The VMs of a project, in all its zones, that carry a label of that value."""
+        """The VMs of a project, in all zones, that have a label with that value."""
         path = f"projects/{project}/aggregated/instances"
 
         def ask() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The check of the buckets that are mounted; the state's own has its module, `state`."""
+"""The check of the buckets to mount; `state.folder` checks the bucket of the state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORBIDDEN: Final = 403
 
 
 def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """The buckets to be mounted exist."""
+    """Check that the buckets to mount exist."""
     for bucket in dict.fromkeys(mount.bucket for mount in ctx.spec.buckets):
         try:
             if ctx.answers.find(Service.STORAGE, f"b/{bucket}") is None:
@@ -33,8 +33,8 @@ def _missing(bucket: str) -> Problem:
     return Problem(
         setting="GCS_MOUNT_LIST",
         what=f"the bucket gs://{bucket} does not exist",
-        why="a bucket that is mounted is not made by this tool: its data outlive the cluster",
-        fix=f"check its spelling, or make it with: gcloud storage buckets create gs://{bucket}"
+        why="this tool does not create the buckets that it mounts: their data outlives the cluster",
+        fix=f"check its spelling, or create it with: gcloud storage buckets create gs://{bucket}"
         " --uniform-bucket-level-access --public-access-prevention",
     )
 
@@ -42,7 +42,7 @@ def _missing(bucket: str) -> Problem:
 def _unseen(bucket: str, error: GoogleApiError) -> Problem:
     return Problem(
         setting="GCS_MOUNT_LIST",
-        what=f"whether the bucket gs://{bucket} exists could not be found out",
+        what=f"could not check whether the bucket gs://{bucket} exists",
         why=error.message,
-        fix="if it belongs to another project, see that the VMs' service account may use it",
+        fix="if it belongs to another project, make sure that the VMs' service account may use it",
     )

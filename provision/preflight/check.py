@@ -1,4 +1,4 @@
-"""What the checks look at, and what each of them can find."""
+"""What a check is, what it gets, and what it can find."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class CheckContext(Generic[SpecT_co]):
-    """What is to be made, and whom to ask about it.
+    """What every check gets.
 
     Attributes:
-        spec: What is asked for.
-        of_kind: What else the checks have to know of such a cluster.
-        answers: Google's.
-        owners: Whose marker makes something this deployment's.
+        spec: What the settings ask for.
+        of_kind: What the kind of cluster adds.
+        answers: Google's answers.
+        owners: Whose marker makes a resource this deployment's.
         in_state: Paths of what the state has: it is ours, whatever marker it carries.
-        record: What exists already; None when nothing does.
-        makes_bucket: Whether the bucket for the state is still to be made.
+        record: What is deployed already; None if nothing is.
+        makes_bucket: Whether the bucket for the state has yet to be created.
     """
 
     spec: SpecT_co
@@ -45,7 +45,7 @@ class CheckContext(Generic[SpecT_co]):
 
     @property
     def project(self) -> str:
-        """The project's id."""
+        """The project's ID."""
         return self.spec.project_id
 
     def is_ours(self, look: Look, path: str, found: Mapping[str, Any]) -> bool:
@@ -61,21 +61,21 @@ class CheckContext(Generic[SpecT_co]):
 
 @dataclass(frozen=True)
 class CheckNote:
-    """Something that is worth knowing and stops nothing."""
+    """Something worth knowing that does not stop the run."""
 
     problem: Problem
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A problem: what is there is not this deployment's to touch."""
+    """A problem: a resource with one of our names belongs to somebody else."""
 
     problem: Problem
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What is asked for leaves this open, and Google's answer decides it.
+    """Values that the settings left open and Google's answer resolved.
 
     Attributes:
         values: Field of the specification -> its value.
@@ -85,7 +85,7 @@ class Settled:
 
 
 Finding: TypeAlias = "Problem | Foreign | CheckNote | Settled"
-"""What a check finds: a problem stops the run, and so does something foreign."""
+"""What a check can find; a problem or a foreign resource stops the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +93,11 @@ class Check:
     """One check.
 
     Attributes:
-        name: What SKIP_CHECKS calls it.
+        name: Its name in SKIP_CHECKS.
         calls: The methods of Google's APIs that it calls.
-        says: What a failure says, after "The run ends, because".
-        find: Looks, and gives what it finds.
-        applies: Whether there is anything to look at.
+        says: What a failure means, for the reference page.
+        find: Runs the check, and yields what it finds.
+        applies: Whether there is anything to check.
     """
 
     name: OnlineCheck
@@ -112,11 +112,11 @@ class OfKind:
     """What a kind of cluster adds to the checks that every kind has.
 
     Attributes:
-        checks: Its own.
+        checks: Its own checks.
         apis: The APIs that it needs, such as "container".
-        made: The types of what Terraform makes of it.
-        main: The one thing that carries its name.
-        ranges: IP ranges in its network beside that of the first subnetwork.
+        made: The types of the resources that Terraform creates for it.
+        main: Its main resource, the cluster or group, with its name.
+        ranges: IP ranges that it needs in its network, besides that of the first subnetwork.
     """
 
     checks: tuple[Check, ...]

@@ -1,4 +1,4 @@
-"""The check of boot disks: their type is in the zone and comes in their size."""
+"""The check of boot disks: the zone offers their type in their size."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 _SIZES: Final = re.compile(r"(\d+)GB-(\d+)GB")
-"""Google's form of the sizes that a disk type has, `validDiskSize`."""
+"""Google's format of the sizes that a disk type allows, `validDiskSize`."""
 
 
 def disk(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """The zone has the type of the boot disks, in their size."""
+    """Check that the zone offers the type of the boot disks, in their size."""
     wanted = {(it.zone, it.disk_type, it.disk_size_gb) for it in ctx.spec.pools}
     for zone, kind, size in sorted(wanted):
         if zones.find(ctx, zone) is None:
@@ -31,8 +31,8 @@ def disk(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield Problem(
                 setting="DISK_TYPE",
                 what=f"{zone} has no disks of the type {kind}",
-                why="Google does not offer it there",
-                fix="list what there is with: gcloud compute disk-types list"
+                why="Google does not offer that type there",
+                fix="list the available types with: gcloud compute disk-types list"
                 f" --zones {zone} --project {ctx.project}",
             )
             continue
@@ -40,7 +40,7 @@ def disk(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         if sizes and not int(sizes[1]) <= size <= int(sizes[2]):
             yield Problem(
                 setting="DISK_SIZE_GB",
-                what=f"there is no {kind} of {size} GB",
-                why=f"it comes in {sizes[1]} to {sizes[2]} GB, according to Google",
+                what=f"a {kind} disk can't have {size} GB",
+                why=f"Google allows {sizes[1]} to {sizes[2]} GB",
                 fix=f"DISK_SIZE_GB={min(max(size, int(sizes[1])), int(sizes[2]))}",
             )

@@ -31,11 +31,11 @@ class Metric:
     """One quota.
 
     Attributes:
-        name: Such as "PREEMPTIBLE_NVIDIA_A100_GPUS".
-        everywhere: Whether it is the project's, for all regions together.
-        must: Whether there surely is such a quota, so that its absence is worth a note.
-        otherwise: The quota that is used in its place where the project has none of it.
-        dimensions: What more tells it from others of that name.
+        name: Its metric, such as "PREEMPTIBLE_NVIDIA_A100_GPUS".
+        everywhere: Whether it is a global quota, for all regions together.
+        must: Whether every project has it, so that its absence is worth a note.
+        otherwise: The quota that applies instead if the project has none of this one.
+        dimensions: The dimensions that distinguish it from other quotas of that name.
     """
 
     name: str
@@ -46,16 +46,16 @@ class Metric:
 
     @property
     def words(self) -> str:
-        """Its name, with what tells it from others."""
+        """Its name, with its dimensions."""
         return " for ".join([self.name, *self.dimensions.values()])
 
 
 def of(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
-    """What one machine uses of each quota.
+    """How much of each quota one machine uses.
 
     Args:
-        machines: Which; those of a reservation use the quotas of disks and addresses alone.
-        vcpus: That each has; 0 where that is not known.
+        machines: The pool; machines of a reservation only use quotas of disks and addresses.
+        vcpus: The number of vCPUs of each machine; 0 if it is not known.
     """
     if not machines.mode.means.reserved:
         yield from _gpus(machines)
@@ -91,7 +91,7 @@ def _on_demand(gpu: Gpu) -> Metric:
 def _cpus(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
     standard = catalogue.cpu_quota(machines.machine_type)
     if machines.mode.means.preemptible:
-        # Who has never asked for preemptible CPUs uses the standard quota.
+        # A project that never requested preemptible CPUs uses the standard quota.
         yield Metric(name="PREEMPTIBLE_CPUS", otherwise=standard), vcpus
     else:
         yield Metric(name=standard), vcpus

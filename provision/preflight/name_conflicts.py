@@ -1,4 +1,4 @@
-"""The check of names: nobody else has what this deployment would make."""
+"""The check of names: nobody else has a resource with a name that this deployment would use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def taken(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """What is there under our names carries our marker."""
+    """Check that existing resources with our names carry our marker."""
     for row, name in _names(ctx):
         path = _path(ctx, row, name)
         found = ctx.answers.find(row.look.service, path)
@@ -27,7 +27,7 @@ def taken(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 
 
 def _names(ctx: CheckContext[ClusterSpec]) -> Iterator[tuple[Resource, DerivedName]]:
-    """What is made first: whoever has none of these names has none of the others."""
+    """The resources that are created first: without these there are none of the others."""
     yield ctx.of_kind.main
     if ctx.spec.service_account == "dedicated":
         yield resources.SERVICE_ACCOUNT, names.SERVICE_ACCOUNT

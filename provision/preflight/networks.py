@@ -1,4 +1,4 @@
-"""The check of VPC networks: what exists is there, and has room for what is made in it."""
+"""The check of VPC networks: the default network exists, and our own has free IP ranges."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 IP_BLOCK: Final = "10.0.0.0/12"
-"""That the subnetworks of new networks are cut from, as the Terraform roots say it."""
+"""The block for the subnetworks of new networks, the same as in the Terraform roots."""
 
 _SUBNETWORK_BITS: Final = 4
-"""How much longer the prefix of the first subnetwork is than the block's."""
+"""The difference between the prefix lengths of the first subnetwork and the block."""
 
 
 def network(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """The default network is there; in one of ours no other subnetwork takes our ranges."""
+    """Check that the default network exists, or that our network has no conflicting ranges."""
     yield from _overlaps(ctx) if ctx.spec.makes_network else _default(ctx)
 
 
@@ -40,15 +40,15 @@ def _default(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield Problem(
                 setting="NETWORK_CONFIG",
                 what=f'{ctx.project} has no {kind} "default"{place}',
-                why="default_network uses the one that projects have from the start; somebody, or"
-                " a policy of the organization, has removed it",
+                why="default_network uses the network that Google creates with a project; somebody"
+                " deleted it, or an organization policy prevents it",
                 fix="NETWORK_CONFIG=new_network",
             )
             return
 
 
 def ranges(ctx: CheckContext[ClusterSpec]) -> list[ipaddress.IPv4Network]:
-    """The ranges of the first subnetwork that is made."""
+    """The IP ranges of the first subnetwork."""
     block = ipaddress.IPv4Network(IP_BLOCK)
     first = next(block.subnets(prefixlen_diff=_SUBNETWORK_BITS))
     return [first, *map(ipaddress.IPv4Network, ctx.of_kind.ranges)]
@@ -70,8 +70,8 @@ def _overlaps(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         for taken, wanted in _conflicts(other, ranges(ctx)):
             yield Problem(
                 setting="NAME_PREFIX",
-                what=f"the range {wanted} is taken in the network {made}",
-                why=f"the subnetwork {other['name']}, which this deployment did not make, has"
+                what=f"the IP range {wanted} is taken in the network {made}",
+                why=f"the subnetwork {other['name']}, which this deployment did not create, has"
                 f" {taken}",
                 fix=f"delete it with: gcloud compute networks subnets delete {other['name']}"
                 f" --project {ctx.project}, or choose another NAME_PREFIX",
@@ -81,7 +81,7 @@ def _overlaps(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 def _conflicts(
     other: dict[str, Any], wanted: list[ipaddress.IPv4Network]
 ) -> Iterator[tuple[ipaddress.IPv4Network, ipaddress.IPv4Network]]:
-    """The ranges of a subnetwork that overlap wanted ones, with those."""
+    """The ranges of a subnetwork that overlap with wanted ranges: pairs of both."""
     texts = [other, *other.get("secondaryIpRanges", [])]
     for text in texts:
         taken = ipaddress.IPv4Network(text["ipCidrRange"])

@@ -1,4 +1,4 @@
-"""The checks of the project: who pays, which APIs are on, what the caller may do."""
+"""The checks of the project: billing, enabled APIs, the caller's permissions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """An account pays for the project."""
+    """Check that billing is enabled for the project."""
     answer = ctx.answers.get(Service.BILLING, f"projects/{ctx.project}/billingInfo")
     if answer.get("billingEnabled"):
         return
     account = answer.get("billingAccountName", "")
     yield Problem(
         setting="PROJECT_ID",
-        what=f"nobody pays for the project {ctx.project}",
+        what=f"billing is not enabled for the project {ctx.project}",
         why=f"{account} is linked to it, but closed" if account else "no account is linked to it",
         fix="link an open one with: gcloud billing projects link"
         f" {ctx.project} --billing-account <ACCOUNT>",
@@ -33,7 +33,7 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 
 
 def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """All APIs that are needed are enabled."""
+    """Check that all APIs that are needed are enabled."""
     enabled = ctx.answers.enabled_apis(ctx.project)
     missing = [name for name in _needed_apis(ctx) if name not in enabled]
     if missing:
@@ -54,7 +54,7 @@ def _needed_apis(ctx: CheckContext[ClusterSpec]) -> Iterator[str]:
 
 
 def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """The caller may do all that is needed for this env.list."""
+    """Check that the caller has all permissions that this env.list needs."""
     needed = needed_permissions(ctx)
     lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
     if not lacking:
@@ -62,7 +62,7 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     yield Problem(
         setting="PROJECT_ID",
         what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
-        f" {ctx.project} that are needed",
+        f" {ctx.project} that they need",
         why=", ".join(lacking),
         fix="\n".join(_granting(ctx.project, lacking)),
     )
@@ -83,7 +83,7 @@ def needed_permissions(ctx: CheckContext[ClusterSpec]) -> list[str]:
 
 
 def _made(ctx: CheckContext[ClusterSpec]) -> Iterator[Resource]:
-    """The types of what Terraform makes for this env.list."""
+    """The types of the resources that Terraform creates for this env.list."""
     yield from ctx.of_kind.made
     if ctx.spec.makes_network:
         yield resources.NETWORK
@@ -101,7 +101,7 @@ def _made(ctx: CheckContext[ClusterSpec]) -> Iterator[Resource]:
 
 
 def _used(ctx: CheckContext[ClusterSpec]) -> Iterator[Mapping[str, str]]:
-    """What more is done for this env.list than to make and remove resources."""
+    """The permissions that are needed for more than creating and deleting resources."""
     if ctx.spec.service_account == "dedicated":
         yield {"iam.serviceAccounts": "actAs"}
     if any(pool.external_ip for pool in ctx.spec.pools):
@@ -111,10 +111,10 @@ def _used(ctx: CheckContext[ClusterSpec]) -> Iterator[Mapping[str, str]]:
 
 
 def _granting(project: str, lacking: list[str]) -> Iterator[str]:
-    """One line for each role that would help."""
+    """The commands that grant the missing permissions, one line for each role."""
     roles = dict.fromkeys(permissions.role_with(permission) for permission in lacking)
-    yield "ask whoever administers the project for:"
+    yield "ask an administrator of the project to run:"
     for _, role in filter(None, roles):
         yield (f"gcloud projects add-iam-policy-binding {project} --member <YOU> --role {role}")
     if None in roles:
-        yield "and for a role with the rest"
+        yield "and to grant a role with the other permissions"

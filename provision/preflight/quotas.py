@@ -1,4 +1,4 @@
-"""The check of quotas: what the machines need of each, what the project may have, and has."""
+"""The check of quotas: what the machines need, compared with the project's limits and usage."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _UNLIMITED: Final = -1
 
 @dataclass(frozen=True)
 class QuotaUsage:
-    """What a project may have of something, and has.
+    """A quota's limit and usage in a project.
 
     Attributes:
-        name: The metric's.
-        limit: What it may have.
-        usage: What it has; None where Google does not tell.
+        name: The name of the metric.
+        limit: The project's limit.
+        usage: The project's usage; None if Google does not report it.
     """
 
     name: str
@@ -44,12 +44,12 @@ class QuotaUsage:
 
 @dataclass
 class Need:
-    """What a deployment needs of one quota.
+    """How much a deployment needs of one quota.
 
     Attributes:
-        now: For what it has from the start.
-        most: For the most that it may ever have.
-        own: What it uses already.
+        now: For the machines that it starts with.
+        most: For its largest size.
+        own: What its existing machines use already.
     """
 
     now: int = 0
@@ -58,7 +58,7 @@ class Need:
 
 
 def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """The project's quotas are large enough for all machines together."""
+    """Check that the project's quotas are large enough for all machines together."""
     for metric, need in _needs(ctx).items():
         found = _find(ctx, metric)
         if found is None:
@@ -80,11 +80,11 @@ def _needs(ctx: CheckContext[ClusterSpec]) -> dict[Metric, Need]:
             need.now += amount * wanted.size.first
             need.most += amount * wanted.size.most
     if any(wanted.mode.means.requested for wanted in ctx.spec.pools):
-        # One request at a time for the whole group, or for a job.
+        # One resize request at a time, for the whole group or for a job.
         request = metrics.Metric(name=metrics.RESIZE_REQUESTS, must=True)
         needs[request] = Need(now=1, most=1)
     if ctx.spec.makes_network:
-        # Cloud NAT's own address.
+        # The address of Cloud NAT.
         address = needs.setdefault(metrics.Metric(name=metrics.ADDRESSES), Need())
         address.now, address.most = address.now + 1, address.most + 1
     for metric, amount in _own(ctx).items():
@@ -101,7 +101,7 @@ def _vcpus(ctx: CheckContext[ClusterSpec], wanted: Pool) -> int:
 
 
 def _own(ctx: CheckContext[ClusterSpec]) -> Mapping[Metric, int]:
-    """What the deployment's machines use already: they would not be made again."""
+    """What the deployment's existing machines use: they would not be created again."""
     used: Counter[Metric] = Counter()
     if ctx.record is None:
         return used
@@ -114,7 +114,7 @@ def _own(ctx: CheckContext[ClusterSpec]) -> Mapping[Metric, int]:
 
 
 def _present(ctx: CheckContext[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
-    """A VM that exists, in the terms of those that are wanted."""
+    """An existing VM as a pool of one machine."""
     gpus = (vm.get("guestAccelerators") or [{}])[0]
     boot = (vm.get("disks") or [{}])[0]
     preemptible = vm.get("scheduling", {}).get("provisioningModel") in _PREEMPTIBLE
@@ -126,7 +126,7 @@ def _present(ctx: CheckContext[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
         mode=Mode.SPOT if preemptible else Mode.STANDARD,
         gpu_type=_last(gpus.get("acceleratorType", "")) or None,
         gpu_count=int(gpus.get("acceleratorCount", 0)),
-        # A VM does not say its disk's type; it rarely changes.
+        # The API's VM does not have its disk's type; it rarely changes.
         disk_type=ctx.spec.pools[0].disk_type,
         disk_size_gb=int(boot.get("diskSizeGb", 0)),
         external_ip=any(it.get("accessConfigs") for it in vm.get("networkInterfaces", [])),
@@ -134,7 +134,7 @@ def _present(ctx: CheckContext[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
 
 
 def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
-    """The quota as Google tells it; None where it does not."""
+    """The quota's limit and usage; None if Google does not report it."""
     shown = _shown(ctx, everywhere=metric.everywhere)
     found = shown.get(metric.name)
     if metric.otherwise and (found is None or not found.limit):
@@ -145,7 +145,7 @@ def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
 
 
 def _shown(ctx: CheckContext[ClusterSpec], *, everywhere: bool) -> dict[str, QuotaUsage]:
-    """The quotas that Compute Engine shows of the region, or of all regions together."""
+    """The quotas of the region, or of all regions together, in Compute Engine's API."""
     path = f"projects/{ctx.project}"
     if not everywhere:
         path += f"/regions/{ctx.spec.region}"
@@ -154,7 +154,7 @@ def _shown(ctx: CheckContext[ClusterSpec], *, everywhere: bool) -> dict[str, Quo
 
 
 def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
-    """The limit by Service Usage, which tells of all quotas, but not what is used of them."""
+    """The limit from Service Usage, which has all quotas, but not their usage."""
     encoded = f"compute.googleapis.com%2F{metric.name.lower()}"
     services = f"projects/{ctx.project}/services/compute.googleapis.com"
     path = f"{services}/consumerQuotaMetrics/{encoded}"
@@ -169,7 +169,7 @@ def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUs
     if not fitting:
         return None
     closest = max(fitting, key=lambda bucket: len(bucket.get("dimensions", {})))
-    # A number that is 0 is left out.
+    # Google omits a number that is 0.
     limit = int(closest.get("effectiveLimit", 0))
     return QuotaUsage(metric.name, float("inf") if limit == _UNLIMITED else limit, usage=None)
 
@@ -180,24 +180,24 @@ def _short(
     place = "all regions" if metric.everywhere else ctx.spec.region
     name = metric.words if found.name == metric.name else found.name
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
-    usage = "" if found.usage is None else f", of which {found.usage:g} are used"
-    own = f", {need.own} of them by this deployment" if need.own else ""
+    usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
+    own = f", {need.own} by this deployment" if need.own else ""
     return Problem(
         setting="REGION" if metric.everywhere else ctx.spec.pools[0].setting,
-        what=f"the quota {name} in {place} is too small: this needs {enough}",
-        why=f"{ctx.project} may have {found.limit:g}{usage}{own}",
-        fix=f"ask for more, in a browser: {QUOTA_PAGE}?project={ctx.project}\n"
-        f"filter by {found.name} and {place}, tick it, Edit ({QUOTA_ROLE})\n"
-        "or ask for less, or go where there is quota",
+        what=f"the quota {name} in {place} is too small: this deployment needs {enough}",
+        why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
+        fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
+        f"filter by {found.name} and {place}, select it, click Edit ({QUOTA_ROLE})\n"
+        "or use fewer or smaller machines, or a region that has quota",
     )
 
 
 def _untold(ctx: CheckContext[ClusterSpec], metric: Metric) -> Problem:
     return Problem(
-        what=f"whether the quota {metric.words} in {ctx.spec.region} is large enough could"
-        " not be found out",
-        why="Google shows no such quota of this project",
-        fix=f"look in a browser: {QUOTA_PAGE}?project={ctx.project}",
+        what=f"could not check whether the quota {metric.words} in {ctx.spec.region} is large"
+        " enough",
+        why="Google does not report such a quota for this project",
+        fix=f"check it at {QUOTA_PAGE}?project={ctx.project}",
     )
 
 

@@ -1,4 +1,4 @@
-"""The online checks of every kind: what each asks of Google, and what its failure means."""
+"""The online checks of every kind of cluster: what each one calls, and what its failure means."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ CHECKS: Final = (
     Check(
         name=OnlineCheck.BILLING,
         calls=("cloudbilling.projects.getBillingInfo",),
-        says="nobody pays for the project; with the command that links an account",
+        says="billing is not enabled for the project; the fix links a billing account",
         find=project.billing,
     ),
     Check(
         name=OnlineCheck.APIS,
         calls=("serviceusage.services.list",),
-        says="APIs are not enabled: all of them, and the one command that enables them",
+        says="APIs are not enabled; the problem lists them all, the fix is one command",
         find=project.apis,
     ),
     Check(
         name=OnlineCheck.PERMISSIONS,
         calls=("cloudresourcemanager.projects.testIamPermissions",),
-        says="permissions on the project are missing that this env.list needs: all of them, and"
-        " the commands that grant roles which have them",
+        says="permissions on the project that this env.list needs are missing; the problem lists"
+        " them all, the fix has the commands that grant roles with them",
         find=project.held,
     ),
     Check(
         name=OnlineCheck.ZONE,
         calls=("compute.zones.get",),
-        says="a zone is not there, not in the region, or down",
+        says="a zone does not exist, is not in the region, or is down",
         find=zones.zone,
     ),
     Check(
         name=OnlineCheck.MACHINE_TYPE,
         calls=("compute.machineTypes.get", "compute.machineTypes.aggregatedList"),
-        says="the zone has not the machine type; with the zones that have it, the nearest first",
+        says="the zone does not have the machine type; the problem lists the zones that have it,"
+        " the nearest first",
         find=zones.machine_type,
     ),
     Check(
@@ -55,14 +56,14 @@ CHECKS: Final = (
             "compute.acceleratorTypes.aggregatedList",
             "compute.machineTypes.get",
         ),
-        says="the zone has not the GPU, one machine can't have so many, or the machine type has"
-        " others",
+        says="the zone does not have the GPU, one machine can't have that many, or the machine type"
+        " has other GPUs",
         find=zones.accelerator,
     ),
     Check(
         name=OnlineCheck.DISK,
         calls=("compute.diskTypes.get",),
-        says="the zone has not the type of the boot disks, or not in their size",
+        says="the zone does not have the type of the boot disks, or not in their size",
         find=disks.disk,
     ),
     Check(
@@ -73,22 +74,22 @@ CHECKS: Final = (
             "serviceusage.services.consumerQuotaMetrics.get",
             "compute.instances.aggregatedList",
         ),
-        says="a quota is too small: its metric, limit and usage, what is needed, and where to ask"
-        " for more. Spot and flex start use preemptible quota. What the deployment has already is"
-        " not counted twice",
+        says="a quota is too small; the problem has its metric, limit and usage and what is needed,"
+        " the fix where to request an increase. Spot and flex start use preemptible quota. What the"
+        " deployment uses already is not counted twice",
         find=quotas.quota,
     ),
     Check(
         name=OnlineCheck.NETWORK,
         calls=("compute.networks.get", "compute.subnetworks.get"),
-        says="the default network is not there, or a foreign subnetwork in the deployment's own"
-        " network has ranges that it needs",
+        says="the default network does not exist, or somebody else's subnetwork in the deployment's"
+        " own network has IP ranges that it needs",
         find=networks.network,
     ),
     Check(
         name=OnlineCheck.BUCKETS,
         calls=("storage.buckets.get",),
-        says="a bucket to be mounted does not exist",
+        says="a bucket to mount does not exist",
         find=buckets.buckets,
         applies=lambda ctx: bool(ctx.spec.buckets),
     ),
@@ -103,8 +104,8 @@ CHECKS: Final = (
             "container.projects.locations.clusters.get",
             "iam.projects.serviceAccounts.get",
         ),
-        says="something of a name that would be used exists without this deployment's marker",
+        says="a resource with a name that would be used exists without this deployment's marker",
         find=name_conflicts.taken,
     ),
 )
-"""Those that every kind of cluster has, in the order in which their findings are told."""
+"""The checks of every kind of cluster, in the order in which their findings are listed."""

@@ -1,4 +1,4 @@
-"""The checks of places: the zone, and whether it has the machines and their GPUs."""
+"""The checks of the zone: that it exists, and that it has the machine types and their GPUs."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ if TYPE_CHECKING:
 
 _BAD_REQUEST: Final = 400
 _MOST_ZONES: Final = 12
-"""That are named; Google has well over a hundred."""
+"""The number of zones that a message lists; Google has well over a hundred."""
 
 
 def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """The zones exist, are in the region, and are up."""
+    """Check that the zones exist, are in the region, and are up."""
     for name, setting in {it.zone: it.zone_setting for it in reversed(ctx.spec.pools)}.items():
         found = find(ctx, name)
         if found is None:
             yield Problem(
                 setting=setting,
                 what=f"there is no zone {name}",
-                why=f"Google does not know it, or does not offer it to {ctx.project}",
-                fix=f"list them with: gcloud compute zones list --project {ctx.project}",
+                why=f"Google does not have it, or does not offer it to {ctx.project}",
+                fix=f"list the zones with: gcloud compute zones list --project {ctx.project}",
             )
         elif _last(found["region"]) != ctx.spec.region:
             yield Problem(
                 setting=setting,
                 what=f"{name} is not in {ctx.spec.region}",
-                why=f"it is in {_last(found['region'])}, according to Google",
+                why=f"Google has it in {_last(found['region'])}",
                 fix=f"REGION={_last(found['region'])}, or another zone",
             )
         elif found.get("status", "UP") != "UP":
             yield Problem(
                 setting=setting,
                 what=f"the zone {name} is down",
-                why="Google says so",
-                fix="set another zone, or wait: https://status.cloud.google.com",
+                why=f"Google reports its status as {found['status']}",
+                fix="use another zone, or wait: see https://status.cloud.google.com",
             )
 
 
 def find(ctx: CheckContext[ClusterSpec], name: str) -> dict[str, Any] | None:
-    """What Google says of a zone; None when there is none of that name."""
+    """A zone as Google's API returns it; None if there is no zone of that name."""
     try:
         return ctx.answers.find(Service.COMPUTE, f"projects/{ctx.project}/zones/{name}")
     except GoogleApiError as error:
-        # Both are Google's ways to say that there is none.
+        # Google answers both 404 and 400 if there is no such zone.
         if error.code == _BAD_REQUEST:
             return None
         raise
 
 
 def machine_type(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """The zone has the machine type."""
+    """Check that the zone has the machine type."""
     for place in {(it.zone, it.machine_type): it for it in ctx.spec.pools}.values():
         if find(ctx, place.zone) is not None and look(ctx, place) is None:
             yield _absent(ctx, place, "machineTypes", place.machine_type)
 
 
 def look(ctx: CheckContext[ClusterSpec], machines: Pool) -> dict[str, Any] | None:
-    """What Google says of a machine type in its zone; None when it is not there."""
+    """A pool's machine type as Google's API returns it; None if the zone does not have it."""
     path = f"projects/{ctx.project}/zones/{machines.zone}/machineTypes/{machines.machine_type}"
     return ctx.answers.find(Service.COMPUTE, path)
 
 
 def accelerator(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """The zone has the GPUs that are attached; a machine type has those that are asked of it."""
+    """Check that the zone has the GPUs to attach, and that a machine type has the expected GPUs."""
     for place in ctx.spec.pools:
         if place.gpu_type is None or find(ctx, place.zone) is None:
             continue
@@ -89,21 +89,21 @@ def _attached(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
         yield Problem(
             setting="GPU_COUNT",
             what=f"{place.gpus} {place.gpu_type} are too many for one machine",
-            why=f"in {place.zone} a machine has {most} at most, according to Google",
+            why=f"Google allows at most {most} for each machine in {place.zone}",
             fix=f"GPU_COUNT={most}, and more machines",
         )
 
 
 def _built_in(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
-    """The table of machine types agrees with Google, which has the last word."""
+    """Compare this tool's table of machine types with Google's, which has the last word."""
     for own in (look(ctx, place) or {}).get("accelerators", []):
         kind, count = own.get("guestAcceleratorType"), own.get("guestAcceleratorCount")
         if (kind, count) != (place.gpu_type, place.gpus):
             yield Problem(
                 setting="ACCELERATOR_TYPE" if kind != place.gpu_type else "GPU_COUNT",
-                what=f"{place.machine_type} has no {place.gpus} {place.gpu_type}",
-                why=f"it has {count} {kind}, according to Google",
-                fix="take GPU_COUNT and ACCELERATOR_TYPE out, or choose another machine type",
+                what=f"{place.machine_type} does not have {place.gpus} x {place.gpu_type}",
+                why=f"according to Google it has {count} x {kind}",
+                fix="remove GPU_COUNT and ACCELERATOR_TYPE, or choose another machine type",
             )
 
 
@@ -117,7 +117,7 @@ def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: 
     return Problem(
         setting=place.zone_setting if near else place.setting,
         what=f"{place.zone} has no {name}",
-        why=f"these zones have it: {names}" if near else "no zone has it that this project may use",
+        why=f"these zones have it: {names}" if near else "no zone that this project may use has it",
         fix=f"{place.zone_setting}={near[0]}"
         if near and place.zone_setting != "GKE_NODE_POOLS"
         else f"zone={near[0]} for that pool"
@@ -127,7 +127,7 @@ def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: 
 
 
 def nearest(zones: Iterable[str], region: str) -> list[str]:
-    """Zones by their distance from a region: its own, those of its continent, the others."""
+    """Sort zones: first those of the region, then those of the same continent, then the others."""
     continent = region.partition("-")[0]
 
     def distance(name: str) -> tuple[bool, bool, str]:

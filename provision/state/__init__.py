@@ -1,1 +1,1 @@
-"""Where a deployment keeps its state in Cloud Storage, and what is kept there."""
+"""The state folder of a deployment in Cloud Storage: where it is and what it contains."""

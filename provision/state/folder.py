@@ -2,10 +2,10 @@
 
 gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     terraform/state/    Terraform's state and lock
-    deployment.json     what is deployed, by whom it may be touched
+    deployment.json     the record: what is deployed, and which tool made it
     connection.json     how to connect
-    runs/               which runs may hold the lock (`runs`)
-    logs/               kept by Destroy
+    runs/               the runs that may hold the lock (see `liveness`)
+    logs/               Terraform's logs; Destroy keeps them
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ class StateFolder:
     """One deployment's folder, read and written with google-cloud-storage.
 
     Args:
-        location: Where it is.
-        place: What the settings call it, and the project whose the bucket should be.
-        credentials: Who is asking.
-        environ: For a moved endpoint.
+        location: Where the folder is.
+        place: Project, region, zone and prefix, as the settings have them; the bucket should belong
+            to that project.
+        credentials: The credentials to use.
+        environ: May set another endpoint (GOOGLE_STORAGE_CUSTOM_ENDPOINT).
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class StateFolder:
         """Whether the bucket exists.
 
         Raises:
-            StateError: It belongs to another project, or may not be read.
+            StateError: It belongs to another project, or these credentials may not read it.
         """
         with self._told("read the bucket", "storage.buckets.get"):
             bucket = self._client.lookup_bucket(self.location.bucket)
@@ -77,19 +78,19 @@ class StateFolder:
         if str(bucket.project_number) != project_number:
             raise StateError(
                 f"The bucket gs://{self.location.bucket} belongs to another project",
-                why=f"its project has the number {bucket.project_number},"
-                f" {self._place.project_id} has {project_number}; a state there could be read or"
-                " changed by others",
+                why=f"its project number is {bucket.project_number}, that of"
+                f" {self._place.project_id} is {project_number}; others could read or change a"
+                " state there",
                 fix="set TERRAFORM_GCS_PATH to a bucket of this project",
                 setting="TERRAFORM_GCS_PATH",
             )
         return True
 
     def require_bucket(self, project_number: str, region: str) -> bool:
-        """Make sure of the bucket; True when it was made now.
+        """Create the default bucket if it does not exist; returns whether it was created.
 
         Raises:
-            StateError: It can't be used, or a given one does not exist.
+            StateError: It can't be used, or TERRAFORM_GCS_PATH names one that does not exist.
         """
         if self.check_bucket(project_number):
             return False
@@ -101,33 +102,33 @@ class StateFolder:
         bucket.iam_configuration.uniform_bucket_level_access_enabled = True
         bucket.iam_configuration.public_access_prevention = "enforced"
         bucket.versioning_enabled = True
-        with self._told("make the bucket", "storage.buckets.create"):
+        with self._told("create the bucket", "storage.buckets.create"):
             try:
                 self._client.create_bucket(bucket, location=region)
             except Conflict:
-                # Another run may have made it since we looked; one of others is still refused.
+                # Another run may have created it meanwhile; one of another project is refused.
                 if not self.check_bucket(project_number):
                     raise
                 return False
         return True
 
     def missing(self) -> StateError:
-        """The error for a given bucket that does not exist."""
+        """The error for a TERRAFORM_GCS_PATH whose bucket does not exist."""
         return StateError(
             f"The bucket gs://{self.location.bucket} does not exist",
-            why="a TERRAFORM_GCS_PATH that is given must exist",
-            fix="check its spelling, make it with: gcloud storage buckets create"
+            why="the bucket that TERRAFORM_GCS_PATH names must exist",
+            fix="check its spelling, create it with: gcloud storage buckets create"
             f" gs://{self.location.bucket} --uniform-bucket-level-access"
             " --public-access-prevention, or leave TERRAFORM_GCS_PATH out",
             setting="TERRAFORM_GCS_PATH",
         )
 
     def has_state(self) -> bool:
-        """Whether Terraform keeps a state here that holds any resource."""
+        """Whether the folder has a Terraform state with at least one resource."""
         return bool(self._state().get("resources"))
 
     def record(self) -> Record | None:
-        """What is deployed here; None when nothing is.
+        """The record of what is deployed here; None if nothing is.
 
         A record that is lost or damaged is made again from the state.
 
@@ -160,16 +161,16 @@ class StateFolder:
         return record
 
     def write_record(self, record: Record) -> None:
-        """Keep what is deployed."""
+        """Write the record of what is deployed."""
         self.write(_RECORD, record.document(), "application/json")
 
     def write(self, name: str, text: str, content_type: str) -> None:
-        """Keep a file in the folder."""
+        """Write a file to the folder."""
         with self._told(f"write {name}", "storage.objects.create"):
             self._blob(name).upload_from_string(text, content_type=content_type)
 
     def texts(self, prefix: str) -> dict[str, str]:
-        """The files whose names begin so, by their names."""
+        """The files whose names begin with a prefix: name -> text."""
         start = len(self._path(""))
         with self._told(f"list {prefix}", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(prefix))
@@ -178,7 +179,7 @@ class StateFolder:
         return {name: text for name, text in read if text is not None}
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Delete a file if it exists."""
         from google.api_core.exceptions import NotFound  # noqa: PLC0415 - as above
 
         with (
@@ -188,30 +189,30 @@ class StateFolder:
             self._blob(name).delete()
 
     def known(self) -> set[str]:
-        """What the state has: paths ("projects/..."), ids, and accounts' email addresses."""
+        """What the state has: paths ("projects/..."), IDs, and account email addresses."""
         return terraform_state.known(self._state())
 
     def addresses(self) -> set[str]:
-        """Where the state has something, as Terraform writes addresses."""
+        """The addresses of all resources in the state."""
         return terraform_state.addresses(self._state())
 
     def of_type(self, resource_type: str) -> dict[str, dict[str, Any]]:
-        """The attributes of the state's resources of a type, by address."""
+        """The resources of one type in the state: address -> attributes."""
         return terraform_state.of_type(self._state(), resource_type)
 
     def outputs(self) -> dict[str, Any]:
-        """The values of the state's outputs by name; those that Terraform hides are left out."""
+        """The state's outputs by name, without sensitive ones."""
         return terraform_state.outputs(self._state())
 
     def last_log(self) -> str | None:
-        """Where the newest log is; None when there is none."""
+        """The URL of the newest log; None if there is none."""
         with self._told("list the logs", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(_LOGS))
             names = [str(blob.name) for blob in blobs]
         return f"gs://{self.location.bucket}/{max(names)}" if names else None
 
     def lock(self) -> Lock | None:
-        """Terraform's lock, while somebody holds it."""
+        """Terraform's lock; None if nobody holds it."""
         from google.api_core import exceptions  # noqa: PLC0415 - as above
 
         with self._told("look for a lock", "storage.objects.get"):
@@ -221,7 +222,7 @@ class StateFolder:
                     return None
                 text = blob.download_as_bytes(if_generation_match=blob.generation)
             except (exceptions.NotFound, exceptions.PreconditionFailed):
-                return None  # freed between the two requests
+                return None  # released between the two requests
         try:
             info = json.loads(text) | {"Path": self._url(_LOCK)}
         except (ValueError, TypeError):
@@ -229,10 +230,10 @@ class StateFolder:
         return dataclasses.replace(Lock.of(info), generation=blob.generation)
 
     def free(self, lock: Lock) -> bool:
-        """Remove a lock that `lock` has returned; whether it was still the same one."""
+        """Release a lock that `lock` returned; returns whether it was still the same lock."""
         from google.api_core import exceptions  # noqa: PLC0415 - as above
 
-        with self._told("free the lock", "storage.objects.delete"):
+        with self._told("release the lock", "storage.objects.delete"):
             try:
                 self._blob(_LOCK).delete(if_generation_match=lock.generation)
             except (exceptions.NotFound, exceptions.PreconditionFailed):
@@ -241,17 +242,17 @@ class StateFolder:
 
     @contextlib.contextmanager
     def held(self, operation: str) -> Iterator[None]:
-        """Hold Terraform's lock for something that is done without Terraform.
+        """Hold Terraform's lock during work that does not run Terraform.
 
         Raises:
-            StateError: Somebody else holds it.
+            StateError: Another run holds it.
         """
         info = locks.info(self._url(_LOCK), operation)
         try:
             self._take(info)
             yield
         finally:
-            # By its id: an interrupt can come between the lock's making and the answer.
+            # Compare IDs: an interrupt can come between the lock's creation and the response.
             lock = self.lock()
             if lock is not None and lock.id == info["ID"]:
                 self.free(lock)
@@ -264,26 +265,26 @@ class StateFolder:
                 self._blob(_LOCK).upload_from_string(json.dumps(info), if_generation_match=0)
             except PreconditionFailed as error:
                 lock = self.lock() or Lock.of({"Path": self._url(_LOCK)})
-                # A repeated request meets what the first has made, although its answer was lost.
+                # A retried request finds the lock that the first one made if its response was lost.
                 if lock.id != info["ID"]:
                     raise lock.error() from error
 
     def clear(self) -> None:
-        """Remove all of the folder but its logs."""
+        """Delete everything in the folder except the logs."""
         start = len(self._path(""))
         with self._told("clear the state folder", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(""))
             names = [blob.name[start:] for blob in blobs]
-        # The record goes last: without it, a later Destroy would not look for the rest.
+        # Delete the record last: without it, a later Destroy would not look for the rest.
         for name in sorted(names, key=lambda name: name == _RECORD):
             if not name.startswith(_LOGS) and not _is_of_another(name):
                 self.remove(name)
 
     def _state(self) -> dict[str, Any]:
-        """Terraform's state; {} when there is none.
+        """Terraform's state; {} if there is none.
 
         Raises:
-            StateError: It can't be read as one.
+            StateError: It is not valid JSON.
         """
         text = self._read(_STATE)
         if text is None:
@@ -294,7 +295,7 @@ class StateFolder:
             raise StateError(
                 f"The Terraform state in {self._url(_STATE)} can't be read",
                 why=str(error),
-                fix="bring back an older version of that object: gcloud storage ls --all-versions"
+                fix="restore an older version of that object: gcloud storage ls --all-versions"
                 f" {self._url(_STATE)}",
             ) from error
         return document
@@ -320,7 +321,7 @@ class StateFolder:
 
     @contextlib.contextmanager
     def _told(self, doing: str, permission: str) -> Iterator[None]:
-        """Turn what the client raises into what a person can mend."""
+        """Turn the client's exceptions into errors that say how to fix them."""
         from google.api_core import exceptions  # noqa: PLC0415 - comes with the client
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
 
@@ -331,13 +332,13 @@ class StateFolder:
             raise refusals.explain(error.message) or StateError(
                 f"These credentials may not {doing} in {where}",
                 why=error.message,
-                fix=f"ask for {permission} on the bucket (role Storage Admin on it covers all that"
+                fix=f"ask for {permission} on the bucket (the role Storage Admin on it has all that"
                 " is needed), or set TERRAFORM_GCS_PATH to a bucket that you may use",
                 setting="TERRAFORM_GCS_PATH",
             ) from error
         except exceptions.Conflict as error:
             raise StateError(
-                f"The bucket {where} can't be made: its name is taken by another project",
+                f"The bucket {where} can't be created: another project has a bucket of that name",
                 why=error.message,
                 fix="set TERRAFORM_GCS_PATH to a bucket of your own",
                 setting="TERRAFORM_GCS_PATH",
@@ -352,7 +353,8 @@ class StateFolder:
             raise StateError(
                 f"Cloud Storage failed to {doing} in {where}",
                 why=str(error),
-                fix="run the same action again; if it stays, see Google Cloud's status page",
+                fix="run the same action again; if it keeps failing, see"
+                " https://status.cloud.google.com",
             ) from error
 
 

@@ -1,10 +1,10 @@
-"""The runs that may hold a deployment's lock, and the proof that the one that holds it is dead.
+"""The runs that may hold a deployment's lock, and how to prove that the holder is dead.
 
-Before a run lets Terraform lock the state, it leaves a note in the state folder that says on which
-machine it is, and in which file of its run folder it holds a lock of the system's (flock). The
-tool holds that one, and all that it starts inherits it; the system frees it when the last of them
-is dead, however they died. So whoever is on the same machine can find out for sure whether a run
-is over; whoever is not can't, and leaves its lock alone.
+Before a run lets Terraform lock the state, it writes a note to the state folder. The note says
+which machine the run is on, and which file of its run folder it has locked with flock. This
+process holds that flock and its child processes inherit it; the kernel releases it once the last
+of them is dead, no matter how they died. So a process on the same machine can tell for certain
+whether a run is over. A process on another machine can't, and leaves the lock alone.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _NAMESPACE: Final = Path("/proc/self/ns/mnt")
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where a run is.
+    """The machine that a run is on.
 
     Attributes:
-        host: The name of the machine or container, which Terraform writes into its locks.
-        boot: Tells this start of the machine from every other one; "" where there is no such id.
-        files: Tells apart containers on one machine, in which one path names different files (the
-            mount namespace); "" where there is no such id.
+        host: The host name of the machine or container, which Terraform writes into its locks.
+        boot: The kernel's boot ID, which changes with every reboot; "" if there is none.
+        files: The mount namespace, which differs between containers on one machine, where one
+            path can name different files; "" if there is none.
     """
 
     host: str
@@ -50,29 +50,29 @@ class Machine:
 
     @classmethod
     def here(cls) -> Self:
-        """Where this process is."""
+        """The machine of this process."""
         return cls(host=socket.gethostname(), boot=_boot(), files=_mount_namespace())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """What a run says of itself.
+    """A run's note in the state folder.
 
     Attributes:
-        machine: Where it is.
-        alive: The file that is locked while it lives.
+        machine: The machine that the run is on.
+        alive: The file that is locked while the run is alive.
     """
 
     machine: Machine
     alive: str
 
     def document(self) -> str:
-        """As it is kept."""
+        """The note as JSON."""
         return json.dumps(asdict(self)) + "\n"
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read `document`'s text; None when it is something else."""
+        """Read what `document` wrote; None if the text is not a note."""
         try:
             document = json.loads(text)
             return cls(machine=Machine(**document["machine"]), alive=str(document["alive"]))
@@ -80,14 +80,15 @@ class Note:
             return None
 
     def is_over(self, here: Machine) -> bool:
-        """Whether the run is known to be over, as seen from a machine."""
+        """Whether the run is known to be over, as far as a process on `here` can tell."""
         if self.machine != here:
             return False
         try:
             with _opened(self.alive, os.O_RDWR) as descriptor:
                 return _can_be_locked(descriptor)
         except FileNotFoundError:
-            # It is gone for good if this is the place where it was, which only both ids tell.
+            # The file was deleted with its run, if this is the same machine and mount namespace:
+            # only when both IDs are known is that certain.
             return bool(here.boot and here.files)
         except OSError:
             return False
@@ -95,15 +96,15 @@ class Note:
 
 @contextlib.contextmanager
 def announced(folder: StateFolder, root: Path) -> Iterator[int]:
-    """Leave a note of this run, gone at its end unless it may have left the deployment locked.
+    """Write a note of this run; delete it at the end unless the deployment may still be locked.
 
     Args:
-        folder: The deployment's.
+        folder: The deployment's state folder.
         root: The run folder.
 
     Yields:
-        A descriptor for the run's processes to inherit: while one of them has it, the run counts
-        as alive.
+        A file descriptor for child processes to inherit: the run counts as alive as long as one
+        of them has it open.
     """
     file = root / _ALIVE
     note = Note(machine=Machine.here(), alive=str(file))
@@ -116,7 +117,7 @@ def announced(folder: StateFolder, root: Path) -> Iterator[int]:
             yield alive
             has_succeeded = True
         finally:
-            # A note that stays does no harm, and its removal must not hide how the run ended.
+            # A note that stays does no harm; a failed deletion must not hide how the run ended.
             with contextlib.suppress(StateError):
                 if has_succeeded:
                     _forget_dead(folder, note.machine)
@@ -127,8 +128,8 @@ def announced(folder: StateFolder, root: Path) -> Iterator[int]:
 def is_stale(folder: StateFolder, lock: Lock) -> bool:
     """Whether the run that holds a lock is known to be dead.
 
-    Whoever holds the lock had left a note before it took it, so the notes are read after the lock
-    was. What runs on another host than the lock names is not its holder.
+    A run writes its note before it takes the lock, so the notes must be read after the lock was.
+    A run on a host other than the one in the lock is not the holder.
     """
     here = Machine.here()
     if lock.host != here.host:
@@ -161,7 +162,7 @@ def _opened(file: Path | str, flags: int) -> Iterator[int]:
 
 def _can_be_locked(descriptor: int) -> bool:
     try:
-        # Shared: several who look at the same time must not take each other for the run.
+        # Shared: processes that check at the same time must not mistake each other for the run.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

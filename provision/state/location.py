@@ -33,12 +33,12 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class StateLocation:
-    """Where a deployment keeps its state.
+    """The bucket and the folder in which a deployment keeps its state.
 
     Attributes:
         bucket: The bucket's name.
-        folder: The deployment's folder in it, without slashes at its ends.
-        is_default: Whether the bucket is the project's default one, made when missing.
+        folder: The deployment's folder in the bucket, without leading or trailing slashes.
+        is_default: Whether it is the project's default bucket, which is created if missing.
     """
 
     bucket: str
@@ -52,7 +52,7 @@ class StateLocation:
 
     @property
     def url(self) -> str:
-        """The folder as people write it."""
+        """The folder as a gs:// URL."""
         return f"gs://{self.bucket}/{self.folder}"
 
     @property
@@ -62,12 +62,12 @@ class StateLocation:
 
     @classmethod
     def of(cls, project_id: str, name_prefix: str, gcs_path: str) -> Self:
-        """Find the place of a deployment's state.
+        """Compute where a deployment keeps its state.
 
         Args:
             project_id: The project.
             name_prefix: The deployment's prefix.
-            gcs_path: "gs://bucket[/folder]", a checked TERRAFORM_GCS_PATH.
+            gcs_path: A valid TERRAFORM_GCS_PATH, "gs://bucket[/folder]".
         """
         bucket, _, folder = gcs_path.removeprefix("gs://").partition("/")
         path = "/".join(part for part in (folder, f"{name_prefix}-deployment") if part)
@@ -75,8 +75,8 @@ class StateLocation:
 
 
 def locate(settings: Settings) -> StateLocation:
-    """Where the settings' deployment has its state."""
+    """Where the deployment that the settings describe keeps its state."""
     path = settings.terraform_gcs_path
-    if path is None:  # a rule of the settings asks for it where there is no default bucket
-        raise SettingsError("No place for the state", setting="TERRAFORM_GCS_PATH")
+    if path is None:  # a rule between settings requires it where there is no default bucket
+        raise SettingsError("TERRAFORM_GCS_PATH is not set", setting="TERRAFORM_GCS_PATH")
     return StateLocation.of(settings.project_id, settings.name_prefix, path)

@@ -1,4 +1,4 @@
-"""What is deployed, as `deployment.json` beside the state says it."""
+"""The record of what is deployed: `deployment.json`, next to the state."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class ForeignRecordError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What `deployment.json` says; secrets are masked before they come here.
+    """The content of `deployment.json`; secrets are masked before they get here.
 
     Attributes:
-        last_request: The greatest number that a request for flex start VMs has had. Google forgets
-            ended ones, and a name that was used before would be taken for the old one.
-        gke_version: The full version that the cluster was to be made with; None for the channel's
-            default, and for other kinds.
+        last_request: The highest number that a resize request has had. Google forgets requests
+            that have ended, and a new one with a used name would be taken for the old one.
+        gke_version: The full version that the cluster was created with; None for the channel's
+            default version, and for other kinds of cluster.
         later: Fields that a later version of this program wrote and this one does not know; they
             are written back as they were read.
     """

@@ -1,4 +1,4 @@
-"""Terraform's state as a document, in Terraform's own form (version 4)."""
+"""Reading Terraform's state as a document, in Terraform's format version 4."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _is_resource(resource: object) -> bool:
 
 
 def known(state: Mapping[str, Any]) -> set[str]:
-    """What it has: paths ("projects/..."), ids, and accounts' email addresses."""
+    """What the state has: paths ("projects/..."), IDs, and account email addresses."""
     found: set[str] = set()
     for _, instance in _instances(state):
         attributes = instance.get("attributes") or {}
@@ -53,12 +53,12 @@ def known(state: Mapping[str, Any]) -> set[str]:
 
 
 def addresses(state: Mapping[str, Any]) -> set[str]:
-    """Where it has something, as Terraform writes addresses."""
+    """The addresses of all resources in the state."""
     return {_address(*found) for found in _instances(state)}
 
 
 def of_type(state: Mapping[str, Any], resource_type: str) -> dict[str, dict[str, Any]]:
-    """The attributes of its resources of a type, by address."""
+    """The resources of one type in the state: address -> attributes."""
     return {
         _address(resource, instance): instance.get("attributes") or {}
         for resource, instance in _instances(state)
@@ -67,7 +67,7 @@ def of_type(state: Mapping[str, Any], resource_type: str) -> dict[str, dict[str,
 
 
 def outputs(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of its outputs by name; those that Terraform hides are left out."""
+    """The state's outputs by name, without sensitive ones."""
     return {
         name: output["value"]
         for name, output in state.get("outputs", {}).items()
@@ -82,7 +82,7 @@ def attributes(state: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
 
 
 def untainted(state: Mapping[str, Any], kept: Collection[str]) -> dict[str, Any]:
-    """A copy in which Terraform has not given up what is at these addresses."""
+    """A copy of the state in which the resources at these addresses are not tainted."""
     found = copy.deepcopy(dict(state))
     for resource, instance in _instances(found):
         if _address(resource, instance) in kept:

@@ -1,4 +1,4 @@
-"""The only package that starts Terraform."""
+"""Running Terraform; no other package starts it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["Binary", "Terraform", "Voice", "environment", "find"]
 
 @dataclass(frozen=True, kw_only=True)
 class Voice:
-    """Where what Terraform says goes.
+    """Where Terraform's output goes.
 
     Attributes:
-        write: Takes what Terraform prints for people, as it comes.
-        tell: Takes a sentence about an interrupt.
-        colours: Whether what Terraform prints may carry colours.
+        write: Gets Terraform's output for people, as it is printed.
+        tell: Gets a sentence about an interrupt.
+        colours: Whether Terraform's output may be in color.
     """
 
     write: Callable[[bytes], None]
@@ -37,10 +37,10 @@ class Terraform:
     """Terraform in one run folder.
 
     Args:
-        binary: Which Terraform.
-        folder: The root to work in; Terraform's own files stay there.
-        environ: What `environment` made.
-        voice: Where what Terraform says goes.
+        binary: The Terraform to run.
+        folder: The root to work in; Terraform keeps its own files there.
+        environ: The environment that `environment` returned.
+        voice: Where Terraform's output goes.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Terraform:
         self._inherited: tuple[int, ...] = ()
 
     def inherits(self, descriptor: int) -> None:
-        """From here on, what is started has this open file too, and keeps it if we are killed."""
+        """Let all further child processes inherit an open file, which outlives a kill of ours."""
         self._inherited = (*self._inherited, descriptor)
 
     def init(self, *, backend: bool = True) -> None:
-        """Install the provider and connect to the state; silent unless it fails."""
+        """Run `terraform init`; its output is shown only if it fails."""
         said: list[bytes] = []
         done = self._start(
             arguments.init(backend=backend, color=self._voice.colours), write=said.append
@@ -67,7 +67,7 @@ class Terraform:
         self._judge("init", done)
 
     def validate(self) -> None:
-        """Check the modules; Terraform does not look at the values here."""
+        """Run `terraform validate`, which checks the modules without looking at the values."""
         done = self._start(arguments.validate(), write=None)
         self._interrupted("validate", done)
         try:
@@ -80,7 +80,7 @@ class Terraform:
                 for item in document.get("diagnostics", [])
             ]
             raise TerraformError(
-                "Terraform finds the modules invalid",
+                "Terraform reports that the modules are invalid",
                 why="\n".join(found) or failures.text(done.output).strip(),
                 fix="this is a bug of this program: please report it with this message",
             )
@@ -88,7 +88,7 @@ class Terraform:
     def plan(
         self, *, var_file: str | None = None, destroy: bool = False, lock: bool = True
     ) -> plans.Plan:
-        """Plan, show the plan, and keep it for `apply`."""
+        """Run `terraform plan`, and save the plan for `apply`."""
         self._run(
             "plan",
             arguments.plan(
@@ -98,26 +98,26 @@ class Terraform:
         return plans.read(json.loads(self._capture("show", arguments.show())))
 
     def forget(self, addresses: Sequence[str]) -> None:
-        """Take objects out of the state; they stay as they are in the cloud."""
+        """Remove objects from the state; the objects themselves stay in the cloud."""
         if not addresses:
             return
         self._capture("state rm", arguments.forget(addresses))
 
     def untaint(self, address: str) -> None:
-        """Take an object that Terraform wants to replace, because making it failed, as it is."""
+        """Untaint an object, so that Terraform keeps it instead of replacing it."""
         self._capture("untaint", arguments.untaint(address))
 
     def state(self) -> dict[str, Any]:
-        """The whole state in Terraform's own form, secrets included."""
+        """The whole state in Terraform's own format, including secrets."""
         document: dict[str, Any] = json.loads(self._capture("state pull", arguments.pull()))
         return document
 
     def apply(self) -> None:
-        """Apply the plan that `plan` kept."""
+        """Apply the plan that `plan` saved."""
         self._run("apply", arguments.apply(color=self._voice.colours))
 
     def outputs(self) -> dict[str, Any]:
-        """The root's outputs by name; values that Terraform calls sensitive are left out."""
+        """The root's outputs by name, without sensitive ones."""
         document = json.loads(self._capture("output", arguments.output()))
         return {
             name: output["value"] for name, output in document.items() if not output["sensitive"]
@@ -130,7 +130,7 @@ class Terraform:
         return self._judge(command, self._start(argv, write=None))
 
     def _judge(self, command: str, done: child.Ended) -> bytes:
-        """The output of a command that succeeded; raises for every other end."""
+        """The output of a command that succeeded; raises if it failed or was interrupted."""
         self._interrupted(command, done)
         if done.code != 0:
             raise failures.failure(command, done)
@@ -138,7 +138,7 @@ class Terraform:
 
     def _interrupted(self, command: str, done: child.Ended) -> None:
         if done.interrupted_by is not None:
-            end = "finished" if done.code == 0 else "stopped in order and saved its state"
+            end = "finished" if done.code == 0 else "stopped cleanly and saved its state"
             raise Interrupted(done.interrupted_by, f"Interrupted; `terraform {command}` {end}")
 
     def _start(self, argv: Sequence[str], *, write: Callable[[bytes], None] | None) -> child.Ended:

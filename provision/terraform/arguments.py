@@ -1,7 +1,7 @@
 """The argument lists of Terraform's commands.
 
-python-terraform builds them. It does not run them: it shares our process group with the child (so
-Ctrl-C would hit Terraform twice), can't pass a signal on, and buffers all output.
+python-terraform builds the lists but does not run them: it would put the child into our process
+group (so that Ctrl-C reaches Terraform twice), can't forward signals, and buffers all output.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ def _arguments(command: str, *positional: str, **options: object) -> list[str]:
 
 
 def init(*, backend: bool, color: bool) -> list[str]:
-    """`terraform init`; without a backend for a plan of nothing that exists, or a validation."""
+    """`terraform init`; without a backend if no state exists yet, or for `validate`."""
     return _arguments("init", input=False, backend=backend, no_color=_off(color))
 
 
 def validate() -> list[str]:
-    """`terraform validate`, to be read by a program."""
+    """`terraform validate` with JSON output."""
     return _arguments("validate", json=_FLAG)
 
 
 def plan(*, var_file: str | None, destroy: bool, lock: bool, color: bool) -> list[str]:
-    """`terraform plan`, saved to be shown and then applied as it was shown."""
+    """`terraform plan`; the saved plan is the one that is shown and applied."""
     return _arguments(
         "plan",
         input=False,
@@ -47,7 +47,7 @@ def plan(*, var_file: str | None, destroy: bool, lock: bool, color: bool) -> lis
 
 
 def apply(*, color: bool) -> list[str]:
-    """`terraform apply` of the saved plan and nothing else."""
+    """`terraform apply` of exactly the saved plan."""
     return _arguments("apply", PLAN_FILE, input=False, no_color=_off(color))
 
 
@@ -62,17 +62,17 @@ def untaint(address: str) -> list[str]:
 
 
 def pull() -> list[str]:
-    """`terraform state pull`: the whole state, to be read by a program."""
+    """`terraform state pull`: the whole state as JSON."""
     return _arguments("state pull")
 
 
 def show() -> list[str]:
-    """`terraform show` of the saved plan, to be read by a program."""
+    """`terraform show` of the saved plan as JSON."""
     return _arguments("show", PLAN_FILE, json=_FLAG)
 
 
 def output() -> list[str]:
-    """`terraform output` of all outputs, to be read by a program."""
+    """`terraform output` of all outputs as JSON."""
     return _arguments("output", json=_FLAG)
 
 

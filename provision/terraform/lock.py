@@ -24,12 +24,12 @@ class Lock:
     """A lock that somebody holds.
 
     Attributes:
-        url: The object that is the lock: "gs://...".
-        operation: What it is held for, in Terraform's words.
-        who: "user@host".
-        created: Since when, as Terraform writes it.
-        id: Tells it from every other lock.
-        generation: The object's generation, where it was read from the bucket; else 0.
+        url: The lock object, "gs://...".
+        operation: The operation that holds it, in Terraform's words.
+        who: The holder, "user@host".
+        created: When it was taken, as Terraform writes it.
+        id: The lock's ID.
+        generation: The object's generation if it was read from the bucket; otherwise 0.
     """
 
     url: str
@@ -41,12 +41,12 @@ class Lock:
 
     @property
     def host(self) -> str:
-        """Where its holder runs; "" when the lock does not say."""
+        """The host of the holder; "" if the lock does not say it."""
         return self.who.rpartition("@")[2] if "@" in self.who else ""
 
     @classmethod
     def of(cls, info: Mapping[str, str]) -> Self:
-        """From the fields of Terraform's lock info."""
+        """Make it from the fields of Terraform's lock info."""
         path, operation, who, created, own_id = (
             str(info.get(name) or "unknown") for name in _FIELDS
         )
@@ -54,32 +54,31 @@ class Lock:
 
     @classmethod
     def in_text(cls, text: str) -> Self | None:
-        """From what Terraform prints when it can't have the lock; None without its lock info."""
+        """Read it from Terraform's error message; None if that has no lock info."""
         info = dict(_LINE.findall(text))
         return cls.of(info) if "Path" in info else None
 
     def error(self) -> StateError:
-        """What to tell who wanted the lock."""
+        """The error for a run that can't get the lock."""
         return StateError(
-            f"Somebody else is at work on this deployment: {self.who} since {self.created}",
+            f"Another run is changing this deployment: {self.who} since {self.created}",
             why=f"the Terraform state is locked ({self.operation})",
-            fix="wait until that run has ended; if it is gone for good, free the lock with:"
-            f" gcloud storage rm {self.url}",
+            fix="wait until that run has ended; if you are sure that it is dead, release the lock"
+            f" with: gcloud storage rm {self.url}",
         )
 
     def stale_error(self) -> StateError:
-        """What to tell who wanted the lock while its holder is known to be dead."""
+        """The error for a run that can't get the lock because a dead run left it."""
         return StateError(
-            f"A run that was killed has left this deployment locked: {self.who} since"
-            f" {self.created}",
+            f"A killed run left this deployment locked: {self.who} since {self.created}",
             why=f"the Terraform state is locked ({self.operation}), and no process of that run,"
-            " which was on this machine, lives any more",
-            fix="run it again with --yes: that frees the lock and goes on",
+            " which was on this machine, is left",
+            fix="run the same action again with --yes: it releases the lock and continues",
         )
 
 
 def info(url: str, operation: str) -> dict[str, str]:
-    """Lock info for a lock of our own, in Terraform's form, so that Terraform can tell of it."""
+    """Lock info for a lock of our own, in Terraform's format, so that Terraform can report it."""
     now = dt.datetime.now(dt.UTC)
     return {
         "ID": str(uuid.uuid4()),

@@ -1,4 +1,4 @@
-"""Where Terraform's output goes: to the person who waits, or into a log that is kept."""
+"""Where Terraform's output goes: to the terminal, or into a log file that is uploaded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Log:
-    """One run's Terraform output.
+    """Terraform's output in one run.
 
     Args:
-        show: Takes the output when it is not kept.
-        keep: Whether it is kept instead of shown (MINIMIZE_TERRAFORM_LOGGING).
+        show: Gets the output if it is not kept.
+        keep: Whether to keep the output instead of showing it (MINIMIZE_TERRAFORM_LOGGING).
     """
 
     def __init__(self, show: Callable[[bytes], None], *, keep: bool) -> None:
@@ -27,11 +27,11 @@ class Log:
 
     @property
     def colours(self) -> bool:
-        """Whether colours are of any use."""
+        """Whether Terraform should print colors."""
         return not self._keep
 
     def write(self, data: bytes) -> None:
-        """Take a part of the output, as it comes."""
+        """Show or keep a part of the output."""
         if self._keep:
             self._kept.append(data)
         else:
@@ -39,11 +39,11 @@ class Log:
 
     @property
     def text(self) -> str:
-        """What was kept."""
+        """The output that was kept, without color codes."""
         return _ANSI.sub("", b"".join(self._kept).decode("utf-8", "replace"))
 
     @staticmethod
     def name(action: str) -> str:
-        """A name for the log in the state folder; later ones sort behind earlier ones."""
+        """A name for the log in the state folder; the names sort by time."""
         now = dt.datetime.now(dt.UTC)
         return f"logs/{now:%Y%m%dT%H%M%S.%fZ}-{action}.log"

@@ -1,4 +1,4 @@
-"""What a saved Terraform plan would do, read from `terraform show -json`."""
+"""What a saved plan would do, read from the output of `terraform show -json`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SHRINKABLE = "group"
 
 @dataclass(frozen=True, kw_only=True)
 class Creation:
-    """One resource that a plan would make.
+    """One resource that a plan would create.
 
     Attributes:
-        address: Where the root has it.
+        address: Its address in the root.
         type: Terraform's resource type.
-        values: The planned values that are known.
+        values: The planned values, as far as they are known before the apply.
     """
 
     address: str
@@ -32,17 +32,17 @@ class Creation:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A plan in numbers, and what somebody should agree to first.
+    """The counts of a plan, and what somebody has to approve first.
 
     Attributes:
-        add: Resources that would be made; a replacement counts here too.
+        add: Resources that would be created, including replacements.
         change: Resources that would be changed in place.
-        destroy: Resources that would be removed; a replacement counts here too.
+        destroy: Resources that would be destroyed, including replacements.
         outputs: Whether outputs of the root would change.
-        imported: Resources that exist and would be brought into the state.
-        creations: What would be made, a replacement under a new name included.
-        tainted_pools: Node pools that would be replaced because they never came to be whole.
-        losses: In words, what exists and would be replaced, removed or made smaller.
+        imported: Existing resources that would be imported into the state.
+        creations: The resources that would be created, including replacements under a new name.
+        tainted_pools: Tainted node pools, which would be replaced because their creation failed.
+        losses: Sentences about existing resources that would be replaced, removed or shrunk.
     """
 
     add: int = 0
@@ -56,17 +56,17 @@ class Plan:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers by Terraform's names."""
+        """The counts by Terraform's names."""
         return {"add": self.add, "change": self.change, "destroy": self.destroy}
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all would change."""
+        """Whether the plan has no changes at all."""
         return not (self.add or self.change or self.destroy or self.imported or self.outputs)
 
 
 def read(document: Mapping[str, Any]) -> Plan:
-    """Make a `Plan` of Terraform's JSON form of a plan."""
+    """Make a `Plan` from Terraform's JSON format of a plan."""
     add = change = destroy = 0
     losses = []
     imported = 0
@@ -107,15 +107,15 @@ def _is_tainted_pool(resource: Mapping[str, Any]) -> bool:
 
 
 def _thinning(resource: Mapping[str, Any]) -> Iterator[str]:
-    """How nodes would go in a change of a pool that Terraform makes in place."""
+    """The nodes that an in-place change of a node pool would remove, in sentences."""
     address, change = resource["address"], resource["change"]
     before, after = change["before"], change["after"]
     left = set(before.get("node_locations") or ()) - set(after.get("node_locations") or ())
     if left:
-        yield f"{address} would lose its nodes in {', '.join(sorted(left))}, and get new ones"
+        yield f"{address} would lose its nodes in {', '.join(sorted(left))} and get new ones"
     old, new = before.get("node_count"), after.get("node_count")
     if isinstance(old, int) and isinstance(new, int) and new < old:
-        yield f"{address} would shrink from {old} to {new} nodes; Google chooses which go"
+        yield f"{address} would shrink from {old} to {new} nodes; Google chooses which to delete"
 
 
 def _creation(resource: Mapping[str, Any]) -> Creation:
@@ -136,5 +136,5 @@ def _shrinking(change: Mapping[str, Any]) -> list[str]:
         return []
     old, new = before.get("size"), after.get("size")
     if isinstance(old, int) and isinstance(new, int) and new < old:
-        return [f"the group would shrink from {old} to {new} VMs; Google chooses which go"]
+        return [f"the group would shrink from {old} to {new} VMs; Google chooses which to delete"]
     return []

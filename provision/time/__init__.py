@@ -1,1 +1,1 @@
-"""Time as Google Cloud has it: its clock, deadlines, retries."""
+"""Waiting for Google Cloud: its clock, deadlines, retries."""

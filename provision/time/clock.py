@@ -1,4 +1,4 @@
-"""How fast the time of Google Cloud runs: as ours, and as a rehearsal wants in a rehearsal."""
+"""The clock of Google Cloud: real time, except in a rehearsal, which can make time run faster."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ _SHORTEST_PAUSE: Final = 0.05
 
 @dataclass(frozen=True)
 class Clock:
-    """The time of Google Cloud.
+    """The clock of Google Cloud.
 
     Attributes:
-        rate: Seconds of wall time that one second of Google Cloud takes; 0: everything is done at
-            once.
+        rate: Seconds of wall time per second of cloud time; 0 means that nothing takes any time.
     """
 
     rate: float = 1.0
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Self:
-        """The clock that an environment asks for; Google's own runs as ours, whatever is asked.
+        """The clock for an environment: CLOUD_CLOCK_RATE counts in a rehearsal, and nowhere else.
 
         Raises:
-            SettingsError: The rate is not a number from 0 on.
+            SettingsError: The rate is not a number of at least 0.
         """
         text = environ.get(VARIABLE)
         if not text or not endpoints.is_rehearsal(environ):
@@ -45,24 +44,25 @@ class Clock:
         if not 0 <= rate < math.inf:
             raise SettingsError(
                 f"{VARIABLE} is {text!r}",
-                why="it is the number of seconds that one second of the simulated cloud takes",
+                why="it must be a number of at least 0: the real seconds that one second of the"
+                " simulated cloud takes",
                 fix=f"{VARIABLE}=0.02, or leave it out",
                 setting=VARIABLE,
             )
         return cls(rate)
 
     def wall(self, seconds: float) -> float:
-        """Seconds of wall time that so many seconds of Google Cloud take."""
+        """Convert seconds of cloud time to seconds of wall time."""
         return seconds * self.rate
 
     def cloud(self, seconds: float) -> float:
-        """Google Cloud's seconds in so many of wall time; as many where all is done at once."""
+        """Convert seconds of wall time to seconds of cloud time; unchanged if the rate is 0."""
         return seconds / (self.rate or 1.0)
 
     def since(self, moment: float) -> float:
-        """Google Cloud's seconds since a moment (Unix epoch); 0 for one that is still to come."""
+        """Seconds of cloud time since a Unix timestamp; 0 for one in the future."""
         return self.cloud(max(0.0, time.time() - moment))
 
     def pause(self, seconds: float) -> None:
-        """Let so many seconds of Google Cloud pass, and a short moment at least."""
+        """Sleep for this many seconds of cloud time, and at least for 0.05 s of wall time."""
         time.sleep(max(self.wall(seconds), _SHORTEST_PAUSE))

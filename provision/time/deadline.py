@@ -1,4 +1,4 @@
-"""How long something is waited for, and how often it is looked at, in the time of Google Cloud."""
+"""Deadlines and poll intervals, in cloud time."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SHORTEST: Final = 5.0
-"""Seconds of wall time that every wait lasts at least, however fast the cloud's time runs."""
+"""The least seconds of wall time until a deadline, however fast the cloud's clock runs."""
 
 
 class Deadline:
-    """A deadline, and the pauses until then.
+    """A deadline, with a poll interval for the time until then.
 
     Args:
-        seconds: Of cloud time, from now to the deadline.
-        poll: Seconds of cloud time between two looks.
-        clock: Google Cloud's.
+        seconds: Seconds of cloud time from now to the deadline.
+        poll: Poll interval in seconds of cloud time.
+        clock: The clock of Google Cloud.
     """
 
     def __init__(self, seconds: float, poll: float, clock: Clock) -> None:
@@ -45,23 +45,26 @@ class Deadline:
         return self._clock.cloud(time.monotonic() - self._start)
 
     def shorten(self, seconds: float) -> None:
-        """Wait no longer than that many seconds of cloud time from now, but for two more looks."""
+        """Move the deadline to this many seconds of cloud time from now, if that is earlier.
+
+        There is always time left for two more polls.
+        """
         least = max(2 * self._clock.wall(self._poll), 0.1)
         self._end = min(self._end, time.monotonic() + max(self._clock.wall(seconds), least))
 
     def pause(self) -> None:
-        """Let the time between two looks pass."""
+        """Sleep for one poll interval."""
         self._clock.pause(self._poll)
 
     def retry(self, attempt: Callable[[], T], doing: str) -> T:
-        """Repeat an attempt while what hinders it may go by.
+        """Repeat an attempt until it succeeds, as long as its errors are transient.
 
         Args:
-            attempt: Raises a `PassingError` when it is hindered.
-            doing: What it does, as the end of "Could not ... in time".
+            attempt: Raises `PassingError` for a transient error.
+            doing: What the attempt does; it completes "Could not ... in time".
 
         Raises:
-            ClusterError: The deadline has passed; it carries the last hindrance.
+            ClusterError: The deadline has passed; the last transient error is its reason.
         """
         while True:
             try:
@@ -71,6 +74,6 @@ class Deadline:
                     raise ClusterError(
                         f"Could not {doing} in time",
                         why=str(error),
-                        fix="everything is kept: run Create again to go on",
+                        fix="everything is kept: run Create again to continue",
                     ) from error
             self.pause()

@@ -1,4 +1,4 @@
-"""What every wait needs: Google Cloud's clock, and somebody to tell how it goes."""
+"""What every wait needs: the clock of Google Cloud, and a place to report progress."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """The clock and the voice of a run.
+    """The clock and the progress output of a run.
 
     Attributes:
-        clock: Google Cloud's.
-        tell: Takes a sentence whenever there is news.
+        clock: The clock of Google Cloud.
+        tell: Gets one sentence whenever there is something new to report.
     """
 
     clock: Clock
     tell: Callable[[str], None]
 
     def deadline(self, seconds: float, poll: float) -> Deadline:
-        """A deadline in so many seconds of cloud time, with a look every `poll` seconds of it."""
+        """Make a deadline.
+
+        Args:
+            seconds: Seconds of cloud time from now.
+            poll: Poll interval in seconds of cloud time.
+        """
         return Deadline(seconds, poll, self.clock)

@@ -1,4 +1,4 @@
-"""When a request to Google is sent again: one policy for all that this program asks itself."""
+"""When a request to Google is retried: one policy for all requests that this program sends."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ _TIMEOUT, _CONFLICT, _TOO_MANY, _SERVER_ERROR, _NOT_IMPLEMENTED = 408, 409, 429,
 
 
 class PassingError(Exception):
-    """An answer that may be another one next time, in one line."""
+    """A transient error, with a message of one line."""
 
     def __init__(self, words: str) -> None:
         super().__init__(" ".join(words.split()))
 
 
 def is_passing(code: int, reason: str, message: str) -> bool:
-    """Whether an answer may be another one next time.
+    """Whether an error is transient, so that a retry may succeed.
+
+    Of the conflicts (409) only one with a running operation is transient: a name that is taken
+    stays taken.
 
     Args:
         code: The HTTP status.
-        reason: Google's `reason` of the error. Of the conflicts only one with another operation
-            goes by: a name that is taken stays taken.
-        message: Google's words.
+        reason: The error's `reason`.
+        message: The error's message.
     """
     if code == _CONFLICT:
         return reason == "operationInProgress" or "in progress" in message
@@ -39,19 +41,19 @@ def is_passing(code: int, reason: str, message: str) -> bool:
 
 
 def policy(clock: Clock, tell: Callable[[str], None]) -> tenacity.Retrying:
-    """Try again after a `PassingError`, ever more slowly and at random, but not for ever.
+    """Retry after a `PassingError`, with exponential backoff and jitter, up to `TRIES` times.
 
-    Only for requests that may be repeated: reads, deletions, and changes under an etag.
+    Only for requests that are safe to retry: reads, deletions, and changes with an etag.
 
     Args:
-        clock: Google Cloud's.
-        tell: Takes one line whenever a request is to be repeated.
+        clock: The clock of Google Cloud.
+        tell: Gets one line before each retry.
     """
 
     def say(state: tenacity.RetryCallState) -> None:
         if state.outcome is not None:
             again = f"try {state.attempt_number + 1} of {TRIES}"
-            tell(f"Google is busy, trying again ({again}): {state.outcome.exception()}")
+            tell(f"Request failed, retrying ({again}): {state.outcome.exception()}")
 
     pause = clock.wall(1.0)
     return tenacity.Retrying(

@@ -9,7 +9,7 @@ _NORMAL = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(?:Z| \+0000 UTC)"), "<time>"),
     (re.compile(r"on \S+\.tf line \d+"), "on <file> line <number>"),
     (re.compile(r"^( +)\d+: resource", re.MULTILINE), r"\1<number>: resource"),
-    (re.compile(r"since \d+ (?:s|min)"), "since <age>"),
+    (re.compile(r"for \d+ (?:s|min) in total"), "for <age> in total"),
     (re.compile(r"\bnp-vm-[a-z0-9]{4}\b"), "np-vm-<id>"),
 )
 

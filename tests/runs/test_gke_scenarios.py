@@ -136,7 +136,7 @@ def test_a_job_whose_nodes_do_not_come_is_told_with_advice_and_goes_with_the_clu
     _submit(rehearsal, created)
     golden.check(goldens / f"gke-status-{scenario}.txt", _told(rehearsal))
     destroyed = _ok(rehearsal.run("Destroy"))
-    assert ("Cancelled: 1 requests for nodes" in destroyed.said) == (scenario == "never")
+    assert ("Cancelled 1 requests for nodes" in destroyed.said) == (scenario == "never")
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
@@ -146,11 +146,11 @@ def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
     rehearsal = queue(scenario="queue", rate=0.01)
     tested = _ok(rehearsal.run("Test"))
     assert "waiting for nodes; Waiting for resources." in tested.said
-    assert "the bandwidth test runs" in tested.said
+    assert "The bandwidth test is running" in tested.said
     (measured,) = tested.document["checks"].values()
     assert measured["average"] > 0
     told = _told(rehearsal)
-    assert re.search(r"2 of 2 nodes ready, .* ends with its pods in 6 d 23 h", told), told
+    assert re.search(r"2 of 2 nodes ready, .* the oldest is deleted in 6 d 23 h", told), told
 
 
 def test_nodes_that_no_queue_asks_for_are_refused_in_the_autoscalers_words(

@@ -52,13 +52,13 @@ def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
     terraform = _terraform_alone(rehearsal)
     alive = rehearsal.run(action, "--yes")
     assert alive.code == 5
-    assert "Somebody else is at work" in alive.problem["what"]
+    assert "Another run is changing" in alive.problem["what"]
     assert LOCK in rehearsal.objects()
 
     _end(rehearsal, terraform)
     dead = rehearsal.run(action)
     assert dead.code == 5
-    assert "was killed" in dead.problem["what"]
+    assert "A killed run left" in dead.problem["what"]
     assert "with --yes" in dead.problem["fix"]
     assert LOCK in rehearsal.objects()
 

@@ -49,7 +49,7 @@ def test_while_one_creates_another_run_is_told_who_is_at_work(
     created = rehearsal.finish(first)
     assert created.code == 0, created.said
     assert refused.code == 5, refused.said
-    assert "Somebody else is at work" in refused.problem["what"]
+    assert "Another run is changing" in refused.problem["what"]
     assert len(_vms(rehearsal)) == 1
 
 

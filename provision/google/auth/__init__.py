@@ -1,14 +1,14 @@
-"""Who is asking: where credentials come from, the proof that they work, and the same for Terraform.
+"""The credentials: where they come from, a check that they work, and how Terraform gets them.
 
-The ways, the first that is there counts:
+The first of these sources that is available is used:
 
-1. `GOOGLE_OAUTH_ACCESS_TOKEN`: an access token, good for an hour at most.
-2. `GOOGLE_APPLICATION_CREDENTIALS`: a file; a key, or a configuration of workload identity
-   federation.
-3. gcloud's file, as `gcloud auth application-default login` leaves it.
-4. The metadata server: Cloud Shell's person, or a VM's service account.
+1. `GOOGLE_OAUTH_ACCESS_TOKEN`: an access token, valid for an hour at most.
+2. `GOOGLE_APPLICATION_CREDENTIALS`: the path of a service account key or of a configuration file
+   for workload identity federation.
+3. gcloud's file, as written by `gcloud auth application-default login`.
+4. The metadata server: the user of Cloud Shell, or a VM's service account.
 
-`GOOGLE_IMPERSONATE_SERVICE_ACCOUNT` goes on top of any of them.
+`GOOGLE_IMPERSONATE_SERVICE_ACCOUNT` can be combined with each of them.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _TERRAFORMS_OWN: Final = frozenset(
         _BACKEND_IMPERSONATE,
     }
 )
-"""What Terraform's provider or backend would prefer to what was checked here."""
+"""Variables that Terraform's provider or backend would prefer to the credentials checked here."""
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _GCLOUD_FILE: Final = "application_default_credentials.json"
 _TIMEOUT: Final = 20.0
-"""Seconds for one request to a token endpoint."""
+"""Timeout of a request to a token endpoint, in seconds."""
 _WAYS: Final = (
-    "give credentials in one of three ways:\n"
+    "provide credentials in one of three ways:\n"
     "1. run: gcloud auth application-default login\n"
     "   and mount them: -v ~/.config/gcloud:/root/.config/gcloud\n"
     "2. set GOOGLE_APPLICATION_CREDENTIALS to the path of a mounted key or federation file\n"
-    "3. run in Cloud Shell or on a Google Cloud VM, whose own identity is then used\n"
-    "On a terminal (docker run -it) a login by hand is offered as well"
+    "3. run in Cloud Shell or on a Google Cloud VM, to use its own identity\n"
+    "On a terminal (docker run -it) you can also log in interactively"
 )
 
 
@@ -63,10 +63,10 @@ class Source:
     """Where the credentials of a run come from.
 
     Attributes:
-        name: For people.
-        token: The access token; "" in the other ways.
-        file: The file; None in the other ways. Neither token nor file: the metadata server.
-        impersonated: The service account that is acted as; "" for none.
+        name: A description for people.
+        token: The access token; "" for other sources.
+        file: The file; None for other sources. Without token and file: the metadata server.
+        impersonated: The service account to impersonate; "" for none.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Source:
 
 
 def source(environ: Mapping[str, str]) -> Source:
-    """Which way it is; nothing is read or asked but whether files exist."""
+    """The source to use; this only checks which variables are set and which files exist."""
     impersonated = environ.get(IMPERSONATE, "")
     if token := environ.get(TOKEN, ""):
         return Source(f"the access token in {TOKEN}", token=token, impersonated=impersonated)
@@ -90,9 +90,10 @@ def source(environ: Mapping[str, str]) -> Source:
 
 
 def for_terraform(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which provider and backend use what `credentials` uses, and only that.
+    """The environment that makes the provider and the backend use the same source as `credentials`.
 
-    Nothing of it is on a command line, and files stay files: Terraform renews what they are for.
+    No secret is put on a command line, and files are passed by path, so that Terraform can renew
+    the tokens.
     """
     found = source(environ)
     kept = {name: value for name, value in environ.items() if name not in _TERRAFORMS_OWN}
@@ -106,14 +107,14 @@ def for_terraform(environ: Mapping[str, str]) -> dict[str, str]:
 def credentials(
     environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] = lambda _: None
 ) -> Credentials:
-    """Find the credentials and prove that they give a token; ask on a terminal if there are none.
+    """Find the credentials and check that they give a token; on a terminal, offer a login.
 
     Args:
         environ: The process's environment.
-        tell: Takes one sentence that says whose credentials are used.
+        tell: Gets one sentence that says which credentials are used.
 
     Raises:
-        CredentialsError: There are none, or Google does not take them.
+        CredentialsError: There are none, or Google does not accept them.
     """
     found = source(environ)
     whose = found.name
@@ -135,34 +136,34 @@ def credentials(
 
 
 def _gcloud_folders(environ: Mapping[str, str]) -> list[Path]:
-    """Where gcloud may keep its file; Terraform knows the second only, so both are looked into."""
+    """The folders where gcloud may keep its file. Terraform itself only knows the second one."""
     named, home = environ.get("CLOUDSDK_CONFIG", ""), environ.get("HOME", "")
     folders = [Path(named)] if named else []
     return [*folders, Path(home, ".config", "gcloud")] if home else folders
 
 
 def _logged_in(environ: Mapping[str, str]) -> Source:
-    """The source that a login by hand has made."""
+    """Log in interactively; returns the source that this created."""
     if not login.is_possible(environ):
         raise CredentialsError(
             "No Google credentials were found",
-            why=f"neither {FILE} nor gcloud's {_GCLOUD_FILE} is there, no metadata server answers,"
-            " and nobody can be asked without a terminal",
+            why=f"{FILE} is not set, gcloud's {_GCLOUD_FILE} does not exist, no metadata server"
+            " answers, and without a terminal nobody can log in",
             fix=_WAYS,
         )
     login.ask(environ)
     found = source(environ)
     if found.file is None:
         raise CredentialsError(
-            "The login by hand left no credentials",
-            why=f"gcloud's {_GCLOUD_FILE} is not where CLOUDSDK_CONFIG or HOME say",
-            fix="set HOME to a folder that can be written to, then run again",
+            "The interactive login left no credentials",
+            why=f"gcloud's {_GCLOUD_FILE} is not in the folder of CLOUDSDK_CONFIG or HOME",
+            fix="set HOME to a writable folder, then run again",
         )
     return found
 
 
 def _load(found: Source) -> Credentials:
-    """The credentials of a source, of which nothing has been proven."""
+    """Load the credentials of a source, without checking them."""
     # Imported here: 0.2 s that a run without the cloud need not wait for.
     import google.oauth2.credentials  # noqa: PLC0415
     from google.auth import compute_engine  # noqa: PLC0415
@@ -178,7 +179,7 @@ def _load(found: Source) -> Credentials:
         raise CredentialsError(
             f"{found.name[:1].upper()}{found.name[1:]} can't be used as credentials",
             why=str(error),
-            fix="mount it into the container (-v FILE:FILE:ro) where it is missing there; else"
+            fix="mount it into the container (-v FILE:FILE:ro) if it is missing there; otherwise"
             f" {_WAYS}",
         ) from error
 
@@ -189,13 +190,13 @@ def _from_document(document: dict[str, Any]) -> Credentials:
     from google.auth import aws, identity_pool  # noqa: PLC0415 - as above
 
     if document.get("type") == "external_account":
-        # google-auth's loader would ask for the pool's project, which nobody wants to know here.
+        # google-auth's loader would look up the pool's project, which is not needed here.
         from_aws = "environment_id" in document.get("credential_source", {})
         kind: Any = aws.Credentials if from_aws else identity_pool.Credentials
         return cast("Credentials", kind.from_info(document, scopes=[_SCOPE]))
     with warnings.catch_warnings():
-        # It warns of files from strangers, and of a person's without a quota project: this file is
-        # the user's own choice, and the first request says what is missing.
+        # It warns about untrusted files and about a missing quota project: this file is the user's
+        # own choice, and the first request reports what is missing.
         warnings.simplefilter("ignore")
         made, _project = google.auth.load_credentials_from_dict(document, scopes=[_SCOPE])
     return cast("Credentials", made)
@@ -213,7 +214,7 @@ def _prove(made: Credentials, whose: str) -> None:
     """Get a token.
 
     Raises:
-        CredentialsError: Google gives none, or can't be asked.
+        CredentialsError: Google gives no token, or can't be reached.
     """
     from google.auth.exceptions import GoogleAuthError, TransportError  # noqa: PLC0415 - 0.2 s
     from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
@@ -222,7 +223,7 @@ def _prove(made: Credentials, whose: str) -> None:
         made.refresh(functools.partial(Request(), timeout=_TIMEOUT))
     except TransportError as error:
         raise CredentialsError(
-            "Google could not be asked for a token",
+            "Google could not be reached to get a token",
             why=str(error),
             fix="check the network and proxy settings of this machine, then run again",
         ) from error
@@ -234,10 +235,10 @@ def _prove(made: Credentials, whose: str) -> None:
 
 
 def _words(error: Exception) -> str:
-    """What was said of a refusal.
+    """The message of an error of google-auth.
 
-    google-auth puts the body of an answer behind its own sentence: as a document, whose essence is
-    in the sentence already, or as text, which alone has Google's reason.
+    It puts the response's body after its own sentence: as a dict, which adds nothing to the
+    sentence, or as text, which has Google's reason.
     """
     said = [str(part) for part in error.args if isinstance(part, str)]
     return "\n".join(dict.fromkeys(said)) or str(error)

@@ -1,4 +1,4 @@
-"""A login by hand: gcloud's own, with a link to open elsewhere and a code to bring back."""
+"""An interactive login with gcloud: open a link in a browser, and paste the code that it shows."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _COMMAND: Final = ("auth", "application-default", "login", "--no-launch-browser"
 
 
 def is_possible(environ: Mapping[str, str]) -> bool:
-    """Whether there is a person at a terminal, and a gcloud."""
+    """Whether there is a terminal, and gcloud is installed."""
     return _has_terminal() and _gcloud(environ) is not None
 
 
 def ask(environ: Mapping[str, str]) -> None:
-    """Let gcloud ask for a login; it keeps what it gets where google-auth and Terraform look.
+    """Run gcloud's login, which stores the credentials where google-auth and Terraform find them.
 
     Raises:
-        CredentialsError: It was not completed.
+        CredentialsError: The login was not completed.
     """
-    # stdout is for results, so that the conversation goes to where progress goes.
+    # stdout is for results, so gcloud's dialog goes to stderr, like progress messages.
     done = subprocess.run(  # noqa: S603 - gcloud of PATH with fixed arguments
         [_gcloud(environ) or "gcloud", *_COMMAND], env=dict(environ), stdout=sys.stderr, check=False
     )

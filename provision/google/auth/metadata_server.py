@@ -1,4 +1,4 @@
-"""The account that Google itself gives to a machine: a VM's, or Cloud Shell's."""
+"""The account that the metadata server provides: a VM's service account, or Cloud Shell's user."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ADDRESS: Final = "169.254.169.254"
-"""By number, as the name is not known elsewhere and some resolvers take seconds to say so."""
+"""An IP address: outside Google Cloud some resolvers take seconds to reject the host name."""
 _ACCOUNT: Final = "/computeMetadata/v1/instance/service-accounts/default/?recursive=true"
 _FLAVOR: Final = ("Metadata-Flavor", "Google")
 _TRIES: Final = 2
 _TIMEOUT: Final = 1.0
-"""Seconds; the server is on the machine itself. Elsewhere nothing may answer at all."""
+"""Seconds; the server is on the machine itself. Outside Google Cloud nothing may answer at all."""
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _SET_ACCOUNT: Final = (
     "stop the VM, then: gcloud compute instances set-service-account VM --zone=ZONE"
@@ -28,33 +28,33 @@ _SET_ACCOUNT: Final = (
 
 @dataclass(frozen=True)
 class Account:
-    """An account of the metadata server's.
+    """An account that the metadata server provides.
 
     Attributes:
-        email: Whose it is.
+        email: Its email address.
     """
 
     email: str
 
     @property
     def is_service_account(self) -> bool:
-        """Whether it is no person's."""
+        """Whether it is a service account, not a person's."""
         return self.email.endswith("gserviceaccount.com")
 
     @property
     def place(self) -> str:
-        """Where we seem to be: only Cloud Shell gives out a person's account."""
+        """Where this program runs: only Cloud Shell provides a person's account."""
         return "this VM" if self.is_service_account else "Cloud Shell"
 
 
 def account(environ: Mapping[str, str]) -> Account | None:
-    """The machine's account; None where there is no metadata server.
+    """The machine's account; None if there is no metadata server.
 
     Args:
-        environ: GCE_METADATA_HOST moves the server; NO_GCE_CHECK=true says that there is none.
+        environ: GCE_METADATA_HOST sets another server; NO_GCE_CHECK=true means that there is none.
 
     Raises:
-        CredentialsError: There is a metadata server, and its account can't be used.
+        CredentialsError: There is a metadata server, but its account can't be used.
     """
     if environ.get("NO_GCE_CHECK", "").lower() == "true":
         return None
@@ -65,15 +65,15 @@ def account(environ: Mapping[str, str]) -> Account | None:
     if status == HTTPStatus.NOT_FOUND:
         raise CredentialsError(
             "This VM has no service account",
-            why=f"the metadata server says {status:d}: {body}",
+            why=f"the metadata server answers {status:d}: {body}",
             fix=_SET_ACCOUNT,
         )
     document = _document(body) if status == HTTPStatus.OK else None
     if document is None:
         raise CredentialsError(
-            "The metadata server of this machine does not say whose credentials it has",
+            "The metadata server of this machine does not name an account",
             why=f"it answers {status:d}: {body[:500]}",
-            fix="run again; in Cloud Shell, agree when its window asks to authorize",
+            fix='run again; in Cloud Shell, click "Authorize" when it asks',
         )
     found = Account(str(document["email"]))
     scopes = [str(scope) for scope in document.get("scopes", [])]
@@ -87,7 +87,7 @@ def account(environ: Mapping[str, str]) -> Account | None:
 
 
 def _document(body: str) -> dict[str, Any] | None:
-    """What is said of an account; None when it names none."""
+    """The account's document; None if it has no email address."""
     try:
         found = json.loads(body)
     except ValueError:
@@ -96,7 +96,7 @@ def _document(body: str) -> dict[str, Any] | None:
 
 
 def _ask(host: str) -> tuple[int, str] | None:
-    """Status and body of the answer; None when nobody answers, or not Google's server."""
+    """Status and body of the response; None if there is none, or it is not from Google's server."""
     from google.auth.exceptions import TransportError  # noqa: PLC0415 - 0.2 s
     from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
 

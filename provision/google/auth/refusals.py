@@ -1,4 +1,4 @@
-"""Google's words for credentials that it does not take, and what mends each of them."""
+"""Google's messages about credentials that it does not accept, and how to fix each of them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Final
 from provision.errors import CredentialsError
 
 RENEW: Final = "renew them with: gcloud auth application-default login"
-"""What mends a person's credentials, on the machine whose gcloud configuration is mounted."""
+"""How to renew a user's credentials, on the machine whose gcloud configuration is mounted."""
 
 
 @dataclass(frozen=True)
 class _Refusal:
-    """One of the reasons.
+    """One reason why Google does not accept credentials.
 
     Attributes:
-        words: Found in what Google says.
-        what: What is wrong, in a line.
-        fix: What mends it.
+        words: A pattern that matches Google's message.
+        what: What is wrong, in one line.
+        fix: How to fix it.
     """
 
     words: re.Pattern[str]
@@ -27,8 +27,8 @@ class _Refusal:
     fix: str
 
 
-# The first that fits counts. The words are those of the token endpoint, of the APIs' 403 and 400,
-# and of google-auth, which puts the error's code before its description.
+# The first match counts. The messages are those of the token endpoint, of the APIs' 403 and 400
+# responses, and of google-auth, which puts the error's code before its description.
 _REFUSALS: Final = (
     _Refusal(
         re.compile(r"getAccessToken"),
@@ -38,20 +38,20 @@ _REFUSALS: Final = (
     ),
     _Refusal(
         re.compile(r"Invalid JWT|grant: account not found|invalid_client|disabled_client"),
-        "The service account's key is not valid any more, or this machine's clock is wrong",
-        "make a new key, or better: use a way without keys"
+        "The service account's key is no longer valid, or this machine's clock is wrong",
+        "create a new key, or better, use credentials without a key"
         " (workload identity federation, a VM's own account)",
     ),
     _Refusal(
-        # google-auth writes "Error code" of a token exchange alone, which is federation.
+        # google-auth writes "Error code" only for a token exchange, which means federation.
         re.compile(r"^Error code (?:invalid_|unauthorized_)"),
-        "The identity pool does not take the token that the federation file leads to",
+        "The identity pool does not accept the token that the federation file refers to",
         "renew that token, and compare its audience, issuer and attributes with the pool's"
         " provider: gcloud iam workload-identity-pools providers describe",
     ),
     _Refusal(
         re.compile(r"^File '.*' was not found|subject[ _]token", re.MULTILINE),
-        "The token that the federation file leads to can't be read",
+        "The token that the federation file refers to can't be read",
         "mount the file that its credential_source names too (-v FILE:FILE:ro), or make its URL"
         " reachable from the container (--network=host)",
     ),
@@ -62,37 +62,38 @@ _REFUSALS: Final = (
     ),
     _Refusal(
         re.compile(r"serviceusage\.services\.use|permission to use project"),
-        "The quota project of these credentials may not be used by their account",
-        "name one that may: gcloud auth application-default set-quota-project PROJECT_ID; it takes"
-        " the role Service Usage Consumer (roles/serviceusage.serviceUsageConsumer) there."
-        " A login that has expired can look like this too: gcloud auth application-default login",
+        "The account of these credentials may not use their quota project",
+        "set another one: gcloud auth application-default set-quota-project PROJECT_ID; the account"
+        " needs the role Service Usage Consumer (roles/serviceusage.serviceUsageConsumer) there."
+        " An expired login can look like this too: gcloud auth application-default login",
     ),
     _Refusal(
         re.compile(r"requires a quota project"),
-        "These credentials name no quota project",
-        "name one: gcloud auth application-default set-quota-project PROJECT_ID",
+        "These credentials have no quota project",
+        "set one: gcloud auth application-default set-quota-project PROJECT_ID",
     ),
     _Refusal(
-        # google-auth's answer to a 401 for a token that came without the means to renew it.
+        # google-auth's message after a 401 for a token that it can't renew.
         re.compile(r"invalid authentication credentials|necessary fields need to refresh"),
-        "The access token has expired, or is none of Google's",
-        "give a new one: GOOGLE_OAUTH_ACCESS_TOKEN=$(gcloud auth print-access-token); it lasts an"
-        " hour. For longer runs give credentials that renew themselves, as a mounted gcloud folder",
+        "The access token has expired, or is not a Google access token",
+        "set a new one: GOOGLE_OAUTH_ACCESS_TOKEN=$(gcloud auth print-access-token); it is valid"
+        " for an hour. For longer runs use credentials that renew themselves, such as a mounted"
+        " gcloud folder",
     ),
     _Refusal(
         re.compile(r"insufficient authentication scopes|ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
-        "The scopes of these credentials do not reach to what is asked",
-        "use credentials with the scope cloud-platform; a VM gets it by: gcloud compute instances"
-        " set-service-account VM --zone=ZONE --scopes=cloud-platform (while it is stopped)",
+        "The scopes of these credentials are not sufficient",
+        "use credentials with the scope cloud-platform; for a VM, stop it and run: gcloud compute"
+        " instances set-service-account VM --zone=ZONE --scopes=cloud-platform",
     ),
 )
 
 
 def explain(message: str) -> CredentialsError | None:
-    """The error that a refusal of Google's is; None when it is not about the credentials.
+    """The error for a refusal; None if it is not about the credentials.
 
     Args:
-        message: Google's words.
+        message: Google's message.
     """
     for refusal in _REFUSALS:
         if refusal.words.search(message):

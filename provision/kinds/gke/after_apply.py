@@ -1,4 +1,4 @@
-"""After the apply of a GKE cluster: its nodes come, and what runs on it is brought there."""
+"""After the apply: wait for the nodes of a GKE cluster, and apply the objects in Kubernetes."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.spec.cluster import GkeSpec
 
-_GO_ON: Final = "everything is kept: run Create again to go on, or Destroy to remove it"
+_GO_ON: Final = "everything is kept: run Create again to continue, or Destroy to remove everything"
 _JOBS: Final = "jobs"
 
 
 def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
-    """Wait for the nodes of pools of a fixed size; others come when a job asks for them.
+    """Wait for the nodes of pools of a fixed size; other nodes come when a job needs them.
 
-    Terraform has waited for those of a new pool. What is missing of an older one is told here.
+    Terraform waits for the nodes of a new pool. This also finds nodes that an older pool lacks.
 
     Raises:
         CapacityError: Google refused machines.
-        StillWaiting: They were not there in time; everything is kept.
-        ClusterError: Google does not tell.
+        StillWaiting: The nodes did not come in time; everything is kept.
+        ClusterError: A pool's group can't be read.
     """
     for group in _groups(cloud, made.target.spec):
         machines.wait(
@@ -45,10 +45,10 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
 
 
 def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
-    """Say why Terraform failed, if that was for want of nodes: it does not tell.
+    """Raise the cause if Terraform failed because of missing nodes: its own message lacks it.
 
     Raises:
-        CapacityError: Google refused machines for a pool; it stands, and Google goes on trying.
+        CapacityError: Google refused machines for a pool; the pool exists and Google keeps trying.
     """
     for group in _groups(cloud, target.spec):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
@@ -57,10 +57,10 @@ def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
-    """Bring all objects into the cluster, and say how to connect, whatever failed there.
+    """Apply all objects in the cluster; say how to connect even if that failed.
 
     Raises:
-        ClusterError: An object is refused, or does not become ready.
+        ClusterError: Kubernetes refused an object, or an object did not become ready.
     """
     known = facts.read(made.target.spec, made.outputs)
     control_plane.keep(cloud.folder, known)
@@ -85,7 +85,7 @@ def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:
 
 
 def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
-    """Keep the examples beside connection.json; their URLs by name."""
+    """Write the example jobs to the state folder; returns file name -> URL."""
     rendered = jobs.render(known)
     for name, text in rendered.items():
         cloud.folder.write(f"{_JOBS}/{name}", text, "application/yaml")
@@ -93,7 +93,7 @@ def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
 
 
 def _connection(made: Applied[GkeSpec], examples: Mapping[str, str]) -> dict[str, Any]:
-    """The cluster, how to reach it, and the URLs of the examples by file name."""
+    """The cluster, how to connect to it, and the example jobs: file name -> URL."""
     cluster = made.outputs["cluster"]
     return {
         "cluster": cluster["name"],
@@ -109,7 +109,7 @@ def _connection(made: Applied[GkeSpec], examples: Mapping[str, str]) -> dict[str
 
 
 def _groups(cloud: Cloud, spec: GkeSpec) -> Iterator[Group]:
-    """The managed instance groups behind the pools of a fixed size, as far as they exist."""
+    """The managed instance groups of the pools of a fixed size, as far as they exist."""
     cluster = names.CLUSTER.of(spec.name_prefix)
     path = CLUSTER.path(project=spec.project_id, location=spec.region, name=cluster)
     pools = (cloud.api.find(CLUSTER.look.service, path) or {}).get("nodePools", [])

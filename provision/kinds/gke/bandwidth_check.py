@@ -1,4 +1,4 @@
-"""Test for GKE clusters: NCCL's bandwidth between nodes, against what their machines can do."""
+"""Test for GKE clusters: compare NCCL's bandwidth between nodes with that of good machines."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 def run(context: Context, cloud: Cloud) -> str:
-    """Measure, print the table, and judge it; the job is gone afterwards, however that ends.
+    """Run the bandwidth test, print its table, and judge it; its job is always deleted afterwards.
 
     Args:
-        context: The run; its report gets what was measured.
-        cloud: Where the cluster is.
+        context: The run; its report gets the measurements.
+        cloud: Google and the state folder.
 
     Returns:
-        The verdict, in a sentence.
+        The verdict, in one sentence.
 
     Raises:
-        StateError: No Create has come as far as the cluster.
+        StateError: No Create has created the cluster yet.
         CapacityError: Google refused the nodes.
         StillWaiting: The nodes did not come in time.
-        ClusterError: The test failed, or the bandwidth is too low; with a diagnosis.
+        ClusterError: The test failed, or the bandwidth is too low; the error has a diagnosis.
     """
     facts = _facts(context, cloud)
     measured, log = bandwidth_test.run(
@@ -49,16 +49,16 @@ def run(context: Context, cloud: Cloud) -> str:
 
 
 def _facts(context: Context, cloud: Cloud) -> ClusterFacts:
-    """What is known of the cluster; a TEST_NODES of this run goes before that of its Create.
+    """The facts of the cluster; TEST_NODES of this run overrides that of the last Create.
 
     Raises:
-        StateError: Nothing is known.
+        StateError: The state folder has no facts.
     """
     facts = control_plane.kept(cloud.folder)
     if facts is None:
         raise StateError(
-            f"The cluster in {cloud.folder.location.url} is not ready to be tested",
-            why="no Create has come so far",
+            f"The cluster in {cloud.folder.location.url} is not ready for a test",
+            why="no Create has finished creating it",
             fix="run Create again",
         )
     if "test_nodes" in context.settings.model_fields_set:
@@ -67,7 +67,7 @@ def _facts(context: Context, cloud: Cloud) -> ClusterFacts:
 
 
 def _document(measured: Measurement) -> dict[str, Any]:
-    """All in GB/s of bus bandwidth."""
+    """The measurements for the report; all bandwidths are bus bandwidth in GB/s."""
     return {
         "average": measured.average,
         "peak_out_of_place": measured.peak_out_of_place,

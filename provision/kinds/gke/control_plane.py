@@ -1,4 +1,4 @@
-"""A deployment's way to the Kubernetes API of its cluster, and what is kept for that."""
+"""Access to the Kubernetes API of a deployment's cluster, and the facts that are stored for it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _FILE: Final = "cluster.json"
 
 
 def keep(folder: StateFolder, facts: ClusterFacts) -> None:
-    """Keep what is known of the cluster for the actions that need no settings."""
+    """Store the facts of the cluster, for actions that run without its settings."""
     folder.write(_FILE, facts.document(), "application/json")
 
 
 def kept(folder: StateFolder) -> ClusterFacts | None:
-    """What the last Create knew of the cluster; None where none has come so far.
+    """The facts that the last Create stored; None if no Create has stored any.
 
     Raises:
-        StateError: The file is not this version's.
+        StateError: The file was written by an incompatible version.
     """
     text = folder.texts(_FILE).get(_FILE)
     if text is None:
@@ -37,16 +37,16 @@ def kept(folder: StateFolder) -> ClusterFacts | None:
         raise StateError(
             f"{folder.location.url}/{_FILE} can't be read",
             why=str(error),
-            fix="run Create again: it writes that file anew",
+            fix="run Create again: it rewrites that file",
         ) from error
 
 
 def reach(facts: ClusterFacts, api: GoogleApi, environ: Mapping[str, str]) -> client.Cluster:
-    """The cluster's API by its DNS endpoint, where these credentials' roles decide.
+    """The cluster's API at its DNS endpoint, where the IAM roles of the credentials apply.
 
     Args:
-        facts: Name the endpoint.
-        api: Whose credentials count here too.
-        environ: For a moved endpoint.
+        facts: The facts of the cluster, which have the endpoint.
+        api: Google, for an access token.
+        environ: May set another endpoint.
     """
     return client.Cluster(client.endpoint(facts.endpoint, environ), api.token)

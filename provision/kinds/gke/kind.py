@@ -1,4 +1,4 @@
-"""A GKE cluster, as the kind of cluster that it is; each action loads only what it needs."""
+"""The kind of cluster "GKE cluster"; each action imports only what it needs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class GkeCluster:
-    """GKE clusters with GPU node pools; `deployment.kind.Kind` says what each method is for."""
+    """GKE clusters with GPU node pools; see `deployment.kind.Kind` for what each method does."""
 
     name = "gke"
     root = variables.ROOT
     takes_files = False
 
     def spec(self, settings: Settings) -> GkeSpec:
-        """What the settings ask for, every default resolved."""
+        """Make the specification from the settings."""
         return cluster.gke(settings)
 
     def variables(
@@ -42,18 +42,18 @@ class GkeCluster:
         return variables.variables(spec, owner, location, inputs)
 
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The variables as they may be shown."""
+        """The variables with secrets masked."""
         return variables.masked(values)
 
     def preflight(self, spec: GkeSpec) -> OfKind:
-        """What the online checks have to know of such a cluster, and its own checks."""
+        """What the online checks need to know about a GKE cluster, and its own checks."""
         from provision.kinds.gke import preflight
 
         del spec
         return preflight.of()
 
     def resolve(self, spec: GkeSpec, record: Record | None) -> GkeSpec:
-        """The full version, where the check of versions has settled on none."""
+        """Resolve the full GKE version if the check of versions did not."""
         from provision.kinds.gke import preflight
 
         return preflight.resolve(spec, record)
@@ -61,19 +61,19 @@ class GkeCluster:
     def recorded(
         self, target: Deployment[GkeSpec], outputs: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """The full version that the cluster was to be made with."""
+        """The full GKE version that the cluster is created with."""
         del outputs
         return {"gke_version": target.spec.version}
 
     def prepare(
         self, cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace
     ) -> tuple[Deployment[GkeSpec], int]:
-        """Nothing: jobs ask for their nodes themselves."""
+        """Does nothing: jobs request their nodes themselves."""
         del cloud, workspace
         return target, 0
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
-        """The node pools that stand and only lack nodes."""
+        """The tainted node pools that exist and only lack nodes."""
         if not replaced:
             return ()
         from provision.kinds.gke import tainted_pools
@@ -87,31 +87,31 @@ class GkeCluster:
         after_apply.capacity(context, cloud, made)
 
     def finish(self, context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
-        """Bring all objects into the cluster, and say how to connect."""
+        """Apply all objects in the cluster, and say how to connect."""
         from provision.kinds.gke import after_apply
 
         after_apply.finish(context, cloud, made)
 
     def explain(self, cloud: Cloud, target: Deployment[GkeSpec]) -> None:
-        """Say so if Terraform failed for want of nodes: it does not tell."""
+        """Raise the cause if Terraform failed because of missing nodes."""
         from provision.kinds.gke import after_apply
 
         after_apply.explain(cloud, target)
 
     def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-        """The cluster's pools and nodes, the jobs in its queue, the requests for nodes."""
+        """The cluster's pools and nodes, the jobs in its queue, its ProvisioningRequests."""
         from provision.kinds.gke import status
 
         return status.look(context, cloud, record)
 
     def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The same for people."""
+        """The same as text."""
         from provision.kinds.gke import status
 
         return status.lines(found)
 
     def page(self, record: Record) -> tuple[str, str]:
-        """The cluster."""
+        """The page of the cluster."""
         cluster_path = f"{record.region}/{names.CLUSTER.of(record.name_prefix)}"
         return "Cluster", f"kubernetes/clusters/details/{cluster_path}"
 
@@ -123,7 +123,7 @@ class GkeCluster:
         return bandwidth_check.run(context, cloud)
 
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
-        """Cancel what the cluster's jobs have asked for."""
+        """Cancel the open ProvisioningRequests of the cluster's jobs."""
         from provision.kinds.gke import release
 
         release.release(context, cloud, record)

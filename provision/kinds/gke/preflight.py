@@ -1,4 +1,4 @@
-"""What the online checks have to know of a GKE cluster, and the check of its version."""
+"""What the online checks need to know about a GKE cluster, and the check of its version."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 POD_RANGE: Final = "10.16.0.0/12"
 SERVICE_RANGE: Final = "10.32.0.0/20"
-"""Beside the block of the subnetworks, as the Terraform root says it."""
+"""The secondary ranges of the first subnetwork, the same as in the Terraform root."""
 
 
 def of() -> OfKind:
-    """What the online checks have to know of a GKE cluster."""
+    """What the online checks need to know about a GKE cluster."""
     return OfKind(
         checks=(VERSION,),
         apis=("container", "logging", "monitoring"),
         made=(
             resources.CLUSTER,
             resources.NODE_POOL,
-            # The account of the pods, which Kubernetes' own account acts as.
+            # The pods' service account, which the Kubernetes service account impersonates.
             resources.SERVICE_ACCOUNT,
             resources.ACCOUNT_ROLE,
         ),
@@ -42,10 +42,10 @@ def of() -> OfKind:
 
 
 def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
-    """The full version; what an earlier run has settled on where nobody looked.
+    """Resolve the full GKE version: the one that an earlier run chose, if the check was skipped.
 
     Raises:
-        CheckError: It stands for many, and Google was not asked for them.
+        CheckError: GKE_VERSION is a prefix, and Google was not asked for its versions.
     """
     asked = spec.version
     if asked is None or gke_versions.is_full(asked):
@@ -55,16 +55,16 @@ def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
     if settled is None or gke_versions.is_full(settled):
         return dataclasses.replace(spec, version=settled)
     raise CheckError(
-        f"Which version of GKE {settled} stands for is not known",
-        why="Google's versions could not be asked for, or the check of them was skipped",
-        fix="take gke-version out of SKIP_CHECKS, or write the version in full, such as"
-        " 1.33.5-gke.1080000",
+        f"GKE_VERSION={settled} could not be resolved to a full version",
+        why="Google's versions could not be read, or their check was skipped",
+        fix="remove gke-version from SKIP_CHECKS, or set the full version, such as"
+        " GKE_VERSION=1.33.5-gke.1080000",
         setting="GKE_VERSION",
     )
 
 
 def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
-    """GKE offers the version that is asked for; its own choice has the features that are."""
+    """Check that GKE offers the version, or that the default version has the needed features."""
     spec = ctx.spec
     path = f"projects/{ctx.project}/locations/{spec.region}/serverConfig"
     config = ctx.answers.get(Service.CONTAINER, path)
@@ -79,14 +79,14 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
             setting="GKE_VERSION",
             what=f"GKE has no version {asked} in {spec.region}",
             why=f"the channel {spec.release_channel} has {', '.join(offered)}",
-            fix=f"GKE_VERSION={offered[0]}, or take it out" if offered else "take it out",
+            fix=f"GKE_VERSION={offered[0]}, or remove it" if offered else "remove GKE_VERSION",
         )
     else:
         yield from _floors(ctx, usual)
 
 
 def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], str]:
-    """The versions that a channel has, the newest first as Google sorts them, and the usual one."""
+    """The versions of a channel in Google's order, newest first, and its default version."""
     if channel is not ReleaseChannel.UNSPECIFIED:
         for one in config.get("channels", []):
             if one["channel"] == channel:
@@ -100,9 +100,9 @@ def _floors(ctx: CheckContext[GkeSpec], usual: str) -> Iterator[Finding]:
     if flex_start and usual and floor.refuses(usual):
         yield Problem(
             setting="GKE_RELEASE_CHANNEL",
-            what=f"{floor.feature} can't be had with GKE {usual}",
-            why=f"it takes {floor.version} or newer, and {usual} is what the channel"
-            f" {ctx.spec.release_channel} gives to new clusters",
+            what=f"GKE {usual} does not support {floor.feature}",
+            why=f"it needs GKE {floor.version} or newer, and {usual} is the default version of"
+            f" the channel {ctx.spec.release_channel} for new clusters",
             fix="GKE_RELEASE_CHANNEL=RAPID, or a newer GKE_VERSION",
         )
 
@@ -110,7 +110,7 @@ def _floors(ctx: CheckContext[GkeSpec], usual: str) -> Iterator[Finding]:
 VERSION: Final = Check(
     name=OnlineCheck.GKE_VERSION,
     calls=("container.projects.locations.getServerConfig",),
-    says="GKE has not the version that is asked for, or the channel's usual version lacks a"
-    " feature that is; with those that it has",
+    says="GKE does not have the version, or the channel's default version lacks a feature that"
+    " the settings ask for; the problem lists the versions that it has",
     find=_check,
 )

@@ -1,4 +1,4 @@
-"""What Destroy gives up before it removes a GKE cluster: what its jobs have asked for."""
+"""What Destroy cancels before it removes a GKE cluster: the ProvisioningRequests of its jobs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def release(context: Context, cloud: Cloud, _record: Record) -> None:
-    """Cancel what a GKE cluster's jobs have asked for, as far as it is there and answers.
+    """Cancel the open ProvisioningRequests of a GKE cluster, if it exists and answers.
 
-    All requests go with the cluster, so nothing that fails here stands in the way.
+    All requests are deleted with the cluster, so a failure here does not stop Destroy.
     """
     facts = control_plane.kept(cloud.folder)
     if facts is None or not facts.queued_pools:
@@ -30,7 +30,7 @@ def release(context: Context, cloud: Cloud, _record: Record) -> None:
     try:
         count = cancel.open_requests(cluster, facts)
     except (ClusterError, CredentialsError, PassingError) as error:
-        context.console.progress(f"The cluster's queue is not asked first: {error}")
+        context.console.progress(f"Could not cancel the requests in the cluster first: {error}")
         return
     if count:
-        context.console.progress(f"Cancelled: {count} requests for nodes")
+        context.console.progress(f"Cancelled {count} requests for nodes")

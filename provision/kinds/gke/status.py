@@ -1,4 +1,4 @@
-"""How a GKE cluster stands: its pools and nodes, the jobs in its queue, the requests for nodes."""
+"""The status of a GKE cluster: its pools and nodes, queued jobs, and ProvisioningRequests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _ANSWER_TIMEOUT: Final = 30.0
-"""Seconds of cloud time for a control plane that does not answer; it may be under repair."""
+"""The longest wait for the control plane, in seconds of cloud time; it may be under repair."""
 _POLL: Final = 2.0
 _ANSWERS: Final = ("RUNNING", "RECONCILING", "RUNNING_WITH_ERROR", "DEGRADED")
 """States of a cluster in which its Kubernetes API answers."""
@@ -34,12 +34,12 @@ _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
 
 def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-    """Find out how a cluster stands; what it does not tell is left out, with a note.
+    """Collect the status of a cluster; a part that can't be read is omitted, with a note.
 
     Args:
         context: The run.
-        cloud: Where it is.
-        record: What it is.
+        cloud: Google and the state folder.
+        record: The deployment.
     """
     name = names.CLUSTER.of(record.name_prefix)
     path = CLUSTER.path(project=record.project_id, location=record.region, name=name)
@@ -57,10 +57,10 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
 
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The same for people.
+    """The status as text.
 
     Args:
-        found: What `look` has found.
+        found: What `look` returned.
     """
     cluster = found["cluster"]
     if cluster is None:
@@ -87,16 +87,16 @@ def with_places(
     facts: ClusterFacts | None,
     api: GoogleApi,
 ) -> Iterator[status.ProvisioningRequest]:
-    """The requests, with what the advice on a stock-out may say of other zones and regions.
+    """Add other zones and regions to the advice of requests that failed because of a stock-out.
 
-    Neither a request nor Google's words name the machine type. It is known where all pools that
-    the request can be for, those with a queue in the zone of Google's words, have the same one.
+    Neither the request nor Google's message has the machine type. It is only known if all pools
+    that the request may be for have the same one: the queued pools in the zone of the message.
 
     Args:
         requests: The requests.
-        document: What Google says of the cluster.
-        facts: What is known of the cluster; None if nothing is.
-        api: Google, to ask who else has such machines.
+        document: The cluster as Google's API returns it.
+        facts: The facts of the cluster; None if there are none.
+        api: Google, to find other zones that have such machines.
     """
     queued = {pool.name: pool for pool in facts.queued_pools} if facts else {}
     asked: dict[tuple[str, str, str | None], list[str]] = {}
@@ -119,7 +119,7 @@ def with_places(
 
 
 def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
-    """What Kubernetes says; nothing, and a note, where it does not answer or not to us."""
+    """The status from Kubernetes; empty, with a note, if it does not answer or refuses."""
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
         return context.progress.deadline(_ANSWER_TIMEOUT, _POLL).retry(
@@ -130,7 +130,7 @@ def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
         context.note(
             [
                 Problem(
-                    what="What runs in the cluster is not known: Kubernetes did not tell",
+                    what="It is not known what runs in the cluster: Kubernetes could not be asked",
                     why=f"{problem.what}: {problem.why}",
                     fix=problem.fix,
                 )
@@ -191,7 +191,7 @@ def _pool_line(pool: Mapping[str, Any]) -> str:
     if pool["max"] is not None:
         size += f", scales from {pool['min']} to {pool['max']}"
     if pool["remaining_seconds"] is not None:
-        size += f", the oldest ends with its pods in {words.duration(pool['remaining_seconds'])}"
+        size += f", the oldest is deleted in {words.duration(pool['remaining_seconds'])}"
     return f"{pool['name']} {pool['machine_type']}, {pool['mode']}, {pool['status']}: {size}"
 
 

@@ -1,4 +1,4 @@
-"""A GKE cluster with GPU node pools: what is asked for as Terraform's variables."""
+"""The variables of `terraform/gke`, a GKE cluster with GPU node pools."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT: Final = "gke"
 def variables(
     spec: GkeSpec, owner: Owner, location: StateLocation, _inputs: RunInputs
 ) -> dict[str, Any]:
-    """Make the variables of `terraform/gke`; `Kind.variables` has the arguments."""
+    """Make the variables of `terraform/gke`; see `Kind.variables` for the arguments."""
     system = spec.system_pool
     return {
         **parts.common(spec, owner, location),
@@ -48,12 +48,12 @@ def variables(
 
 
 def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """All variables: no setting of such a cluster is a secret."""
+    """All variables: no setting of a GKE cluster is a secret."""
     return dict(variables)
 
 
 def _pool(pool: Pool, driver: str) -> dict[str, Any]:
-    # With queueing alone the requests say how long nodes run, each for its own.
+    # With queued provisioning alone, each request sets how long its nodes run.
     run = pool.max_run_seconds if pool.mode.means.run_of_nodes else None
     return {
         "machine_type": pool.machine_type,

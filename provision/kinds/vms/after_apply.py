@@ -1,4 +1,4 @@
-"""After the apply: the VMs come, start up, and show their notebooks."""
+"""After the apply: wait for the VMs, their start-up and their notebooks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
-    """Wait until Google has granted what was asked for, as long as CAPACITY_TIMEOUT allows.
+    """Wait until all VMs run, for at most CAPACITY_TIMEOUT.
 
     Raises:
-        CapacityError: It was refused.
-        StillWaiting: It was not granted in time; everything is kept.
-        ClusterError: Google does not tell.
+        CapacityError: Google refused machines.
+        StillWaiting: Not all VMs run in time; everything is kept.
+        ClusterError: The group or its resize requests can't be read.
     """
     group = flex_start.group(made.target.spec)
     timeout = made.target.spec.capacity_timeout
@@ -35,7 +35,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
-    """Wait for the VMs' start-up and notebooks, and say how to connect, whatever failed there.
+    """Wait for the VMs' start-up and notebooks; say how to connect even if a start-up failed.
 
     Raises:
         ClusterError: A start-up failed.
@@ -68,7 +68,7 @@ def _vms(context: Context, cloud: Cloud, target: Deployment[VmSpec]) -> dict[str
 def _urls(
     context: Context, cloud: Cloud, target: Deployment[VmSpec], told: Mapping[str, Startup]
 ) -> dict[str, str]:
-    """The notebooks' URLs, as far as they are wanted; a note on those that are missing."""
+    """Wait for the notebooks' URLs if the settings ask for them; note those that are missing."""
     if not target.spec.shows_urls:
         return {}
     wanted = {name for name, it in told.items() if it.has_notebook}
@@ -86,7 +86,7 @@ def _urls(
 def _connection(
     cloud: Cloud, made: Applied[VmSpec], urls: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """The VMs, how to open a shell on each, and their notebooks."""
+    """The VMs, with the ssh command and the notebook's URL of each."""
     project, zone = made.target.spec.project_id, made.target.spec.zone
     found = instances.documents(cloud.api, made.target.spec)
     return {"vms": [_vm(one, project, zone) | {"notebook": urls.get(one["name"])} for one in found]}

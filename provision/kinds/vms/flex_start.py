@@ -1,4 +1,4 @@
-"""Flex start in a Create: what the group has and has asked for, and what is to be asked."""
+"""Flex start in Create and Plan: compare VMs and resize requests with what the settings ask for."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 def prepare(
     cloud: Cloud, target: Deployment[VmSpec], workspace: Workspace
 ) -> tuple[Deployment[VmSpec], int]:
-    """Find out what to ask Google for, and have Terraform know of that and of nothing that ended.
+    """Decide on the resize requests, put them into the variables, drop ended ones from the state.
 
-    The number of a new request is kept before the request is made, so that a run that is killed
-    does not lead to a second request of the same name. A Plan leaves state and record alone: there
-    what has ended stays until a Create.
+    The number of a new request is recorded before the request is made, so that a killed run does
+    not lead to a second request of the same name. Plan changes neither state nor record: there,
+    requests that have ended stay until the next Create.
 
     Args:
         cloud: Has the group and the record.
-        target: The deployment; in a Create its lock-holder is the only one at work.
+        target: The deployment.
         workspace: Gets the variables.
 
     Returns:
-        The deployment with its requests, and how many VMs are to be asked for later.
+        The deployment with its requests, and the number of VMs to request later.
 
     Raises:
-        SettingsError: There would have to be fewer VMs than there are.
+        SettingsError: INSTANCE_COUNT is smaller than the number of VMs.
     """
     if not target.spec.group.mode.means.flex_start:
         return target, 0
@@ -63,11 +63,11 @@ def group(spec: VmSpec) -> Group:
 
 
 def _ended(kept: dict[str, dict[str, Any]], plan: ResizePlan, zone: str) -> list[str]:
-    """The addresses of requests in the state that are over."""
+    """The addresses of requests in the state that have ended."""
     return [
         address
         for address, attributes in kept.items()
-        # A group in another zone is about to go, and its requests go before it.
+        # A group in another zone is about to be replaced; its requests are destroyed before it.
         if attributes["name"] not in plan.requests and str(attributes["zone"]).endswith(zone)
     ]
 

@@ -1,4 +1,4 @@
-"""Test for VM groups: what each VM's start-up has found of its GPUs, against what is due."""
+"""Test for VM groups: compare the GPUs that each VM found at start-up with its machine type."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from provision.state.record import Record
 
 _MOST: Final = 5
-"""VMs that are told of one by one."""
+"""The number of VMs that are reported one by one."""
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
-    """Compare what each VM's start-up has found with what the VM should have.
+    """Read the VMs and what they found at start-up, and compare them.
 
     Args:
-        context: The run; its report gets what was found.
+        context: The run; its report gets what the VMs found.
         cloud: Google.
-        record: What is deployed.
+        record: The deployment.
 
     Returns:
-        The verdict, in a sentence.
+        The verdict, in one sentence.
 
     Raises:
-        ClusterError: A VM has found something else, or has not looked.
+        ClusterError: A VM found something else than it should have, or has not checked yet.
     """
     found = instances.find(cloud.api, record, context.clock)
     _require_all(cloud, record, found)
@@ -96,18 +96,18 @@ def _are_coming(cloud: Cloud, record: Record, wanted: int) -> bool:
 def judge(
     vms: Sequence[Vm], startups: Mapping[str, Startup], group: str
 ) -> dict[str, dict[str, Any]]:
-    """Compare what the VMs have found with what they should have.
+    """Compare what the VMs found with what they should have.
 
     Args:
         vms: The VMs.
-        startups: What they have told, by name.
-        group: Theirs, as gcloud names it: "NAME --zone Z --project P".
+        startups: What they reported of their start-up, by name.
+        group: Their group in gcloud's arguments: "NAME --zone Z --project P".
 
     Returns:
-        By VM: what it has found.
+        Name of the VM -> what it found.
 
     Raises:
-        ClusterError: A VM has found something else, or has not looked.
+        ClusterError: A VM found something else than it should have, or has not checked yet.
     """
     problems = []
     found = {}
@@ -120,7 +120,7 @@ def judge(
                 Problem(
                     what=f"{vm.name}: {'; '.join(wrong)}",
                     why=f"its machine type is {vm.machine_type}",
-                    fix="have Google make it anew with: gcloud compute instance-groups managed"
+                    fix="let Google recreate it with: gcloud compute instance-groups managed"
                     f" recreate-instances {group} --instances={vm.name}",
                 )
             )
@@ -143,11 +143,11 @@ def _unchecked(vm: Vm, startup: Startup) -> list[str]:
     gpus, _ = _due(vm)
     if gpus == 0:
         return []
-    return [f"its GPUs have not been checked: it {startup.words}"]
+    return [f"its GPUs have not been checked yet: it {startup.words}"]
 
 
 def _due(vm: Vm) -> tuple[int | None, Gpu | None]:
-    """How many GPUs a VM should have, and their kind; None each where that is not known."""
+    """The number and the type of the GPUs that a VM should have; None if not known."""
     if vm.attached:
         kind, count = next(iter(vm.attached.items()))
         return count, machines.GPUS.get(kind)

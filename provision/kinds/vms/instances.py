@@ -1,4 +1,4 @@
-"""The VMs of a cluster as Google has them."""
+"""The VMs of a cluster, as Google's API returns them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _URL_KEY: Final = "proxy-url"
 _SHORT: Final = 86400.0
-"""Seconds of run time that are worth a warning."""
+"""Remaining run time below which a VM is worth a note, in seconds of cloud time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +29,12 @@ class Vm:
 
     Attributes:
         name: Its name.
-        status: Of the API, such as RUNNING.
+        status: Its status in the API, such as RUNNING.
         machine_type: Its machine type.
-        interfaces: How many network interfaces it has.
-        attached: GPUs that are attached to it, by kind; what the machine type brings is not here.
-        remaining: Seconds of cloud time until Google deletes it; None where it may stay.
-        notebook: Its notebook's URL; None while there is none.
+        interfaces: The number of its network interfaces.
+        attached: Attached GPUs: type -> number; without GPUs that the machine type includes.
+        remaining: Seconds of cloud time until Google deletes it; None if it has no limit.
+        notebook: Its notebook's URL; None if there is none yet.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Vm:
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
-        """From Google's words.
+        """Make it from the API's document.
 
         Args:
-            instance: The VM.
-            clock: Google Cloud's.
+            instance: The VM's document.
+            clock: The clock of Google Cloud.
         """
         metadata = instance.get("metadata", {}).get("items", [])
         urls = [item.get("value") for item in metadata if item["key"] == _URL_KEY]
@@ -100,7 +100,7 @@ def find(api: GoogleApi, place: Place, clock: Clock) -> list[Vm]:
 
 
 def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
-    """A note on VMs that have less than a day left; none when there are none."""
+    """A note on VMs that have less than a day left; empty if there are no such VMs."""
     ending = {vm.name: vm.remaining for vm in vms if vm.remaining is not None}
     ending = {name: left for name, left in ending.items() if left < _SHORT}
     if not ending:
@@ -109,8 +109,8 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
         Problem(
             setting="MAX_RUN_DURATION",
             what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
-            why="their run duration is over then, and it can't be made longer",
-            fix="save what they have made; a Create after that asks for new ones",
+            why="their run duration ends then, and it can't be extended",
+            fix="save their data; a Create after that requests new VMs",
         )
     ]
 
@@ -125,5 +125,5 @@ def _remaining(instance: Mapping[str, Any], clock: Clock) -> float | None:
 
 
 def _https(url: str) -> str:
-    """The address as a link; notebook proxies give it without a scheme."""
+    """The address as a URL; notebook proxies report it without a scheme."""
     return url if "://" in url else f"https://{url}"

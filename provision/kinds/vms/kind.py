@@ -1,4 +1,4 @@
-"""A group of VMs, as the kind of cluster that it is; each action loads only what it needs."""
+"""The kind of cluster "group of VMs"; each action imports only what it needs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class VmGroup:
-    """Groups of VMs; `deployment.kind.Kind` says what each method is for."""
+    """Groups of VMs; see `deployment.kind.Kind` for what each method does."""
 
     name = "mig"
     root = variables.ROOT
     takes_files = True
 
     def spec(self, settings: Settings) -> VmSpec:
-        """What the settings ask for, every default resolved."""
+        """Make the specification from the settings."""
         return cluster.vms(settings)
 
     def variables(
@@ -42,23 +42,23 @@ class VmGroup:
         return variables.variables(spec, owner, location, inputs)
 
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The variables as they may be shown."""
+        """The variables with secrets masked."""
         return variables.masked(values)
 
     def preflight(self, spec: VmSpec) -> OfKind:
-        """What the online checks have to know of such a group, and its own checks."""
+        """What the online checks need to know about a group of VMs, and its own checks."""
         from provision.kinds.vms import preflight
 
         return preflight.of(spec)
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
-        """The image family, where the check of images has chosen none."""
+        """Resolve the image family if the check of images did not."""
         from provision.kinds.vms import preflight
 
         return preflight.resolve(spec, record)
 
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The image that was settled on."""
+        """The image that the VMs use."""
         image, made = target.spec.image, outputs.get("image") or {}
         if not made:
             return {}
@@ -67,13 +67,13 @@ class VmGroup:
     def prepare(
         self, cloud: Cloud, target: Deployment[VmSpec], workspace: Workspace
     ) -> tuple[Deployment[VmSpec], int]:
-        """Find out what to ask of flex start."""
+        """Decide on the resize requests of flex start."""
         from provision.kinds.vms import flex_start
 
         return flex_start.prepare(cloud, target, workspace)
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
-        """None: Terraform waits for no VM, so it gives none up."""
+        """None: Terraform does not wait for VMs, so it never taints the group."""
         del cloud, replaced
         return ()
 
@@ -90,34 +90,34 @@ class VmGroup:
         after_apply.finish(context, cloud, made)
 
     def explain(self, cloud: Cloud, target: Deployment[VmSpec]) -> None:
-        """Raise nothing: whatever failed, Terraform has told it itself."""
+        """Does nothing: for groups of VMs, Terraform's own message has the cause."""
         del cloud, target
 
     def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-        """The VMs, and the requests for more."""
+        """The VMs and the resize requests."""
         from provision.kinds.vms import status
 
         return status.look(context, cloud, record)
 
     def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The same for people."""
+        """The VMs and the resize requests as text."""
         from provision.kinds.vms import status
 
         return status.lines(found)
 
     def page(self, record: Record) -> tuple[str, str]:
-        """The managed instance group."""
+        """The page of the managed instance group."""
         group = f"{record.zone}/{names.GROUP.of(record.name_prefix)}"
         return "VMs", f"compute/instanceGroups/details/{group}"
 
     def test(self, context: Context, cloud: Cloud, record: Record) -> str:
-        """Judge what each VM's start-up has found of its GPUs."""
+        """Compare the GPUs that each VM found with its machine type."""
         from provision.kinds.vms import gpu_check
 
         return gpu_check.run(context, cloud, record)
 
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
-        """Cancel the open requests for VMs."""
+        """Cancel the open resize requests."""
         from provision.kinds.vms import release
 
         release.release(context, cloud, record)

@@ -1,4 +1,4 @@
-"""What the online checks have to know of a group of VMs, and the check of its image."""
+"""What the online checks need to know about a group of VMs, and the check of its image."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ DEFAULT_FAMILIES: Final = (
     "common-cu128-ubuntu-2204-nvidia-570",
     "pytorch-latest-gpu",
 )
-"""Families of `deeplearning-platform-release`, best first, for who names no image.
+"""Image families of `deeplearning-platform-release`, best first, if the settings name no image.
 
-The predecessor's default (pytorch-1-12-gpu-debian-10 in ml-images) is no longer served.
+The predecessor's default (pytorch-1-12-gpu-debian-10 in ml-images) no longer exists.
 """
 
 
 def of(spec: VmSpec) -> OfKind:
-    """What the online checks have to know of a group of VMs."""
+    """What the online checks need to know about a group of VMs."""
     flex_start = spec.group.mode.means.flex_start
     return OfKind(
         checks=(IMAGE,),
@@ -48,7 +48,7 @@ def of(spec: VmSpec) -> OfKind:
 
 
 def resolve(spec: VmSpec, record: Record | None) -> VmSpec:
-    """The image family, where the check has chosen none: the one that would be looked for first."""
+    """Choose the first possible image family, if the check of images has not chosen one."""
     first = _families(spec.image, record)[:1]
     if not first:
         return spec
@@ -57,9 +57,9 @@ def resolve(spec: VmSpec, record: Record | None) -> VmSpec:
 
 
 def _families(image: Image, record: Record | None) -> tuple[str, ...]:
-    """The image families to look for, the best first; () where an image is named.
+    """The image families to look for, the best first; () if the settings name an image.
 
-    What exists already stays on its family unless the settings name one.
+    An existing deployment keeps its family unless the settings name one.
     """
     if image.name is not None:
         return ()
@@ -70,7 +70,7 @@ def _families(image: Image, record: Record | None) -> tuple[str, ...]:
 
 
 def _check(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
-    """The image exists, fits the boot disk, and is for the machines' processors."""
+    """Check that the image exists, fits the boot disk, and matches the machines' processors."""
     asked = ctx.spec.image
     chosen = _families(asked, ctx.record)
     found, family = _first(ctx, chosen)
@@ -85,9 +85,9 @@ def _check(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
         yield CheckNote(
             Problem(
                 setting="IMAGE_FAMILY_NAME",
-                what=f"no image was named; {family} is used ({found['name']})",
-                why="the predecessor's default image is no longer served",
-                fix="to be sure of an image, set IMAGE_FAMILY_NAME or IMAGE_NAME",
+                what=f"not set; the newest image of {family} is used ({found['name']})",
+                why="the settings name no image, so this tool chooses a current one",
+                fix="to choose an image yourself, set IMAGE_FAMILY_NAME or IMAGE_NAME",
             )
         )
     yield from _fits(ctx, found)
@@ -96,7 +96,7 @@ def _check(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
 def _first(
     ctx: CheckContext[VmSpec], chosen: tuple[str, ...]
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """The image as Google has it, with the family that it was found by."""
+    """The image's document, and the family that it was found in; None each if not found."""
     asked = ctx.spec.image
     base = f"projects/{asked.project}/global/images"
     if asked.name is not None:
@@ -113,8 +113,8 @@ def _missing(asked: Image, chosen: tuple[str, ...]) -> Problem:
     return Problem(
         setting="IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME",
         what=f"there is no image {named} in the project {asked.project}",
-        why="Google does not know it",
-        fix="list what there is with: gcloud compute images list --no-standard-images"
+        why="Google does not have it",
+        fix="list the images with: gcloud compute images list --no-standard-images"
         f" --project {asked.project}",
     )
 
@@ -125,8 +125,8 @@ def _fits(ctx: CheckContext[VmSpec], found: dict[str, Any]) -> Iterator[Finding]
     if size > group.disk_size_gb:
         yield Problem(
             setting="DISK_SIZE_GB",
-            what=f"{group.disk_size_gb} GB are too few for the image {found['name']}",
-            why=f"it is {size} GB large, and a boot disk is at least as large as its image",
+            what=f"{group.disk_size_gb} GB is too small for the image {found['name']}",
+            why=f"the image has {size} GB, and a boot disk must be at least as large as its image",
             fix=f"DISK_SIZE_GB={size} or more",
         )
     machine = zones.look(ctx, group) or {}
@@ -134,7 +134,7 @@ def _fits(ctx: CheckContext[VmSpec], found: dict[str, Any]) -> Iterator[Finding]
     if wanted and given and wanted != given:
         yield Problem(
             setting="IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME",
-            what=f"the image {found['name']} is for {given}",
+            what=f"the image {found['name']} is for {given} processors",
             why=f"{group.machine_type} has {wanted} processors",
             fix="choose an image for them: gcloud compute images list"
             f" --project {asked.project} --filter architecture={wanted}",
@@ -148,7 +148,7 @@ IMAGE: Final = Check(
         "compute.images.getFromFamily",
         "compute.machineTypes.get",
     ),
-    says="the image, or its family, is not there, is larger than the boot disk, or is for"
-    " other processors",
+    says="the image, or its family, does not exist, is larger than the boot disk, or is for other"
+    " processors",
     find=_check,
 )

@@ -1,4 +1,4 @@
-"""What Destroy gives up before it removes a group of VMs: its open requests."""
+"""What Destroy cancels before it removes a group of VMs: its open resize requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PARTS: Final = 5
 
 
 def release(context: Context, cloud: Cloud, record: Record) -> None:
-    """Cancel the open requests for VMs: the deletion of a group would wait for them (rule M8)."""
-    with remove.told("What is still asked of Google could not be cancelled"):
+    """Cancel the open resize requests: the deletion of a group would wait for them (rule M8)."""
+    with remove.told("Could not cancel the open resize requests"):
         for group in sorted(_groups(cloud, record)):
             found = [ResizeRequest.of(document) for document in cloud.api.resize_requests(group)]
             for request in found:
@@ -32,7 +32,7 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
 
 
 def _groups(cloud: Cloud, record: Record) -> set[str]:
-    """The paths of the deployment's groups, in the state or left behind."""
+    """The paths of the deployment's groups, both in the state and left behind by a killed run."""
     look = resources.GROUP.look
     own = {path for path in cloud.folder.known() if f"/{look.collection}/" in path}
     paths = {path for path in own if path.startswith("projects/") and path.count("/") == _PARTS}
@@ -42,7 +42,7 @@ def _groups(cloud: Cloud, record: Record) -> set[str]:
 
 
 def _cancel(api: GoogleApi, group: str, name: str) -> None:
-    """Cancel a request; one that has ended meanwhile is as good (rule M15)."""
+    """Cancel a request; it is no error if it has ended meanwhile (rule M15)."""
     try:
         api.cancel_resize_request(group, name)
     except GoogleApiError as error:

@@ -1,9 +1,9 @@
-"""Requests for flex start VMs: what Google says of them, and what a Create is to ask.
+"""Resize requests for flex start VMs: their state, and which new one a Create makes.
 
-A group of flex start VMs grows by resize requests alone. A request is answered once: what has ended
-does not come back, and a request in Terraform's configuration that Google has forgotten would be
-made again. So each request has a number of its own that is never used twice, ended ones leave the
-state before a plan, and a Create asks for the difference only.
+A group of flex start VMs grows only by resize requests. Google answers a request once, and
+Terraform would create a request again that is in its configuration but that Google has forgotten.
+So each request has a number that is never reused, requests that have ended are removed from the
+state before a plan, and a Create only requests the VMs that are missing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _LEAVING: Final = frozenset({"DELETING", "ABANDONING"})
 _OPEN: Final = frozenset({"CREATING", "ACCEPTED"})
 _STATES: Final[Mapping[str, str]] = {
-    "CREATING": "is being taken in by Google",
-    "ACCEPTED": "waits in Google's queue",
+    "CREATING": "is being created",
+    "ACCEPTED": "is waiting in Google's queue",
     "SUCCEEDED": "was granted",
     "FAILED": "has failed",
     "CANCELLED": "was cancelled",
@@ -34,15 +34,15 @@ _STATES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ResizeRequest:
-    """One request as Google has it.
+    """A resize request, as Google's API returns it.
 
     Attributes:
         name: Its name.
-        count: VMs that it asks for.
-        run_seconds: How long they are to run.
+        count: The number of VMs that it asks for.
+        run_seconds: The run duration of the VMs, in seconds.
         state: CREATING, ACCEPTED, SUCCEEDED, FAILED or CANCELLED.
-        created: Seconds of the Unix epoch; 0 where Google does not say.
-        errors: Why it failed, or why the last attempt to grant it did.
+        created: Its creation time as a Unix timestamp; 0 if Google does not say.
+        errors: Google's errors: why it failed, or why the last attempt to grant it failed.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ResizeRequest:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """From Google's words."""
+        """Make it from the API's document."""
         status = document.get("status", {})
         attempt = status.get("error") or status.get("lastAttempt", {}).get("error") or {}
         created = document.get("creationTimestamp")
@@ -74,25 +74,25 @@ class ResizeRequest:
 
     @property
     def words(self) -> str:
-        """What it is and how it stands, as the beginning of a sentence."""
+        """What it asks for and its state, as the beginning of a sentence."""
         what = "1 VM" if self.count == 1 else f"{self.count} VMs"
-        how = _STATES.get(self.state, "is in a state that is new")
+        how = _STATES.get(self.state, "is in an unknown state")
         return f"the request {self.name} for {what} {how} ({self.state})"
 
     @property
     def as_made(self) -> ResizeRequestSpec:
-        """As Terraform gets it."""
+        """The request as Terraform's variable has it."""
         return ResizeRequestSpec(count=self.count, run_seconds=self.run_seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResizePlan:
-    """What a Create is to ask of Google.
+    """The resize requests of a Create.
 
     Attributes:
         requests: Terraform's variable: the open requests, and at most one new one.
-        last: The greatest number given so far, the new request's included.
-        postponed: VMs to ask for once the open requests have ended (rule M7).
+        last: The highest number of a request so far, including the new one.
+        postponed: The number of VMs to request once the open requests have ended (rule M7).
     """
 
     requests: dict[str, ResizeRequestSpec]
@@ -101,11 +101,12 @@ class ResizePlan:
 
 
 def present(instances: Sequence[Mapping[str, Any]], requests: Sequence[ResizeRequest]) -> int:
-    """How many VMs a group has that no open request counts.
+    """The number of VMs in a group that are not part of an open request.
 
     Args:
-        instances: What the group says of its VMs.
-        requests: Those of the group. While one is open, VMs that do not run yet may be its own.
+        instances: The managed instances of the group.
+        requests: The requests of the group. While one is open, VMs that do not run yet may belong
+            to it.
     """
     staying = [one for one in instances if one.get("currentAction") not in _LEAVING]
     if any(request.is_open for request in requests):
@@ -122,18 +123,18 @@ def decide(  # noqa: PLR0913 - each is a fact of its own
     last: int,
     run_seconds: int,
 ) -> ResizePlan:
-    """Find out what to ask for.
+    """Decide which requests to keep and whether to make a new one.
 
     Args:
         group: The group; its size is INSTANCE_COUNT.
-        vms: VMs that there are.
-        requests: The group's.
-        prefix: How names begin (NAME_PREFIX).
-        last: The greatest number that was given before.
-        run_seconds: How long new VMs are to run.
+        vms: The number of VMs that exist.
+        requests: The requests of the group.
+        prefix: The prefix of the requests' names (NAME_PREFIX).
+        last: The highest number that a request has had.
+        run_seconds: The run duration of new VMs, in seconds.
 
     Raises:
-        SettingsError: There would have to be fewer VMs or requests than there are.
+        SettingsError: The group would have to shrink.
     """
     open_ones = [request for request in requests if request.is_open]
     asked = sum(request.count for request in open_ones)
@@ -154,22 +155,21 @@ def _number(name: str, prefix: str) -> int:
 
 
 def _shrinking(group: Group, vms: int, open_ones: Sequence[ResizeRequest]) -> SettingsError:
-    """The error of a group that would have to get smaller."""
+    """The error if the group would have to shrink."""
     asked = "".join(f", and {request.words}" for request in open_ones)
     command = "gcloud compute instance-groups managed"
     place = f"{group.name} --zone {group.zone} --project {group.project}"
     if open_ones:
         names = ",".join(request.name for request in open_ones)
-        fix = f"cancel what is too much with: {command} resize-requests cancel {place}"
+        fix = f"cancel requests with: {command} resize-requests cancel {place}"
         fix += f" --resize-requests={names}"
     else:
         fix = f"delete VMs of your choice with: {command} delete-instances {place}"
         fix += " --instances=NAMES, or wait until their run duration is over"
     least = vms + sum(request.count for request in open_ones)
     return SettingsError(
-        f"INSTANCE_COUNT is {group.size}, but the group has {vms} VMs already{asked}",
-        why="a group of flex start VMs grows by requests; made smaller by its size, Google would"
-        " choose which VMs go",
+        f"INSTANCE_COUNT is {group.size}, but the group already has {vms} VMs{asked}",
+        why="if this tool reduced the size of the group, Google would choose which VMs to delete",
         fix=f"{fix}; then run Create again, or set INSTANCE_COUNT to {least} or more",
         setting="INSTANCE_COUNT",
     )

@@ -1,7 +1,7 @@
-"""What VMs say of their start-up: each step of it goes into the VM's guest attributes.
+"""The start-up of VMs: each VM reports the state of every step in its guest attributes.
 
-There is one request per VM and look, so looks are spread over time: a project has a quota of 1,500
-reads a minute and region, which the group's owner needs too.
+Every poll takes one request per VM, so the requests are spread over time: a project has a quota of
+1,500 reads per minute and region, which its owner needs for other work too.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _KEY: Final = "startup"
 _STEP: Final = "step-"
 _GPU_CHECK: Final = "gpu-check"
 _COMMAND: Final = "command"
-"""The step that is the user's own, and may run as long as it likes."""
+"""The step that runs the user's STARTUP_COMMAND, which may take as long as it likes."""
 
 _AT_ONCE: Final = 8
-"""Requests that are under way at the same time."""
+"""The number of concurrent requests."""
 _PER_SECOND: Final = 10.0
-"""Requests per second of cloud time: 600 a minute."""
+"""Requests per second of cloud time, which is 600 per minute."""
 _POLL: Final = 15.0
 _AT_MOST: Final = 1800.0
-"""Seconds of cloud time that all VMs together are waited for."""
+"""The longest wait for all VMs together, in seconds of cloud time."""
 _COMMAND_AT_MOST: Final = 300.0
-"""Seconds of cloud time for STARTUP_COMMAND once nothing else is waited for."""
+"""The longest wait once only STARTUP_COMMAND is still running, in seconds of cloud time."""
 _AFTER_FAILURE: Final = 60.0
-"""Seconds of cloud time in which others may fail too, so that all are told at once."""
+"""The wait for other failures after the first one, in seconds of cloud time."""
 _IN_FULL: Final = 5
-"""VMs whose failure is told with its last lines."""
+"""The number of VMs whose failure is reported with its last lines of output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Step:
 
     Attributes:
         state: "running", "done", "failed" or "skipped".
-        detail: Why it was skipped, or the last lines of its failure.
+        detail: Why it was skipped, or the last lines of output before its failure.
     """
 
     state: str
@@ -60,13 +60,13 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Startup:
-    """The start-up of one VM, as far as the VM has told.
+    """The start-up of one VM, as far as the VM has reported it.
 
     Attributes:
-        state: "running", "done" or "failed"; "" while it has not told anything.
-        step: The step that it is at, or that failed; "" for none.
-        steps: What is known of each step, by name.
-        gpu_check: What it has found of its GPUs; None while it has not looked.
+        state: "running", "done" or "failed"; "" if it has not reported anything yet.
+        step: The current step, or the one that failed; "" for none.
+        steps: Name of a step -> what is known of it.
+        gpu_check: What it found about its GPUs; None if it has not checked them yet.
     """
 
     state: str = ""
@@ -76,7 +76,7 @@ class Startup:
 
     @classmethod
     def of(cls, attributes: Mapping[str, str]) -> Self:
-        """From a VM's guest attributes; what can't be read counts as not told."""
+        """Make it from a VM's guest attributes; what can't be parsed counts as not reported."""
         whole = _read(attributes.get(_KEY))
         steps = {
             key.removeprefix(_STEP): _read(value)
@@ -95,7 +95,7 @@ class Startup:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to come."""
+        """Whether the start-up has ended."""
         return self.state in ("done", "failed")
 
     @property
@@ -106,7 +106,7 @@ class Startup:
 
     @property
     def words(self) -> str:
-        """How it stands, as the end of a sentence on the VM."""
+        """Its state, as the end of a sentence about the VM."""
         if not self.state:
             return "has not begun its start-up"
         if self.state == "done":
@@ -115,12 +115,12 @@ class Startup:
 
     @property
     def stage(self) -> str:
-        """How it stands, after a number of VMs."""
+        """Its state, as it follows a number of VMs."""
         return self.words.removeprefix("is ") if self.state else "not begun"
 
     @property
     def detail(self) -> str:
-        """The last lines of the step that it is at."""
+        """The last lines of output of its current step."""
         step = self.steps.get(self.step)
         return step.detail if step else ""
 
@@ -134,12 +134,12 @@ def _read(text: str | None) -> dict[str, Any]:
 
 
 class Reader:
-    """Reads start-ups, several at a time and not too many in a minute.
+    """Reads the start-ups of VMs concurrently, with a limited rate.
 
     Args:
         api: Google.
-        zone: The VMs': "projects/P/zones/Z".
-        clock: Google Cloud's.
+        zone: The path of the VMs' zone: "projects/P/zones/Z".
+        clock: The clock of Google Cloud.
     """
 
     def __init__(self, api: GoogleApi, zone: str, clock: Clock) -> None:
@@ -156,7 +156,7 @@ class Reader:
         try:
             return dict(zip(wanted, pool.map(self._one, wanted), strict=True))
         finally:
-            # After an interrupt, what has not begun is not begun.
+            # After an interrupt, requests that have not started are dropped.
             pool.shutdown(cancel_futures=True)
 
     def _one(self, name: str) -> Startup:
@@ -177,18 +177,18 @@ def wait(
     *,
     progress: Progress,
 ) -> dict[str, Startup]:
-    """Wait until the start-up of all VMs is over; VMs that are done are not asked again.
+    """Wait until the start-up of all VMs has ended; VMs that are done are not polled again.
 
     Args:
-        reader: Asks them.
-        names: The VMs.
-        progress: The run's clock and voice.
+        reader: Reads the start-ups.
+        names: The names of the VMs.
+        progress: The run's clock and progress output.
 
     Returns:
-        Their start-ups. A STARTUP_COMMAND that takes long may still be running.
+        Name of the VM -> start-up. A long STARTUP_COMMAND may still be running.
 
     Raises:
-        ClusterError: One has failed, or is not done in time; all such VMs are named.
+        ClusterError: A start-up failed or did not end in time; the error lists all such VMs.
     """
     deadline = progress.deadline(_AT_MOST, _POLL)
     found: dict[str, Startup] = dict.fromkeys(names, Startup())
@@ -215,7 +215,7 @@ def wait(
 
 
 def notes(found: Mapping[str, Startup]) -> list[Problem]:
-    """What is worth knowing of start-ups that did not fail: steps that did, commands that run."""
+    """Notes on start-ups that did not fail: optional steps that failed, commands still running."""
     result = []
     failed = sorted(
         {
@@ -235,9 +235,9 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
         result.append(
             Problem(
                 what=f"the step {step} failed on {words.listed(vms)};"
-                " the rest of the start-up went on",
+                " the rest of the start-up continued",
                 why="\n".join(detail.splitlines()[-3:]),
-                fix="see the VM's serial port 1 for all of it",
+                fix="see the whole output in the VM's serial port 1",
             )
         )
     running = [name for name, it in found.items() if not it.is_over and it.step == _COMMAND]
@@ -245,16 +245,16 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
         result.append(
             Problem(
                 setting="STARTUP_COMMAND",
-                what=f"the command still runs on {words.listed(running)}",
-                why="it was waited for, but not until its end: it may take as long as it likes",
-                fix="Status says when it is over, and how it ended",
+                what=f"the command is still running on {words.listed(running)}",
+                why="Create waits for it only for a while, because it may take as long as it likes",
+                fix="run Status to see whether it has ended, and how",
             )
         )
     return result
 
 
 def _progress(startups: Iterable[Startup]) -> str:
-    """How far all are: "1 of 4 VMs have started up; 3 at the step ray"."""
+    """The progress of all VMs, such as "1 of 4 VMs have started up; 3 at the step ray"."""
     everyone = list(startups)
     done = sum(it.state == "done" for it in everyone)
     others: dict[str, int] = {}
@@ -266,13 +266,13 @@ def _progress(startups: Iterable[Startup]) -> str:
 
 
 def _judge(found: Mapping[str, Startup]) -> None:
-    """Raise for VMs that have failed or are late; a command of the user's may be late."""
+    """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error."""
     bad = {
         name: it
         for name, it in sorted(found.items())
         if it.state == "failed" or (not it.is_over and it.step != _COMMAND)
     }
-    # Those that failed tell more than those that are late.
+    # Failed VMs first: they say more than late ones.
     order = sorted(bad.items(), key=lambda entry: entry[1].state != "failed")
     problems = [_problem(name, it) for name, it in order[:_IN_FULL]]
     rest = dict(order[_IN_FULL:])
@@ -287,14 +287,15 @@ def _problem(name: str, it: Startup) -> Problem:
     if it.state != "failed":
         what = f"After {_AT_MOST / 60:g} minutes, {what}"
     silent = (
-        "it has told nothing: its image may lack Google's guest agent, or its network a way out"
+        "it has not reported anything: its image may lack Google's guest agent, or its network may"
+        " have no access to Google's APIs"
     )
     return Problem(
         setting="STARTUP_COMMAND" if it.step == _COMMAND else "",
         what=what,
         why=it.detail or ("" if it.state else silent),
-        fix="the VM is kept: see its serial port 1 for all of it, mend the cause, start the VM"
-        f" again with `gcloud compute instances reset {name}`, and run Create again; or Destroy to"
+        fix="the VM is kept: see the whole output in its serial port 1, fix the cause, restart the"
+        f" VM with `gcloud compute instances reset {name}`, and run Create again; or run Destroy to"
         " remove everything",
     )
 
@@ -305,5 +306,5 @@ def _others(rest: Mapping[str, Startup]) -> Problem:
         steps.setdefault(it.words, []).append(name)
     return Problem(
         what="; ".join(f"{len(vms)} more: {words.listed(vms)} {how}" for how, vms in steps.items()),
-        fix="Status names every VM with its step",
+        fix="run Status to see the step of every VM",
     )

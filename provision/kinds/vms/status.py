@@ -1,4 +1,4 @@
-"""How a group of VMs stands: its VMs with their start-up, and the requests for more."""
+"""The status of a group of VMs: the VMs with their start-up, and the resize requests."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _VMS: Final = 50
-"""VMs that are listed for people; the JSON has all."""
+"""The number of VMs in the text; the JSON has all of them."""
 
 
 def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-    """The VMs of a group, and the requests for more."""
+    """The VMs of a group and its resize requests, as the JSON has them."""
     found = instances.find(cloud.api, record, context.clock)
     context.note(instances.ending_soon(found))
     told = startups(context, cloud, record, [vm.name for vm in found])
@@ -38,19 +38,19 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
 def startups(
     context: Context, cloud: Cloud, record: Record, wanted: list[str]
 ) -> dict[str, Startup]:
-    """What the VMs of a deployment say of their start-up."""
+    """What the VMs of a deployment report of their start-up, by name."""
     zone = f"projects/{record.project_id}/zones/{record.zone}"
     return startup.Reader(cloud.api, zone, context.clock).read(wanted)
 
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The same for people."""
+    """The VMs and the resize requests as text."""
     yield f"{len(found['vms'])} VMs in {found['zone']}:"
     yield from (f"  {_vm_line(vm)}" for vm in found["vms"][:_VMS])
     if len(found["vms"]) > _VMS:
-        yield f"  ... and {len(found['vms']) - _VMS} more: --output json has all"
+        yield f"  ... and {len(found['vms']) - _VMS} more: --output json lists all of them"
     for request in found["requests"]:
-        yield f"{request['words']}, since {words.duration(request['age_seconds'])}"
+        yield f"{request['words']}, for {words.duration(request['age_seconds'])}"
         yield from (f"  {line}" for line in request["reasons"])
 
 

@@ -1,4 +1,4 @@
-"""A managed instance group of GPU VMs: what is asked for as Terraform's variables."""
+"""The variables of `terraform/mig`, a managed instance group of GPU VMs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT: Final = "mig"
 def variables(
     spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
 ) -> dict[str, Any]:
-    """Make the variables of `terraform/mig`; `Kind.variables` has the arguments."""
+    """Make the variables of `terraform/mig`; see `Kind.variables` for the arguments."""
     networks, group = spec.gpu_networks, spec.group
     return {
         **parts.common(spec, owner, location),
@@ -54,7 +54,7 @@ def variables(
 def with_requests(
     target: Deployment[VmSpec], requests: Mapping[str, ResizeRequestSpec]
 ) -> Deployment[VmSpec]:
-    """The same deployment with these requests for flex start VMs."""
+    """The deployment with these resize requests."""
     asked = {"resize_requests": _requests(requests)}
     return dataclasses.replace(
         target,
@@ -65,7 +65,7 @@ def with_requests(
 
 
 def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables without what the metadata and the command may hold of secrets."""
+    """The variables with secrets in the metadata and the command masked."""
     group, startup = variables["group"], variables["startup"]
     command = startup["command"]
     return {
@@ -86,14 +86,14 @@ def _requests(requests: Mapping[str, ResizeRequestSpec]) -> dict[str, Any]:
 
 
 def _attached_gpu(group: Pool) -> dict[str, Any] | None:
-    """The GPUs to attach; machine types that bring their own take none."""
+    """The GPUs to attach; None for machine types that include their GPUs."""
     if not (group.attached and group.gpus):
         return None
     return {"type": group.gpu_type, "count": group.gpus}
 
 
 def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
-    """What a VM does when it starts, and what it then checks that it has."""
+    """What a VM does at start-up, and the hardware that it then expects to find."""
     gpus = {"count": spec.group.gpu_count, "accelerator": spec.group.gpu_type}
     return {
         "command": spec.command,
@@ -110,6 +110,6 @@ def _image(image: Image, settled: Mapping[str, str | None]) -> dict[str, str | N
     asked = {"project": image.project, "family": image.family, "name": image.name}
     same = settled.get("project") == image.project and settled.get("family") == image.family
     if image.family is not None and same and settled.get("name"):
-        # A family moves on to newer images; a cluster stays on the one that it was made with.
+        # A family gets newer images; a cluster keeps the image that it was created with.
         return asked | {"family": None, "name": settled["name"]}
     return asked

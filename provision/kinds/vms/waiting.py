@@ -1,4 +1,4 @@
-"""Waiting for requests for VMs and for notebooks: bounded, and never silent."""
+"""Waiting for resize requests and for notebooks, with a timeout and regular progress messages."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from provision.time.progress import Progress
 
 _QUEUE_POLL: Final = 15.0
-"""Seconds of cloud time between two looks at requests."""
+"""Poll interval for resize requests, in seconds of cloud time."""
 _REMINDER: Final = 300.0
-"""Seconds of cloud time after which a wait without news is told again."""
+"""Seconds of cloud time after which progress is reported again even if nothing changed."""
 _URL_POLL: Final = 15.0
-"""Seconds of cloud time between two looks for notebooks' URLs."""
+"""Poll interval for the notebooks' URLs, in seconds of cloud time."""
 _URLS_AT_MOST: Final = 300.0
-"""Seconds of cloud time that all notebooks' URLs together are waited for."""
+"""The longest wait for the URLs of all notebooks together, in seconds of cloud time."""
 
 
 def for_requests(
@@ -36,19 +36,19 @@ def for_requests(
     timeout: float,
     progress: Progress,
 ) -> None:
-    """Wait until requests for flex start VMs are granted.
+    """Wait until resize requests are granted.
 
     Args:
         api: Google.
-        group: Whose requests they are.
-        names: The requests.
-        timeout: Seconds of cloud time to wait at most (CAPACITY_TIMEOUT).
-        progress: The run's clock and voice; it is told now and then without news too.
+        group: The group of the requests.
+        names: The names of the requests.
+        timeout: The longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
+        progress: The run's clock and progress output; it also gets reminders without news.
 
     Raises:
-        CapacityError: One has failed or was cancelled.
-        ClusterError: Google does not tell.
-        StillWaiting: They are not all granted by then; they stay in Google's queue.
+        CapacityError: A request failed or was cancelled.
+        ClusterError: Google does not return the requests.
+        StillWaiting: Not all are granted in time; they stay in Google's queue.
     """
     deadline = progress.deadline(timeout, _QUEUE_POLL)
     said, told_at = "", 0.0
@@ -70,19 +70,19 @@ def for_requests(
 
 
 def look_at_requests(api: GoogleApi, group: Group) -> list[ResizeRequest]:
-    """A group's requests for flex start VMs.
+    """A group's resize requests.
 
     Raises:
-        ClusterError: Google does not tell.
+        ClusterError: Google does not return them.
     """
-    with machines.told(f"the requests of the group {group.name} stand"):
+    with machines.told(f"the resize requests of the group {group.name} are granted"):
         return [ResizeRequest.of(document) for document in api.resize_requests(group.path)]
 
 
 def age(requests: Sequence[ResizeRequest], clock: Clock) -> str:
-    """How long the oldest of some requests has been there."""
+    """How long the oldest of some requests has been waiting."""
     created = min(request.created for request in requests)
-    return f"Since {words.duration(clock.since(created))}"
+    return f"For {words.duration(clock.since(created))}"
 
 
 def for_urls(
@@ -94,12 +94,12 @@ def for_urls(
     """Wait for the notebooks' URLs of all VMs at once.
 
     Args:
-        look: Asks Google once for all VMs: name to URL, or None where there is none yet.
-        wanted: The VMs that have a notebook.
-        progress: The run's clock and voice.
+        look: Asks Google once for all VMs: name of the VM -> URL, or None if there is none yet.
+        wanted: The names of the VMs that have a notebook.
+        progress: The run's clock and progress output.
 
     Returns:
-        The URLs that were there in time, by VM.
+        Name of the VM -> URL, for those that had one in time.
     """
     deadline = progress.deadline(_URLS_AT_MOST, _URL_POLL)
     said = -1
@@ -118,21 +118,21 @@ def _reason(request: ResizeRequest) -> str:
 
 
 def _refuse(group: Group, requests: Sequence[ResizeRequest], api: GoogleApi) -> None:
-    """Raise if a request has ended without its VMs."""
+    """Raise if a request failed or was cancelled."""
     ended = [one for one in requests if one.state in ("FAILED", "CANCELLED")]
     problems: list[Problem] = []
     for request in ended:
         texts = shortage.RefusalTexts(
             words=request.words,
-            after_stockout="run Create again to ask anew: this may pass",
-            after_quota="once it is granted, run Create again to ask anew",
+            after_stockout="run Create again for a new request: machines may become available",
+            after_quota="once it is granted, run Create again for a new request",
         )
         explained = shortage.explain(group, request.errors, texts, api)
         problems += explained or [
             Problem(
                 what=request.words[0].upper() + request.words[1:],
                 why="\n".join(map(refusals.words, request.errors)) or "Google gives no reason",
-                fix="run Create again to ask anew, for what is missing; or Destroy to give up",
+                fix="run Create again to request the missing VMs, or Destroy to give up",
             )
         ]
     if problems:
@@ -142,23 +142,24 @@ def _refuse(group: Group, requests: Sequence[ResizeRequest], api: GoogleApi) -> 
 def _still(
     group: Group, request: ResizeRequest, timeout: float, clock: Clock, api: GoogleApi
 ) -> Problem:
-    """That a request still waits, why, and what one can do."""
+    """The problem of a request that is still waiting."""
     kept = (
-        "everything is kept, and the request stays in Google's queue: run Create again to go on"
-        " waiting, Status to look at it, Destroy to give up, or raise CAPACITY_TIMEOUT"
+        "everything is kept, and the request stays in Google's queue: run Create again to keep"
+        " waiting, Status to look at it, or Destroy to give up; a higher CAPACITY_TIMEOUT waits"
+        " longer"
     )
     advice = [kept]
     texts = shortage.RefusalTexts(
         words=request.words,
         after_stockout="",
-        after_quota="once it is granted the request goes on by itself",
+        after_quota="once it is granted, Google fulfills the request by itself",
         end="",
     )
     advice += [it.fix for it in shortage.explain(group, request.errors, texts, api)]
     since = age([request], clock).lower()
     return Problem(
         setting="CAPACITY_TIMEOUT",
-        what=f"After {timeout / 60:g} minutes, {request.words}, {since}",
+        what=f"After {timeout / 60:g} minutes, {request.words}, {since} in total",
         why="\n".join(dict.fromkeys(map(refusals.words, request.errors)))
         or "Google does not say why; flex start grants all VMs of a request at once",
         fix="\n".join(advice),

@@ -86,7 +86,10 @@ def test_its_quota_is_checked(check: Preflight, google: Google, metric: str, nee
 
     (problem,) = check(wanted).problems
 
-    assert f"the quota {metric} in us-central1 is too small: this needs {needed}" in problem.what
+    assert (
+        f"the quota {metric} in us-central1 is too small: this deployment needs {needed}"
+        in problem.what
+    )
 
 
 def test_the_quota_of_its_processors_is_the_one_of_its_row(

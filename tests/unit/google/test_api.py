@@ -91,7 +91,7 @@ def test_passing_trouble_is_waited_out_and_told_in_one_line(
     assert _api(session, told).find(Service.COMPUTE, PATH) == {}
     assert session.asked == 3
     assert len(told) == 2
-    assert told[0].startswith("Google is busy, trying again (try 2 of 8): ")
+    assert told[0].startswith("Request failed, retrying (try 2 of 8): ")
     assert all("\n" not in line for line in told)
 
 

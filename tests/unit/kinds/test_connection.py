@@ -82,5 +82,5 @@ def test_m15_a_request_that_has_ended_meanwhile_is_as_good_as_cancelled(
 
 
 def test_a_request_that_may_not_be_cancelled_stops_a_destroy() -> None:
-    with pytest.raises(TerraformError, match="could not be cancelled"):
+    with pytest.raises(TerraformError, match="Could not cancel"):
         _cancel(Requests("ACCEPTED", error=GoogleApiError(403, "no", "url")))

@@ -105,7 +105,7 @@ def test_a_refusal_ends_it_at_the_first_look_in_googles_words(refused: dict[str,
     assert problem.why == " ".join(error["message"].split())
     assert problem.what.endswith("1 of 2 VMs run")
     assert "Create again" in problem.fix
-    assert "Destroy removes it all" in problem.fix
+    assert "Destroy removes everything" in problem.fix
     assert len(api.looks) == 1
 
 
@@ -155,7 +155,10 @@ def test_regions_of_the_same_continent_come_first_and_not_all_are_named() -> Non
 def test_a_zone_that_google_itself_recommends_is_passed_on() -> None:
     info = {"metadatas": {"zonesAvailable": "us-central1-f,us-central1-c"}}
     refused = _refused("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", NOTHING_LEFT, errorInfo=info)
-    assert "set ZONE=us-central1-c, which has some now" in _refusal(FakeApi([refused])).fix
+    assert (
+        "set ZONE=us-central1-c, where Google says that some are available now"
+        in _refusal(FakeApi([refused])).fix
+    )
 
 
 def test_an_attached_gpu_must_be_there_as_well() -> None:
@@ -177,7 +180,7 @@ def test_a_stockout_is_told_even_if_nobody_says_where_to_go() -> None:
 def test_a_quota_is_named_with_its_limit_its_region_and_its_page() -> None:
     problem = _refusal(FakeApi([QUOTA]))
     assert problem.what.startswith(
-        "The quota NVIDIA_A100_GPUS of p in us-central1 is 8, and this group wants 4 GPUs"
+        "The quota NVIDIA_A100_GPUS of p in us-central1 has a limit of 8, and this group needs 4"
     )
     assert "https://console.cloud.google.com/iam-admin/quotas?project=p" in problem.fix
     assert "NVIDIA_A100_GPUS and us-central1" in problem.fix
@@ -194,12 +197,12 @@ def test_a_quota_that_several_kinds_of_gpus_have_is_named_with_the_kind() -> Non
 def test_a_limit_at_the_end_of_a_sentence_is_a_number_all_the_same() -> None:
     words = "Quota 'CPUS' exceeded.  Limit: 24.0."
     problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", words)]))
-    assert problem.what.startswith("The quota CPUS of p in us-central1 is 24,")
+    assert problem.what.startswith("The quota CPUS of p in us-central1 has a limit of 24,")
 
 
 def test_a_quota_in_words_that_nobody_knows_yet_is_told_all_the_same() -> None:
     problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", "No more.")]))
-    assert problem.what.startswith("The quota of p in us-central1 is used up")
+    assert problem.what.startswith("The quota of p in us-central1 is exceeded")
     assert problem.why == "No more."
 
 

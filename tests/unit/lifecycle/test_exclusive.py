@@ -75,7 +75,7 @@ def test_a_person_who_says_yes_is_enough() -> None:
     ids=["a no", "no terminal", "Destroy, which never asks"],
 )
 def test_without_agreement_the_lock_stays(met: Situation, questions: int) -> None:
-    with pytest.raises(StateError, match="was killed"):
+    with pytest.raises(StateError, match="A killed run left"):
         met.meet()
     assert met.freed == []
     assert len(met.questions) == questions
@@ -84,6 +84,6 @@ def test_without_agreement_the_lock_stays(met: Situation, questions: int) -> Non
 def test_a_lock_that_is_not_stale_is_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(liveness, "is_stale", lambda *_: False)
     met = Situation(agreed=True, answer=True)
-    with pytest.raises(StateError, match="Somebody else is at work"):
+    with pytest.raises(StateError, match="Another run is changing"):
         met.meet()
     assert met.freed == []

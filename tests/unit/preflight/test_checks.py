@@ -24,7 +24,13 @@ IMAGES = "projects/deeplearning-platform-release/global/images"
 
 # Check -> what is gone or wrong, settings, the setting that is named, words of what and why, of fix
 FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
-    "nobody pays": (f"{PROJECT}/billingInfo", {}, "PROJECT_ID", "nobody pays", "billing projects"),
+    "billing is not enabled": (
+        f"{PROJECT}/billingInfo",
+        {},
+        "PROJECT_ID",
+        "billing is not enabled",
+        "billing projects",
+    ),
     "no such zone": (ZONE, {}, "ZONE", "no zone us-central1-a", "gcloud compute zones list"),
     "no such machine type": (
         f"{ZONE}/machineTypes/a2-highgpu-2g",
@@ -182,7 +188,7 @@ def test_a_machine_type_that_no_zone_has_for_this_project_says_so(
     (problem,) = check().problems
 
     assert problem.setting == "VM_TYPE"
-    assert "no zone has it" in problem.why
+    assert "no zone that this project may use has it" in problem.why
 
 
 def test_google_has_the_last_word_on_the_gpus_of_a_machine_type(
@@ -196,7 +202,7 @@ def test_google_has_the_last_word_on_the_gpus_of_a_machine_type(
     (problem,) = check(given, gpu_count="4").problems
 
     assert problem.setting == "GPU_COUNT"
-    assert "it has 8 nvidia-z" in problem.why
+    assert "it has 8 x nvidia-z" in problem.why
     assert check(given, gpu_count="8").problems == []
 
 

@@ -65,8 +65,11 @@ def test_a_quota_that_is_one_too_small_is_told_with_limit_usage_and_link(
 
     (problem,) = check(settings).problems
 
-    assert f"the quota {metric} in us-central1 is too small: this needs {needed}" in problem.what
-    assert f"may have {needed + 4}, of which 5 are used" in problem.why
+    assert (
+        f"the quota {metric} in us-central1 is too small: this deployment needs {needed}"
+        in problem.what
+    )
+    assert f"is {needed + 4}, and 5 of it is used" in problem.why
     assert "console.cloud.google.com/iam-admin/quotas?project=my-project" in problem.fix
 
 
@@ -95,7 +98,7 @@ def test_newer_gpus_share_a_quota_that_service_usage_tells_by_family_and_region(
     _metric(google, "gpus_per_gpu_family", {"dimensions": here, "effectiveLimit": "-1"})
 
     assert "GPUS_PER_GPU_FAMILY for NVIDIA_H200 in us-central1" in problem.what
-    assert problem.why == "my-project may have 4"
+    assert problem.why == "the limit of my-project is 4"
     assert check(ULTRA).problems == []
 
 
@@ -104,7 +107,7 @@ def test_a_limit_that_is_left_out_of_an_answer_is_zero(check: Preflight, google:
 
     (problem,) = check(ULTRA).problems
 
-    assert problem.why == "my-project may have 0"
+    assert problem.why == "the limit of my-project is 0"
 
 
 def test_a_quota_that_nobody_tells_is_a_note(check: Preflight, google: Google) -> None:
@@ -152,7 +155,7 @@ def test_the_room_to_grow_of_a_pool_is_worth_a_note_alone(check: Preflight, goog
 
     assert found.problems == []
     (note,) = found.notes
-    assert "this needs 2 now and up to 16" in note.what
+    assert "this deployment needs 2 now and up to 16" in note.what
 
 
 def test_what_the_deployment_has_already_is_not_counted_twice(
@@ -178,7 +181,7 @@ def test_what_the_deployment_has_already_is_not_counted_twice(
 
     assert check(record=RECORD, instance_count="2").problems == []
     (problem,) = check(record=RECORD, instance_count="3").problems
-    assert "of which 4 are used, 4 of them by this deployment" in problem.why
+    assert "and 4 of it is used, 4 by this deployment" in problem.why
 
 
 def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:

@@ -47,7 +47,9 @@ def test_a_change_of_an_output_alone_is_not_empty() -> None:
 
 def test_fewer_vms_are_a_loss_although_the_group_is_changed_in_place() -> None:
     plan = plans.read({"output_changes": _group({"size": 4}, {"size": 3}, "update")})
-    assert plan.losses == ("the group would shrink from 4 to 3 VMs; Google chooses which go",)
+    assert plan.losses == (
+        "the group would shrink from 4 to 3 VMs; Google chooses which to delete",
+    )
 
 
 @pytest.mark.parametrize(("before", "after"), [({"size": 3}, {"size": 4}), (None, {"size": 4})])
@@ -66,13 +68,13 @@ def _pool(before: dict[str, object], after: dict[str, object]) -> dict[str, obje
         (
             {"node_locations": ["z-a"]},
             {"node_locations": ["z-b"]},
-            ("pool would lose its nodes in z-a, and get new ones",),
+            ("pool would lose its nodes in z-a and get new ones",),
         ),
         ({"node_locations": ["z-a"]}, {"node_locations": ["z-a", "z-b"]}, ()),
         (
             {"node_count": 3},
             {"node_count": 1},
-            ("pool would shrink from 3 to 1 nodes; Google chooses which go",),
+            ("pool would shrink from 3 to 1 nodes; Google chooses which to delete",),
         ),
         ({"node_count": 1}, {"node_count": 3}, ()),
         ({"node_count": 1}, {"node_count": None}, ()),

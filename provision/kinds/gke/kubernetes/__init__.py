@@ -1,4 +1,4 @@
-"""What runs inside a GKE cluster: the objects that Terraform does not make, and jobs on them.
+"""What runs inside a GKE cluster: objects that Terraform does not create, and jobs.
 
-Builders are pure: `facts.ClusterFacts` in, objects out. `client` alone talks to a cluster.
+Builders are pure functions from `facts.ClusterFacts` to objects. Only `client` talks to a cluster.
 """

@@ -1,7 +1,7 @@
-"""The pods of the bandwidth test: NCCL's own all-gather, set up for each kind of GPU network.
+"""The pods of the bandwidth test: NCCL's own all-gather test, set up for each kind of GPU network.
 
-One pod per node, an ssh server in each; the first starts one process per GPU on all of them by
-MPI. Images and their paths are those of Google's published tests for the same machines.
+There is one pod per node, each with an ssh server; the first pod uses MPI to start one process per
+GPU on all nodes. The images and paths are those of Google's published tests for the same machines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
 
 SECONDS: Final = 1800
-"""How long the test takes at most."""
+"""The longest run time of the test, in seconds."""
 
 REPLICATED_JOB: Final = "w"
 CONTAINER: Final = "nccl"
@@ -36,15 +36,15 @@ _SMALLEST_GPU_SIZE: Final = "1G"
 
 @dataclass(frozen=True, kw_only=True)
 class Fabric:
-    """How the test runs on one kind of GPU network.
+    """How to run the test on one kind of GPU network.
 
     Attributes:
-        image: Of the test.
-        program: The test, in the image.
-        prepare: Lines of shell that set what NCCL needs.
-        largest: The greatest message.
-        mounts: Folder of the node -> the same in the container.
-        daemon: Container that has to run beside the test; None for none.
+        image: The image of the test.
+        program: The path of the test's program in the image.
+        prepare: Shell commands that set the variables that NCCL needs.
+        largest: The largest message size.
+        mounts: Folder of the node -> where it is mounted in the container.
+        daemon: A sidecar container that the test needs; None for none.
     """
 
     image: str
@@ -122,7 +122,7 @@ FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
         ),
     }
 )
-"""Kind of GPU network -> how the test runs on it; None: by the first interface."""
+"""Kind of GPU network -> how to run the test on it; None: over the first interface."""
 
 _SCRIPT: Final = """\
 set -eu
@@ -174,7 +174,7 @@ done
 
 
 def container(pool: GpuPool, nodes: int) -> Object:
-    """The container of the test, for one of some nodes of a pool."""
+    """The test's container, the same on each of `nodes` nodes of a pool."""
     fabric = FABRICS[pool.gpu_network]
     script = _SCRIPT.format(
         nodes=nodes,
@@ -191,7 +191,7 @@ def container(pool: GpuPool, nodes: int) -> Object:
         "image": fabric.image,
         "command": ["bash", "-c", script],
         "env": [{"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": label}}}],
-        # Interfaces of the node are opened as they are.
+        # The test opens the node's network interfaces directly.
         "securityContext": {"privileged": True},
         "volumeMounts": [*_mounts(fabric), {"name": "shared-memory", "mountPath": "/dev/shm"}],  # noqa: S108 - where the system has it
         "resources": {"requests": {GPU: str(pool.gpus)}, "limits": {GPU: str(pool.gpus)}},
@@ -199,7 +199,7 @@ def container(pool: GpuPool, nodes: int) -> Object:
 
 
 def complete(pod: Object, pool: GpuPool) -> None:
-    """Add to a pod what stands around the container: volumes, helpers, an end."""
+    """Add what the test's container needs to its pod: volumes, sidecars, a deadline."""
     fabric = FABRICS[pool.gpu_network]
     pod["restartPolicy"] = "Never"
     pod["activeDeadlineSeconds"] = SECONDS
@@ -207,7 +207,7 @@ def complete(pod: Object, pool: GpuPool) -> None:
     memory = {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}
     pod["volumes"] = [*pod.get("volumes", []), *volumes, memory]
     if fabric.daemon is not None:
-        # Restarting init containers run beside the others and end with them.
+        # Init containers with restartPolicy Always are sidecars: they run until the others end.
         pod["initContainers"] = [
             {
                 **fabric.daemon,
@@ -222,7 +222,7 @@ def complete(pod: Object, pool: GpuPool) -> None:
 
 
 def _bring_nccl(pod: Object) -> None:
-    """Unpack NCCL for this pod alone: no installer brings it to nodes without a GPU network."""
+    """Unpack NCCL in this pod: nodes without a GPU network have no NCCL installer."""
     pod["volumes"].append({"name": "gib", "emptyDir": {}})
     pod["initContainers"] = [
         {

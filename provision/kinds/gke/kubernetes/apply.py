@@ -1,4 +1,4 @@
-"""Bringing objects into a cluster: in stages, each awaited, as often as one likes."""
+"""Applying objects in a cluster, in stages; each stage has to be ready before the next one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provision.time.progress import Progress
 
 STAGE_TIMEOUT: Final = 600.0
-"""Seconds of cloud time for one stage; a first Kueue takes a minute or two to start."""
+"""The timeout of one stage, in seconds of cloud time; Kueue takes a minute or two to start."""
 
 _PAUSE: Final = 2.0
 _NOT_FOUND: Final = 404
@@ -25,11 +25,11 @@ _NOT_FOUND: Final = 404
 
 @dataclass(frozen=True)
 class Stage:
-    """Objects that are applied one after the other, and then awaited.
+    """Objects that are applied in order, and then waited for.
 
     Attributes:
-        name: For the progress: what is there after it.
-        objects: In their order.
+        name: What the stage installs, for progress messages.
+        objects: The objects, in order.
     """
 
     name: str
@@ -43,21 +43,21 @@ def apply(
     progress: Progress,
     timeout: float = STAGE_TIMEOUT,
 ) -> int:
-    """Apply all stages in order; what is as it should be is left alone.
+    """Apply all stages in order; objects that are up to date do not change.
 
     Args:
-        cluster: Where to.
-        stages: What to apply; the timeout counts for each stage anew.
-        progress: The run's clock and voice.
-        timeout: Seconds of cloud time for each stage.
+        cluster: The cluster's API.
+        stages: The stages to apply.
+        progress: The run's clock and progress output.
+        timeout: The timeout of each stage, in seconds of cloud time.
 
     Returns:
-        How many objects are new or not as they were.
+        The number of objects that were created or changed.
 
     Raises:
-        KubernetesError: An object is refused for good.
-        ClusterError: A stage is not done in time.
-        CredentialsError: The token is not taken.
+        KubernetesError: Kubernetes refused an object, and a retry would not help.
+        ClusterError: A stage was not ready in time.
+        CredentialsError: The cluster does not accept the token.
     """
     total = 0
     for stage in stages:
@@ -81,7 +81,7 @@ def apply(
 
 
 def _apply(cluster: Cluster, thing: Object) -> bool:
-    """Apply an object; whether that changed anything, which the API's version of it tells."""
+    """Apply an object; returns whether that changed its resourceVersion."""
     metadata = thing["metadata"]
     try:
         before = cluster.find(
@@ -89,7 +89,8 @@ def _apply(cluster: Cluster, thing: Object) -> bool:
         )
         after = cluster.apply(thing)
     except KubernetesError as error:
-        # GKE's own kinds appear a while after the cluster does, and a namespace after its object.
+        # GKE's own kinds exist only some time after the cluster does, and a namespace is usable
+        # only some time after its object exists.
         if error.code == _NOT_FOUND:
             raise PassingError(error.message) from error
         raise
@@ -101,10 +102,10 @@ def _version(thing: Object) -> str:
 
 
 def _await(cluster: Cluster, thing: Object, deadline: Deadline) -> None:
-    """Wait until an object of a kind that takes its time is of use.
+    """Wait until an object is ready, if it is of a kind that takes time.
 
     Raises:
-        ClusterError: It is not in time.
+        ClusterError: It is not ready in time.
     """
     condition = _CONDITIONS.get(thing["kind"])
     if condition is None:
@@ -127,11 +128,11 @@ _CONDITIONS: Final = {
     "CustomResourceDefinition": "Established",
     "Deployment": "Available",
 }
-"""Kind -> the condition without which what comes after it fails."""
+"""Kind -> the condition that must hold before the next stage."""
 
 
 def _unmet(thing: Object, condition: str) -> str | None:
-    """Why a condition does not hold; None when it does."""
+    """Why a condition does not hold; None if it holds."""
     if holds(thing, condition):
         return None
-    return str(conditions(thing).get(condition, {}).get("message") or "it says nothing yet")
+    return str(conditions(thing).get(condition, {}).get("message") or "it reports no status yet")

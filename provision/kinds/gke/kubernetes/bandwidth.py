@@ -1,4 +1,4 @@
-"""What a bandwidth test of NCCL says: its table, and whether that is what the machines can do."""
+"""Reading the output of NCCL's bandwidth test, and judging it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import GpuPool
 
 INTERFACES_WORD: Final = "aiinfra-interfaces"
-"""Begins the lines in which the job says how many interfaces each node has."""
+"""The first word of the lines in which the job reports the interfaces of each node."""
 
 TOLERANCE: Final = 0.9
-"""The least part of the expected bandwidth that passes: two good runs differ by a few percent."""
+"""The fraction of the expected bandwidth that is enough; two good runs differ by a few percent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +25,10 @@ class Row:
     """The result for one size of message.
 
     Attributes:
-        size: In bytes.
-        out_of_place: Bus bandwidth in GB/s, results in another buffer.
-        in_place: Bus bandwidth in GB/s, results in the same buffer.
-        wrong: Values that were not as they should be.
+        size: The message size in bytes.
+        out_of_place: Bus bandwidth in GB/s with the results in another buffer.
+        in_place: Bus bandwidth in GB/s with the results in the same buffer.
+        wrong: The number of wrong values.
     """
 
     size: int
@@ -39,15 +39,15 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """All that a log says.
+    """The results in a log.
 
     Attributes:
-        rows: In the order of the table, by size.
-        average: The mean bus bandwidth of all sizes, in GB/s; None when the test did not end.
-        out_of_bounds: Wrong values in all; None when the test did not end.
-        interfaces: Node -> its interfaces, as the job counted them.
-        networks: What NCCL used, such as "gIB" or "Socket".
-        table: The lines of the table as NCCL wrote them.
+        rows: The rows of the table, by message size.
+        average: The average bus bandwidth over all sizes, in GB/s; None if the test did not end.
+        out_of_bounds: The total of wrong values; None if the test did not end.
+        interfaces: Node -> the number of its interfaces, as counted by the job.
+        networks: The networks that NCCL used, such as "gIB" or "Socket".
+        table: The lines of the table as NCCL printed them.
     """
 
     rows: tuple[Row, ...]
@@ -59,12 +59,12 @@ class Measurement:
 
     @property
     def peak_out_of_place(self) -> float:
-        """The greatest bus bandwidth out of place, in GB/s."""
+        """The highest bus bandwidth out of place, in GB/s."""
         return max((row.out_of_place for row in self.rows), default=0.0)
 
     @property
     def peak_in_place(self) -> float:
-        """The greatest bus bandwidth in place, in GB/s."""
+        """The highest bus bandwidth in place, in GB/s."""
         return max((row.in_place for row in self.rows), default=0.0)
 
 
@@ -81,7 +81,7 @@ _HEADER: Final = re.compile(r"^#\s+(size|\(B\))\s")
 
 
 def parse(log: str) -> Measurement:
-    """Read the log of the node that ran the test; other programs' lines are passed over."""
+    """Read the log of the node that ran the test; lines of other programs are ignored."""
     lines = log.replace("\r", "").splitlines()
     average, bounds = _AVERAGE.search(log), _BOUNDS.search(log)
     shown = [line for line in lines if _ROW.match(line) or _HEADER.match(line)]
@@ -97,16 +97,19 @@ def parse(log: str) -> Measurement:
 
 
 def judge(measured: Measurement, pool: GpuPool, nodes: int) -> str:
-    """Say in one sentence that all is well.
+    """Judge the results.
 
     Args:
-        measured: What the test measured.
-        pool: Where it ran.
-        nodes: On how many nodes.
+        measured: The results.
+        pool: The pool that the test ran on.
+        nodes: The number of nodes.
+
+    Returns:
+        The verdict, in one sentence.
 
     Raises:
-        ClusterError: It did not end, computed wrong values, or was slower than it should be;
-            with a diagnosis of what can be seen.
+        ClusterError: The test did not end, computed wrong values, or was too slow; the error has
+            a diagnosis.
     """
     problems = _incomplete(measured) or [
         *_wrong(measured),
@@ -115,30 +118,29 @@ def judge(measured: Measurement, pool: GpuPool, nodes: int) -> str:
     if problems:
         raise ClusterError.of([*problems, *diagnose(measured, pool)])
     if pool.bandwidth is None or nodes < 2:  # noqa: PLR2004 - one node has no network
-        return f"There is no reference for {nodes} x {pool.machine_type}: no verdict"
-    return f"The bandwidth is that of a good {pool.machine_type}"
+        return f"No verdict: there is no reference bandwidth for {nodes} x {pool.machine_type}"
+    return f"The bandwidth is as expected for {pool.machine_type}"
 
 
 def diagnose(measured: Measurement, pool: GpuPool) -> list[Problem]:
-    """What the log shows of the causes of a bad result."""
+    """Possible causes of a bad result that the log shows."""
     found = []
     few = {node: count for node, count in measured.interfaces.items() if count < pool.interfaces}
     if few:
         nodes = ", ".join(f"{node} has {count}" for node, count in sorted(few.items()))
         found.append(
             Problem(
-                what=f"Not all interfaces reach the pods: {nodes} of {pool.interfaces}",
-                why="the objects Network and GKENetworkParamSet, or the pool's networks, are not"
-                " as they should be",
+                what=f"The pods do not have all network interfaces: {nodes} of {pool.interfaces}",
+                why="the Network and GKENetworkParamSet objects, or the pool's networks, are wrong",
                 fix="run Create again, then: kubectl get networks,gkenetworkparamsets",
             )
         )
     if pool.gpu_network and "Socket" in measured.networks:
         found.append(
             Problem(
-                what="NCCL used plain sockets, not the GPU network",
-                why="the plugin is not on the node, or does not find its interfaces",
-                fix="kubectl --namespace kube-system get daemonsets, and the installer's log",
+                what="NCCL used plain sockets instead of the GPU network",
+                why="NCCL's plugin is not installed on the node, or does not find its interfaces",
+                fix="check kubectl --namespace kube-system get daemonsets, and the installer's log",
             )
         )
     return found
@@ -158,8 +160,8 @@ def _incomplete(measured: Measurement) -> list[Problem]:
         return []
     return [
         Problem(
-            what="The bandwidth test did not end: its log has no result",
-            fix="read the log that is printed above",
+            what="The bandwidth test did not finish: its log has no result",
+            fix="read the log above",
         )
     ]
 
@@ -171,8 +173,8 @@ def _wrong(measured: Measurement) -> list[Problem]:
     return [
         Problem(
             what=f"NCCL computed {wrong} wrong values",
-            why="a GPU, its memory or an interface is broken",
-            fix="delete the node, so that another machine takes its place, and test again",
+            why="a GPU, its memory or a network interface is broken",
+            fix="delete the node, so that another machine replaces it, and run Test again",
         )
     ]
 
@@ -190,7 +192,7 @@ def _slow(measured: Measurement, pool: GpuPool, nodes: int) -> list[Problem]:
         Problem(
             what=f"The {name} is {value:g} GB/s, {value / wanted:.0%} of what {pool.machine_type}"
             f" reaches ({wanted:g} GB/s)",
-            why=f"less than {TOLERANCE:.0%} is no chance",
+            why=f"less than {TOLERANCE:.0%} is more than normal variation",
         )
         for name, value, wanted in pairs
         if value < TOLERANCE * wanted

@@ -1,4 +1,4 @@
-"""Running the bandwidth test: submit, wait for nodes and result, read the log, clean up."""
+"""Running the bandwidth test: submit it, wait for nodes and result, read the log, clean up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SELECTOR: Final = f"jobset.sigs.k8s.io/jobset-name={NAME}"
 _FIRST: Final = f"{_SELECTOR},batch.kubernetes.io/job-completion-index=0"
 _POLL: Final = 10.0
 _NO_SCALE_UP: Final = "FailedScaleUp"
-"""The autoscaler's reason in the event of a pod for which no node could be had."""
+"""The reason of the autoscaler's event for a pod that got no node."""
 _CLEANING: Final = 120.0  # seconds of cloud time
 _CLEANING_POLL: Final = 2.0
 
@@ -36,20 +36,20 @@ def run(
     timeout: float,
     progress: Progress,
 ) -> tuple[Measurement, str]:
-    """Measure on the main pool; what was submitted is gone at the end, however it ends.
+    """Run the test on the main pool; its objects are always deleted at the end.
 
     Args:
-        cluster: Where.
-        facts: Of the cluster.
-        timeout: Seconds of cloud time to wait for nodes at most (CAPACITY_TIMEOUT).
-        progress: The run's clock and voice.
+        cluster: The cluster's API.
+        facts: The facts of the cluster.
+        timeout: The longest wait for nodes, in seconds of cloud time (CAPACITY_TIMEOUT).
+        progress: The run's clock and progress output.
 
     Returns:
-        What was measured, and the whole log.
+        The results, and the whole log.
 
     Raises:
         StillWaiting: No nodes came in time.
-        CapacityError: The request for nodes failed for good.
+        CapacityError: The request for nodes failed, and Kueue makes no more attempts.
         ClusterError: The test failed.
     """
     pool = jobs.main_pool(facts)
@@ -61,9 +61,9 @@ def run(
     try:
         deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
         deadline.retry(lambda: cluster.apply(wanted), "submit the bandwidth test")
-        progress.tell(f"the bandwidth test waits for {nodes} nodes of {pool.name}")
+        progress.tell(f"The bandwidth test is waiting for {nodes} nodes of {pool.name}")
         _await_start(cluster, timeout, progress)
-        progress.tell("the bandwidth test runs")
+        progress.tell("The bandwidth test is running")
         log = _await_end(cluster, progress.deadline(all_gather.SECONDS, _POLL))
     finally:
         _clean(cluster, progress)
@@ -71,7 +71,7 @@ def run(
 
 
 def _clean(cluster: Cluster, progress: Progress) -> None:
-    """Delete what is there of a test, and wait until its pods are gone too."""
+    """Delete the objects of a test, and wait until its pods are gone too."""
     deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
 
     def left() -> list[Object]:
@@ -93,7 +93,7 @@ def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
         why = work.message if work else deadline.retry(lambda: _warning(cluster), "look at it")
         news = "; ".join(filter(None, [state, why]))
         if news != said:
-            progress.tell(f"the bandwidth test: {news}")
+            progress.tell(f"The bandwidth test: {news}")
             said = news
         if deadline.is_over:
             raise StillWaiting(
@@ -106,10 +106,10 @@ def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
 
 
 def _await_end(cluster: Cluster, deadline: Deadline) -> str:
-    """The log of the first node, once the test is over.
+    """Wait for the end of the test; returns the log of the first node.
 
     Raises:
-        ClusterError: It does not end; with the last lines of the log.
+        ClusterError: It did not end in time; the error has the last lines of the log.
     """
     while True:
         ended = deadline.retry(lambda: _ended(cluster), "look at the bandwidth test")
@@ -118,9 +118,9 @@ def _await_end(cluster: Cluster, deadline: Deadline) -> str:
             if ended:
                 return log
             raise ClusterError(
-                "The bandwidth test did not end in time",
+                "The bandwidth test did not finish in time",
                 why="\n".join(log.splitlines()[-20:]),
-                fix="run Test again; if it hangs again, look at the nodes' installers",
+                fix="run Test again; if it hangs again, check the logs of the NCCL installers",
             )
         deadline.pause()
 
@@ -149,7 +149,7 @@ def _workload(cluster: Cluster) -> status.Workload | None:
 
 
 def _refused(cluster: Cluster, work: status.Workload) -> CapacityError:
-    """That no more attempts are made, with what the last request says and what can be done."""
+    """The error if Kueue makes no more attempts, with the reason of the last request."""
     failed = [
         request
         for request in status.read(cluster).requests
@@ -164,7 +164,7 @@ def _refused(cluster: Cluster, work: status.Workload) -> CapacityError:
 
 
 def _warning(cluster: Cluster) -> str:
-    """What the autoscaler said last of pods for which it got no node; "" for nothing."""
+    """The autoscaler's last message about pods that got no node; "" if there is none."""
     pods = cluster.all("v1", "Pod", NAMESPACE, _SELECTOR)
     own = {pod["metadata"]["uid"] for pod in pods}
     said = [

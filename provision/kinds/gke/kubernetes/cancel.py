@@ -1,4 +1,4 @@
-"""Giving up what a cluster has asked Google for, before the cluster is deleted."""
+"""Cancelling a cluster's ProvisioningRequests before the cluster is deleted."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _QUEUE: Final = "ClusterQueue"
 
 
 def open_requests(cluster: Cluster, facts: ClusterFacts) -> int:
-    """Cancel the requests for nodes that are open; deleting one is how that is done (rule Q14).
+    """Cancel the open ProvisioningRequests by deleting them (rule Q14).
 
-    The queue is stopped first: it would make each request again. The next Create, should there be
-    one, starts it.
+    The queue is stopped first, because it would create each request again. If there is another
+    Create, that starts the queue again.
 
     Returns:
-        How many there were; without any the cluster is left as it is.
+        The number of requests; if there are none, nothing in the cluster is changed.
 
     Raises:
-        KubernetesError: It does not let these credentials do that.
-        PassingError: It does not answer now.
+        KubernetesError: These credentials may not do that.
+        PassingError: The cluster does not answer now.
     """
     requests = cluster.all(status.REQUEST_API, status.REQUEST_KIND)
     waiting = [one for one in requests if not (holds(one, "Provisioned") or holds(one, "Failed"))]

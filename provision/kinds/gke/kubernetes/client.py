@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 ENDPOINT_VARIABLE: Final = "KUBERNETES_CUSTOM_ENDPOINT"
-"""Moves the API of every cluster: a URL in which `{endpoint}` stands for the DNS endpoint."""
+"""Sets another URL for every cluster's API; `{endpoint}` in it stands for the DNS endpoint."""
 
 _TIMEOUT: Final = 60.0
 _BUSY: Final = frozenset(
@@ -25,8 +25,8 @@ _BUSY: Final = frozenset(
         http.HTTPStatus.GATEWAY_TIMEOUT,
     }
 )
-# The API answers 500 to a field that it does not know just as to a webhook that does not run yet.
-# Only words tell them apart; what is not listed here is final.
+# The API answers 500 both to an unknown field and if a webhook does not run yet. Only the message
+# tells them apart; a 500 without one of these phrases is not transient.
 _PASSING_WORDS: Final = (
     "failed calling webhook",
     "conversion webhook for",
@@ -37,12 +37,12 @@ _PASSING_WORDS: Final = (
 
 
 class KubernetesError(ClusterError):
-    """The Kubernetes API refused something, and goes on refusing it.
+    """The Kubernetes API refused a request, and a retry would not help.
 
     Args:
         code: The HTTP status.
-        message: The API's words.
-        doing: What was asked for.
+        message: The API's message.
+        doing: What the request was for.
     """
 
     def __init__(self, code: int, message: str, doing: str) -> None:
@@ -59,21 +59,21 @@ def endpoint(dns_endpoint: str, environ: Mapping[str, str]) -> str:
 
     Args:
         dns_endpoint: The DNS name of its control plane.
-        environ: For a moved endpoint.
+        environ: May set another endpoint.
     """
     return environ.get(ENDPOINT_VARIABLE, "https://{endpoint}").replace("{endpoint}", dns_endpoint)
 
 
 class Cluster:
-    """A cluster's API, without any waiting: each call is one request, or two for a new kind.
+    """A cluster's API, without retries: each call is one request, or two for a new kind.
 
-    All methods raise PassingError for what may go by, KubernetesError for what does not, and
-    CredentialsError when the token is not taken.
+    All methods raise PassingError for a transient error, KubernetesError for any other, and
+    CredentialsError if the cluster does not accept the token.
 
     Args:
-        url: Of the API, without a slash at its end.
-        token: Gives a bearer token that is valid now.
-        ca_file: Certificates to trust in place of the system's; None for those.
+        url: The URL of the API, without a trailing slash.
+        token: Returns a valid bearer token.
+        ca_file: Certificates to trust instead of the system's; None for the system's.
     """
 
     def __init__(self, url: str, token: Callable[[], str], ca_file: str | None = None) -> None:
@@ -95,9 +95,9 @@ class Cluster:
         self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def apply(self, thing: Object) -> Object:
-        """Make an object so, or leave it when it is; fields of others stay theirs.
+        """Apply an object with server-side apply; fields that other managers own are not changed.
 
-        A field that the API does not know is refused, also in parts that are not typed.
+        The API refuses a field that it does not know, even in parts without a schema.
         """
         path = self._path_of(thing)
         strict = [("fieldValidation", "Strict")]
@@ -113,7 +113,7 @@ class Cluster:
         )
 
     def create(self, thing: Object) -> Object:
-        """Make a new object, whose name the API may complete."""
+        """Create an object; the API may complete its name."""
         metadata = thing["metadata"]
         path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
         strict = [("fieldValidation", "Strict")]
@@ -127,7 +127,7 @@ class Cluster:
         )
 
     def find(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
-        """An object, or None when there is none."""
+        """An object; None if it does not exist."""
         try:
             path = self._path(api_version, kind, namespace)
             return self._json(f"read {kind} {name}", "GET", f"{path}/{name}")
@@ -139,13 +139,13 @@ class Cluster:
     def all(
         self, api_version: str, kind: str, namespace: str = "", selector: str = ""
     ) -> list[Object]:
-        """The objects of a kind, of all namespaces for ""; [] where the kind is not known.
+        """The objects of a kind; [] if the cluster does not have the kind.
 
         Args:
             api_version: Such as "batch/v1".
             kind: Such as "Job".
-            namespace: Where to look.
-            selector: Labels that they must have; "" for no choice.
+            namespace: The namespace; "" for all namespaces.
+            selector: A label selector; "" for all objects.
         """
         try:
             path = self._path(api_version, kind, namespace)
@@ -158,7 +158,7 @@ class Cluster:
         return [{"apiVersion": api_version, "kind": kind, **item} for item in answer["items"]]
 
     def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> bool:
-        """Delete an object with all that it owns; whether there was one."""
+        """Delete an object and what it owns; returns whether it existed."""
         try:
             path = self._path(api_version, kind, namespace)
             self._json(
@@ -171,7 +171,7 @@ class Cluster:
         return True
 
     def log(self, namespace: str, pod: str, container: str) -> str:
-        """What a pod's container has written so far."""
+        """The log of a pod's container so far."""
         path = f"{self._path('v1', 'Pod', namespace)}/{pod}/log"
         query = [("container", container)]
         return self._send(f"read the log of {pod}", "GET", path, query_params=query).decode()
@@ -182,10 +182,10 @@ class Cluster:
         return f"{path}/{metadata['name']}"
 
     def _path(self, api_version: str, kind: str, namespace: str) -> str:
-        """Where the objects of a kind are; what the API says of it is asked for once.
+        """The path of the objects of a kind; the API's list of kinds is read only once.
 
         Raises:
-            KubernetesError: The API does not know the kind, with code 404.
+            KubernetesError: The cluster does not have the kind (code 404).
         """
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         if kind not in self._kinds.get(api_version, {}):
@@ -223,7 +223,7 @@ class Cluster:
 
 
 def _failure(error: Any, doing: str) -> Exception:
-    """What an answer means that is no success."""
+    """The exception for a response that is not a success."""
     code = int(error.status or 0)
     try:
         message = str(json.loads(error.body)["message"])

@@ -1,4 +1,4 @@
-"""What is known of a GKE cluster once Terraform has made it: all that the builders need."""
+"""The facts of a GKE cluster that are known after the apply: all that the builders need."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class GpuPool:
     """One GPU node pool.
 
     Attributes:
-        name: In GKE, and the value of the nodes' label `cloud.google.com/gke-nodepool`.
-        machine_type: Of each node.
-        accelerator: The GPU, and the value of the label `cloud.google.com/gke-accelerator`.
-        gpus: Of each node.
-        max_nodes: The most nodes that it can have.
-        mode: The capacity model: standard, spot, reservation, flex_start, queued or
+        name: Its name, and the value of the nodes' label `cloud.google.com/gke-nodepool`.
+        machine_type: The machine type of the nodes.
+        accelerator: The GPU type, and the value of the label `cloud.google.com/gke-accelerator`.
+        gpus: The number of GPUs of each node.
+        max_nodes: The largest number of nodes.
+        mode: The capacity mode: standard, spot, reservation, flex_start, queued or
             flex_start_queued.
-        max_run_seconds: How long a node lives at most; None where that has no limit.
+        max_run_seconds: The longest run time of a node, in seconds; None for no limit.
     """
 
     name: str
@@ -43,23 +43,23 @@ class GpuPool:
 
     @property
     def queued(self) -> bool:
-        """Whether nodes come by a ProvisioningRequest alone."""
+        """Whether nodes only come with a ProvisioningRequest."""
         return Mode(self.mode).means.queued
 
     @property
     def flex_start(self) -> bool:
-        """Whether nodes come by DWS flex start."""
+        """Whether nodes come from DWS flex start."""
         return Mode(self.mode).means.flex_start
 
     @property
     def gpu_network(self) -> GpuNetwork | None:
-        """How the GPUs of several nodes reach each other; None: by the first interface."""
+        """The network between the GPUs of several nodes; None if it is the first interface."""
         machine = machines.lookup(self.machine_type)
         return machine.gpu_network if machine else None
 
     @property
     def attached_gpu(self) -> str | None:
-        """The kind of GPU that is attached; None where the machine type brings its own."""
+        """The type of the attached GPUs; None if the machine type includes its GPUs."""
         return self.accelerator if machines.takes_gpus(self.machine_type) else None
 
     @property
@@ -70,23 +70,23 @@ class GpuPool:
 
     @property
     def bandwidth(self) -> Bandwidth | None:
-        """What was published of the GPUs' network; None for nothing."""
+        """The published bandwidth of the GPU network; None if there is none."""
         machine = machines.lookup(self.machine_type)
         return machine.shape.bandwidth if machine else None
 
     @property
     def interfaces(self) -> int:
-        """Interfaces of each node, the first included."""
+        """The number of network interfaces of each node."""
         machine = machines.lookup(self.machine_type)
         return machine.nics if machine and machine.gpu_network else 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraNetwork:
-    """One network of the pods' interfaces after the first.
+    """The network of one additional interface of the pods.
 
     Attributes:
-        kubernetes_name: Of the objects, such as "gvnic-1", "rdma-0" or "vpc1".
+        kubernetes_name: The name of its objects, such as "gvnic-1", "rdma-0" or "vpc1".
         network: The VPC network.
         subnetwork: Its subnetwork.
         device_mode: "NetDevice" or "RDMA".
@@ -103,10 +103,10 @@ class NfsShare:
     """A Filestore share that pods can mount.
 
     Attributes:
-        path: Where it is mounted.
-        server: The address of its server.
-        remote_path: Its name there, with a slash before it.
-        size_gb: In GiB.
+        path: The mount path.
+        server: The IP address of the Filestore instance.
+        remote_path: The path of the share on it, with a leading slash.
+        size_gb: The size in GiB.
     """
 
     path: str
@@ -125,22 +125,22 @@ class Bucket:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterFacts:
-    """One cluster.
+    """The facts of one cluster.
 
     Attributes:
-        project: The project's id.
-        name: The cluster's.
+        project: The project's ID.
+        name: The cluster's name.
         location: Its region or zone.
         endpoint: The DNS name of its control plane.
         pools: Its GPU pools, in the order of the settings.
-        networks: Of the interfaces after the first, in the interfaces' order.
-        workload_account: The email of the service account that the pods act as.
-        buckets: Buckets to mount.
-        shares: Filestore shares to mount.
-        gpu_quota: GPUs that the queue hands out at the same time.
-        ray_operator: Whether the cluster runs RayClusters.
-        ray_version: Of the examples.
-        test_nodes: Nodes of the bandwidth test.
+        networks: The networks of the additional interfaces, in the order of the interfaces.
+        workload_account: The email address of the service account that the pods use.
+        buckets: The buckets to mount.
+        shares: The Filestore shares to mount.
+        gpu_quota: The number of GPUs that jobs in the queue can use at the same time.
+        ray_operator: Whether the Ray operator is enabled.
+        ray_version: The Ray version of the example jobs.
+        test_nodes: The number of nodes of the bandwidth test.
     """
 
     project: str
@@ -158,12 +158,12 @@ class ClusterFacts:
     test_nodes: int = 2
 
     def document(self) -> str:
-        """As it is kept beside the state, for runs that know no settings."""
+        """The facts as JSON, to be stored for runs without the cluster's settings."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `document`'s text."""
+        """Read what `document` wrote."""
         parts = {"pools": GpuPool, "networks": ExtraNetwork, "buckets": Bucket, "shares": NfsShare}
         document = json.loads(text)
         for name, kind in parts.items():
@@ -172,16 +172,16 @@ class ClusterFacts:
 
     @property
     def queued_pools(self) -> tuple[GpuPool, ...]:
-        """The pools behind the queue; without any there is no queue."""
+        """The pools with queued provisioning; without any there is no queue."""
         return tuple(pool for pool in self.pools if pool.queued)
 
 
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
-    """Join what was asked for with what Terraform made.
+    """Combine the specification with what Terraform created.
 
     Args:
-        spec: What was asked for.
-        outputs: Of the root `terraform/gke`, by name, without Terraform's wrapping.
+        spec: What the settings ask for.
+        outputs: The outputs of the root `terraform/gke`: name -> value.
     """
     cluster = outputs["cluster"]
     asked = {pool.name: pool for pool in spec.gpu_pools}

@@ -1,4 +1,4 @@
-"""Whom pods act as towards Google Cloud."""
+"""The identity of pods towards Google Cloud: Workload Identity Federation for GKE."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMESPACE: Final = "default"
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
-    """The Kubernetes service account that is bound to the cluster's workload account."""
+    """The Kubernetes service account that may impersonate the cluster's workload account."""
     account = build("v1", "ServiceAccount", SERVICE_ACCOUNT, NAMESPACE)
     account["metadata"]["annotations"] = {"iam.gke.io/gcp-service-account": facts.workload_account}
     return [account]

@@ -1,4 +1,4 @@
-"""Example jobs with a cluster's own names, ready for `kubectl create`."""
+"""Example jobs for a specific cluster, ready for `kubectl create`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ print(len(workers), "nodes,", total, "GPUs", ray.get([gpu.remote() for _ in rang
 
 
 def render(facts: ClusterFacts) -> dict[str, str]:
-    """File name -> YAML of the jobs that make sense on this cluster."""
+    """The example jobs that make sense on this cluster: file name -> YAML."""
     files: dict[str, list[Object]] = {}
     for pool in _one_of_each(facts):
         files[f"sample-job-{pool.name}.yaml"] = [sample(facts, pool)]
@@ -57,7 +57,7 @@ def render(facts: ClusterFacts) -> dict[str, str]:
 
 
 def main_pool(facts: ClusterFacts) -> GpuPool:
-    """The pool for jobs that name none: the first with a queue, else the first."""
+    """The pool for jobs that choose none: the first queued pool, or else the first pool."""
     return next(iter(facts.queued_pools), facts.pools[0])
 
 
@@ -80,7 +80,7 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
 
 
 def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
-    """The bandwidth test: NCCL's all-gather on all GPUs of some nodes of a pool."""
+    """The bandwidth test: NCCL's all-gather on all GPUs of `nodes` nodes of a pool."""
     bare = dataclasses.replace(facts, buckets=(), shares=())  # nothing to wait for or to break
     template = _pod(bare, pool, all_gather.container(pool, nodes), all_gpus=True)
     all_gather.complete(template["spec"], pool)
@@ -88,7 +88,7 @@ def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
         "parallelism": nodes,
         "completions": nodes,
         "completionMode": "Indexed",
-        # A node that fails leaves the others waiting: the whole test is over then.
+        # If one node fails, the others wait forever, so the whole test must fail.
         "backoffLimit": 0,
         "template": template,
     }
@@ -114,7 +114,7 @@ def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
 
 
 def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
-    """A job with a Ray cluster of its own, which uses each GPU once and goes away."""
+    """A job with its own Ray cluster, which uses each GPU once and is then deleted."""
     spec = {
         "entrypoint": _GPU_CHECK,
         "shutdownAfterJobFinishes": True,
@@ -127,7 +127,7 @@ def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
 
 
 def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
-    """The first pool of each machine type: equal pools need no example of their own."""
+    """The first pool of each machine type: one example is enough for equal pools."""
     return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
 
 
@@ -141,7 +141,7 @@ def _metadata(prefix: str, pool: GpuPool, seconds: int) -> Object:
 
 
 def _pod(facts: ClusterFacts, pool: GpuPool, container: Object, *, all_gpus: bool) -> Object:
-    """A pod template on a pool: its nodes, the mounts, and all interfaces with all GPUs."""
+    """A pod template for a pool: node selector, mounts, and with `all_gpus` all interfaces."""
     volumes, mounts, annotations = storage.pod_volumes(facts)
     if all_gpus:
         annotations |= networks.pod_annotations(facts, pool)
@@ -200,7 +200,7 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
 
 
 def _worker(pool: GpuPool) -> Object:
-    """All GPUs of a node, and three quarters of its processors: system pods run there too."""
+    """All GPUs of a node, and three quarters of its vCPUs: system pods run there too."""
     resources = {GPU: str(pool.gpus)}
     machine = machines.lookup(pool.machine_type)
     if machine:

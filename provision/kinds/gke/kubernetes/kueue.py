@@ -1,8 +1,8 @@
-"""The queue of the pools with queued provisioning: Kueue's objects, under their usual names.
+"""The queue of the pools with queued provisioning: Kueue's objects, with their usual names.
 
-The API version has `admissionChecksStrategy` alone. Its predecessor `admissionChecks` is dropped
-by a client-side apply without a word, and jobs then start with no ProvisioningRequest: hence
-server-side apply, which refuses it.
+This API version only has `admissionChecksStrategy`. A client-side apply silently drops the older
+field `admissionChecks`, and jobs then start without a ProvisioningRequest. Server-side apply
+refuses it, which is why this tool uses that.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ CLUSTER_QUEUE: Final = "dws-cluster-queue"
 CHECK: Final = "dws-prov"
 CONFIG: Final = "dws-config"
 DEFAULT_FLAVOR: Final = "default-flavor"
-"""The flavor of pods without GPUs, such as a Ray head: nodes that GPU pods do not need."""
+"""The flavor of pods without GPUs, such as a Ray head; they run on nodes without GPUs."""
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 RUN_SECONDS: Final = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
-"""The annotation of a job that says for how many seconds it wants its nodes."""
+"""The annotation of a job that sets how many seconds its nodes run."""
 
 GPU: Final = "nvidia.com/gpu"
 QUEUED_TAINT: Final = "cloud.google.com/gke-queued"
@@ -36,8 +36,8 @@ POOL_LABEL: Final = "cloud.google.com/gke-nodepool"
 _CLASS: Final = "queued-provisioning.gke.io"
 _CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 _PRIORITIES: Final = {"very-low": 100, "low": 250, "medium": 500, "high": 750, "very-high": 1000}
-# The autoscaler and the pools' sizes limit these; every resource that a pod asks for has to be
-# covered, or its workload is never admitted.
+# The autoscaler and the pools' sizes limit these. Every resource that a pod requests must be
+# covered, otherwise its workload is never admitted.
 _UNLIMITED: Final = {"cpu": "1G", "memory": "1000Pi", "ephemeral-storage": "1000Pi"}
 
 GPU_TOLERATION: Final = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
@@ -45,7 +45,7 @@ _QUEUED_TOLERATION: Final = {"key": QUEUED_TAINT, "operator": "Exists", "effect"
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
-    """All objects of the queue, those first that others refer to; [] without queued pools."""
+    """All objects of the queue, ordered by their references; [] without queued pools."""
     if not facts.queued_pools:
         return []
     return [
@@ -60,7 +60,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
 
 
 def priority_classes() -> list[Object]:
-    """Kubernetes' own priority classes, for pods; Kueue goes by them too."""
+    """Kubernetes' own priority classes, for pods; Kueue uses them too."""
     return [
         build(
             "scheduling.k8s.io/v1",
@@ -74,9 +74,9 @@ def priority_classes() -> list[Object]:
 
 
 def shares(quota: int, wanted: Sequence[int]) -> list[int]:
-    """Divide a quota in proportion to what each could use; what is left goes to the first ones.
+    """Divide a quota in proportion to what each flavor could use; the first ones get the rest.
 
-    Kueue has a quota per flavor, the settings one for the whole queue.
+    Kueue has one quota per flavor, the settings have one for the whole queue.
     """
     total = sum(wanted)
     parts = [quota * part // total for part in wanted]
@@ -85,9 +85,9 @@ def shares(quota: int, wanted: Sequence[int]) -> list[int]:
 
 
 def quantity(number: int) -> str:
-    """A number in the form that Kubernetes gives it: "8k" for 8000.
+    """A number in Kubernetes' canonical form, such as "8k" for 8000.
 
-    Kueue's webhook rewrites quotas so. In another form each apply would change the queue.
+    Kueue's webhook rewrites quotas to this form; with another form, each apply would be a change.
     """
     for power, suffix in ((9, "G"), (6, "M"), (3, "k")):
         if number and number % 10**power == 0:
@@ -96,7 +96,7 @@ def quantity(number: int) -> str:
 
 
 def _workload_priorities() -> list[Object]:
-    """The same priorities for the queue alone: they let no pod push out another one."""
+    """The same priorities for the queue only: with them, no pod preempts another one."""
     return [
         build(
             API,
@@ -110,10 +110,10 @@ def _workload_priorities() -> list[Object]:
 
 
 def _flavor(pool: GpuPool) -> Object:
-    """The nodes of one pool.
+    """The flavor for the nodes of one pool.
 
-    Jobs need not know of the taint that GKE gives to queued nodes: whatever is admitted to the
-    flavor tolerates it, and the pool's label binds it to these nodes.
+    Jobs need no toleration for the taint that GKE adds to queued nodes: pods that are admitted to
+    the flavor get it, together with the node selector for the pool's label.
     """
     spec = {
         "nodeLabels": {POOL_LABEL: pool.name},
@@ -126,7 +126,7 @@ def _config() -> Object:
     spec = {
         "provisioningClassName": _CLASS,
         "managedResources": [GPU],
-        # A request takes one set of pods (rule Q10); equal ones of a job are made one.
+        # A request has one pod set (rule Q10); equal pod sets of a job are merged.
         "podSetMergePolicy": "IdenticalWorkloadSchedulingRequirements",
         "retryStrategy": {
             "backoffLimitCount": 3,
@@ -150,7 +150,7 @@ def _check() -> Object:
 def _cluster_queue(facts: ClusterFacts) -> Object:
     pools = facts.queued_pools
     gpus = shares(facts.gpu_quota, [pool.gpus * pool.max_nodes for pool in pools])
-    # The flavor without GPUs is first: pods that ask for none never wait for a GPU node.
+    # The flavor without GPUs comes first: pods without GPUs never wait for a GPU node.
     flavors = [_quota(DEFAULT_FLAVOR, 0)]
     flavors += [_quota(pool.name, share) for pool, share in zip(pools, gpus, strict=True)]
     spec = {

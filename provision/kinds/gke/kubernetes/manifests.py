@@ -1,8 +1,8 @@
-"""Kueue's and JobSet's own manifests: brought by the image, checked, never kept here.
+"""Kueue's and JobSet's own manifests: they are part of the image, and are not in this repository.
 
-Outside the image, as in most rehearsals, definitions of their kinds stand in for them: the kinds
-exist, but a real cluster gets no controller with them. A simulated one needs none, as it does
-itself what Kueue and JobSet do.
+Outside the image, as in most rehearsals, this package's own definitions of their kinds are used
+instead: the kinds then exist, but a real cluster has no controllers for them. A simulated cluster
+needs none: it does itself what Kueue and JobSet do.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _STAND_INS: Final = "stand_ins"
 
 @dataclass(frozen=True, kw_only=True)
 class AddOn:
-    """A program that is installed by one manifest.
+    """A program that is installed with one manifest.
 
     Attributes:
-        name: What it is called.
-        version: Of the program.
-        sha256: Of the manifest.
+        name: Its name.
+        version: Its version.
+        sha256: The SHA-256 of the manifest.
     """
 
     name: str
@@ -50,12 +50,12 @@ class AddOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What an add-on consists of.
+    """The objects of an add-on.
 
     Attributes:
-        definitions: Namespaces and kinds, which have to be there first.
-        rest: Everything else.
-        note: What the user must know; None for the add-on itself.
+        definitions: Namespaces and custom resource definitions, which must exist first.
+        rest: All other objects.
+        note: A note for the user if only the definitions are installed; None for the add-on itself.
     """
 
     definitions: list[Object]
@@ -76,10 +76,10 @@ JOBSET: Final = AddOn(
 
 
 def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
-    """The manifest of an add-on, or what stands in for it.
+    """The manifest of an add-on; outside the image only the definitions of its kinds.
 
     Raises:
-        ClusterError: The file is missing, or is not the one that was pinned.
+        ClusterError: The file is missing, or does not have the pinned SHA-256.
     """
     folder = environ.get(VARIABLE)
     if not folder:
@@ -96,8 +96,8 @@ def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
     if found != add_on.sha256:
         raise ClusterError(
             f"{path} is not {add_on.name} {add_on.version}",
-            why=f"its sha256 is {found}, not {add_on.sha256}",
-            fix="use the image as it was built",
+            why=f"its SHA-256 is {found}, not {add_on.sha256}",
+            fix="use an unmodified image",
         )
     return _manifest(content.decode())
 
@@ -113,8 +113,8 @@ def _manifest(text: str, note: Problem | None = None) -> Manifest:
 
 def _note(add_on: AddOn) -> Problem:
     return Problem(
-        what=f"Only the kinds of {add_on.name} are installed, not {add_on.name} itself",
+        what=f"Only the custom resources of {add_on.name} are installed, not {add_on.name} itself",
         why=f"{VARIABLE} is not set: its manifests are part of the image",
-        fix="nothing to mend in a rehearsal, whose cluster does its work;"
-        " in a real cluster no job would run: use the image for that",
+        fix="nothing to do in a rehearsal, where the simulated cluster does its work; in a real"
+        " cluster no job would run, so use the image there",
     )

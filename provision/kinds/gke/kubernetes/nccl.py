@@ -1,7 +1,7 @@
-"""What makes NCCL use the GPU networks: an installer on each node, by how its GPUs are networked.
+"""The NCCL installers, which make NCCL use the GPU network: one for each kind of GPU network.
 
-The facts are those of Google's public installers; the images are pinned by the tags that Google's
-blueprints for the same machines use.
+The facts are taken from Google's public installers; the images are pinned to the tags that
+Google's blueprints for the same machines use.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _PAUSE: Final = (
     "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 )
 
-# Replies to RDMA traffic come in by another interface than the kernel expects, and each would be
-# logged. Written by the shell, so that no other image has to bring `sysctl`.
+# Replies to RDMA traffic arrive on another interface than the kernel expects, and the kernel would
+# log each of them. This uses the shell, so that no image with `sysctl` is needed.
 _QUIET_RDMA: Final = """\
 set -e
 for gpu in 0 1 2 3 4 5 6 7; do
   echo 0 >"/proc/sys/net/ipv4/conf/gpu${gpu}rdma0/log_martians"
 done
 """
-# TCPXO reaches the interfaces' memory through these PCI devices, which it looks for here.
+# TCPXO accesses the interfaces' memory through these PCI devices, and looks for them here.
 _APERTURES: Final = """\
 set -e
 /sbin/iptables -I INPUT -p tcp -m tcp -j ACCEPT
@@ -51,12 +51,12 @@ done
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """What the node needs before the plugin is there.
+    """What the node needs before the plugin is installed.
 
     Attributes:
-        name: Of the container.
-        script: For a shell, as root.
-        on_the_node: In all namespaces of the node's first process, not in the container.
+        name: The name of the container.
+        script: A shell script, run as root.
+        on_the_node: Whether it runs in the node's namespaces instead of the container's.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Installer:
     """One installer.
 
     Attributes:
-        name: Of the DaemonSet.
-        image: With the tag.
-        host_paths: Volume -> folder of the node; the container has it at the place that follows.
-        mounts: Volume -> folder in the container.
-        copies: From -> to, both in the container, once the plugin is unpacked.
-        preparation: What comes before; None for nothing.
+        name: The name of the DaemonSet.
+        image: The image, with its tag.
+        host_paths: Volume -> folder of the node.
+        mounts: Volume -> mount path in the container.
+        copies: Source -> destination, both in the container, copied once the plugin is unpacked.
+        preparation: What runs before the installation; None for nothing.
     """
 
     name: str
@@ -130,7 +130,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
     """A DaemonSet for each kind of GPU network that a pool of the cluster has."""
     accelerators: dict[GpuNetwork, dict[str, None]] = {}
     for pool in facts.pools:
-        # Arm machines take other images, which nobody has tried in this form.
+        # Arm machines need other images, which are untested here.
         if pool.gpu_network and not pool.is_arm:
             accelerators.setdefault(pool.gpu_network, {})[pool.accelerator] = None
     return [_daemon_set(INSTALLERS[kind], list(names)) for kind, names in accelerators.items()]

@@ -1,4 +1,4 @@
-"""The networks of pods' interfaces after the first, as GKE's multi-networking wants them."""
+"""The networks of additional pod interfaces, as objects of GKE's multi-networking."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PARAMETERS: Final = "GKENetworkParamSet"
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
-    """A parameter set and a network for each; both have no namespace."""
+    """A GKENetworkParamSet and a Network for each network; both are cluster-scoped."""
     return [thing for network in facts.networks for thing in _pair(network)]
 
 
 def pod_annotations(facts: ClusterFacts, pool: GpuPool) -> dict[str, str]:
-    """What gives a pod of that pool all interfaces of its node; {} where it has one."""
+    """The annotations that give a pod all interfaces of its node; {} if there is only one."""
     if pool.interfaces == 1 or not facts.networks:
         return {}
     names = ["default", *(network.kubernetes_name for network in facts.networks)]

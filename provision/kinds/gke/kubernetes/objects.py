@@ -1,4 +1,4 @@
-"""Kubernetes objects as plain data, in the form that the API takes."""
+"""Kubernetes objects as plain data, in the API's format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Object = dict[str, Any]
-"""One object: apiVersion, kind, metadata, and what its kind wants."""
+"""One object: apiVersion, kind, metadata, and the fields of its kind."""
 
 MANAGER: Final = "aiinfra"
 """The field manager of everything that is applied."""
@@ -22,7 +22,7 @@ _LONGEST_LABEL: Final = 63
 
 
 def build(api_version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Object:
-    """Make an object; a namespace of "" is that of objects which have none."""
+    """Make an object; the namespace is "" for cluster-scoped objects."""
     metadata: Object = {"name": name, "labels": dict(_LABELS)}
     if namespace:
         metadata["namespace"] = namespace
@@ -35,7 +35,7 @@ def title(thing: Object) -> str:
 
 
 def conditions(thing: Object) -> dict[str, Mapping[str, Any]]:
-    """What an object says of itself, by type; the API gives null where it says nothing yet."""
+    """The conditions of an object, by type; the API has null if there are none yet."""
     found = (thing.get("status") or {}).get("conditions") or []
     return {entry["type"]: entry for entry in found}
 
@@ -46,9 +46,9 @@ def holds(thing: Object, condition: str) -> bool:
 
 
 def name_of(text: str) -> str:
-    """A name that follows RFC 1123, the same for the same text and for no other text.
+    """A valid name (RFC 1123) for a text; different texts have different names.
 
-    What such a name can't hold is replaced, and a digest keeps two such texts apart.
+    Invalid characters are replaced; a digest then keeps the names of different texts apart.
     """
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "root"
     if f"/{plain.replace('-', '/')}" == text and len(plain) <= _LONGEST_LABEL:
@@ -58,14 +58,14 @@ def name_of(text: str) -> str:
 
 
 def from_yaml(text: str) -> list[Object]:
-    """The objects of YAML documents, empty documents left out."""
-    # The loader in C takes a second for Kueue's manifest, that in Python a quarter of a minute.
+    """The objects of YAML documents, without empty documents."""
+    # The C loader takes one second for Kueue's manifest, the Python loader 15 seconds.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return [thing for thing in yaml.load_all(text, Loader=loader) if thing]
 
 
 def to_yaml(things: list[Object]) -> str:
-    """The objects as YAML documents, many-lined texts as blocks."""
+    """The objects as YAML documents, with multi-line strings as blocks."""
     return yaml.dump_all(things, Dumper=_Dumper, sort_keys=False, width=100)
 
 
@@ -78,7 +78,7 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
     def ignore_aliases(self, data: object) -> bool:
-        """Write an object that occurs twice twice, not as an anchor."""
+        """Never use YAML anchors for an object that occurs twice."""
         del data
         return True
 

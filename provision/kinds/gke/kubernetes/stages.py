@@ -1,4 +1,4 @@
-"""Everything that Create brings into a cluster, in order."""
+"""All objects that Create applies in a cluster, in order."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage], list[Problem]]:
-    """The stages, and notes on what can't be as it would be in the image.
+    """The stages, and notes on what is missing outside the image.
 
     Raises:
-        ClusterError: A manifest is missing or is another one.
+        ClusterError: A manifest is missing or is not the pinned one.
     """
     job_set = manifests.read(manifests.JOBSET, environ)
     found = [

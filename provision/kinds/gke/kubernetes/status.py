@@ -1,4 +1,4 @@
-"""What waits and runs in a cluster, and what to do about it."""
+"""What is waiting and running in a cluster, and what to do about it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ REQUEST_KIND: Final = "ProvisioningRequest"
 
 @dataclass(frozen=True, kw_only=True)
 class ProvisioningRequest:
-    """A request for nodes: one attempt of one job.
+    """A ProvisioningRequest: one attempt to get the nodes for a job.
 
     Attributes:
-        name: Of the ProvisioningRequest.
+        name: Its name.
         state: pending, accepted, waiting, provisioned or failed.
-        reason: The autoscaler's, such as "QuotaExceeded"; "" for none.
-        message: Its words.
-        advice: What to do; "" where there is nothing but to wait.
+        reason: The autoscaler's reason, such as "QuotaExceeded"; "" for none.
+        message: The autoscaler's message.
+        advice: What to do; "" if there is nothing to do but wait.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ProvisioningRequest:
 
     @property
     def is_out_of_stock(self) -> bool:
-        """Whether the zone has no such machines, and this request will not get any."""
+        """Whether it failed because the zone has no such machines."""
         refusal = refusals.read(self.reason, self.message)
         return self.state != "provisioned" and refusal is Refusal.STOCKOUT
 
@@ -51,9 +51,9 @@ class Workload:
     """A job in the queue.
 
     Attributes:
-        name: Of the job that owns it, with its kind.
+        name: The kind and name of the job that owns it.
         state: pending, waiting for nodes, running, finished or given up.
-        message: Kueue's last words on it.
+        message: Kueue's last message about it.
         advice: What to do; "" for nothing.
     """
 
@@ -65,13 +65,13 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
-    """The nodes of one pool that are there.
+    """The existing nodes of one pool.
 
     Attributes:
-        pool: Its name.
-        count: How many there are.
-        ready: How many of them are ready.
-        oldest: When the first of them was made, in RFC 3339's form; "" where that is not told.
+        pool: The name of the pool.
+        count: The number of nodes.
+        ready: The number of ready nodes.
+        oldest: When the oldest node was created, in RFC 3339 format; "" if not known.
     """
 
     pool: str
@@ -82,29 +82,30 @@ class Nodes:
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """What a cluster says of itself."""
+    """The nodes, queued jobs and ProvisioningRequests of a cluster."""
 
     nodes: tuple[Nodes, ...]
     workloads: tuple[Workload, ...]
     requests: tuple[ProvisioningRequest, ...]
 
 
-_WAIT: Final = "Google has no such machines at the moment; the request stays in its queue"
+_WAIT: Final = "Google has no such machines at the moment; the request stays in Google's queue"
 _START: Final = (
-    "start the pods within 10 minutes after the nodes came, or the autoscaler removes them"
+    "start the pods within 10 minutes after the nodes came, otherwise the autoscaler removes the"
+    " nodes"
 )
 _GIVEN_UP: Final = (
-    "no more attempts are made: see why the requests failed, then delete the job and submit it"
+    "Kueue makes no more attempts: see why the requests failed, then delete the job and submit it"
     " again"
 )
 
 
 def read(cluster: Cluster) -> Status:
-    """Look at a cluster; kinds that it does not have are taken for empty.
+    """Read the status of a cluster; kinds that it does not have count as empty.
 
     Raises:
-        KubernetesError: It does not let these credentials look.
-        PassingError: It does not answer now.
+        KubernetesError: These credentials may not read it.
+        PassingError: The cluster does not answer now.
     """
     return Status(
         nodes=_nodes(cluster.all("v1", "Node", selector=kueue.POOL_LABEL)),
@@ -114,7 +115,7 @@ def read(cluster: Cluster) -> Status:
 
 
 def request(thing: Object) -> ProvisioningRequest:
-    """What a ProvisioningRequest says of itself (rules Q12 to Q14)."""
+    """Read the state of a ProvisioningRequest (rules Q12 to Q14)."""
     name = thing["metadata"]["name"]
     said = conditions(thing)
     failed, provisioned = said.get("Failed", {}), said.get("Provisioned", {})
@@ -133,7 +134,7 @@ def request(thing: Object) -> ProvisioningRequest:
 
 
 def workload(thing: Object) -> Workload:
-    """What a Workload of Kueue says of itself."""
+    """Read the state of a Workload of Kueue."""
     owner = next(iter(thing["metadata"].get("ownerReferences", [])), None)
     name = f"{owner['kind']} {owner['name']}" if owner else thing["metadata"]["name"]
     said = conditions(thing)
@@ -167,7 +168,7 @@ def _advice(refusal: Refusal | None, message: str, usual: str) -> str:
         case Refusal.QUOTA:
             return _quota_advice(refusals.quota(message))
         case Refusal.STOCKOUT:
-            return "the zone has no such machines: try another zone, region or size"
+            return "the zone has no such machines now: try another zone, region or machine type"
         case Refusal.NOT_YET:
             return _WAIT
         case _:
@@ -175,11 +176,11 @@ def _advice(refusal: Refusal | None, message: str, usual: str) -> str:
 
 
 def _quota_advice(quota: Quota | None) -> str:
-    asking = "in the console (IAM & Admin > Quotas), or ask for fewer GPUs"
+    asking = "in the console (IAM & Admin > Quotas), or use fewer GPUs"
     if quota is None:
-        return f"raise the quota {asking}"
+        return f"request a higher quota {asking}"
     place = f" of {quota.region}" if quota.region else ""
-    return f"raise the quota {quota.metric}{place}, now {quota.limit:g}, {asking}"
+    return f"request a higher quota {quota.metric}{place}, now {quota.limit:g}, {asking}"
 
 
 def _nodes(things: list[Object]) -> tuple[Nodes, ...]:
@@ -191,7 +192,7 @@ def _nodes(things: list[Object]) -> tuple[Nodes, ...]:
             pool=pool,
             count=len(nodes),
             ready=sum(holds(node, "Ready") for node in nodes),
-            # All end with Z, so they sort as they are.
+            # All timestamps end with Z, so they sort as text.
             oldest=min(str(node["metadata"].get("creationTimestamp", "")) for node in nodes),
         )
         for pool, nodes in sorted(pools.items())

@@ -1,4 +1,4 @@
-"""Buckets and Filestore shares as volumes that pods claim by name."""
+"""Buckets and Filestore shares as persistent volumes, which pods claim by name."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 NAMESPACE: Final = "default"
 STORAGE_CLASS: Final = "aiinfra-mounts"
 _MODES: Final = ["ReadWriteMany"]
-# A bucket has no size, but a volume must; claims ask for no more.
+# A bucket has no size, but a volume must have one; the claims request the same.
 _BUCKET_SIZE: Final = "1Ti"
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
-    """A volume and its claim for each mount, and the class that binds only these two."""
+    """A volume and its claim for each mount, and a storage class that only binds these."""
     pairs = [
         *(_pair(mount.path, _BUCKET_SIZE, _bucket(mount.bucket)) for mount in facts.buckets),
         *(
@@ -31,7 +31,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
 
 
 def pod_volumes(facts: ClusterFacts) -> tuple[list[Object], list[Object], dict[str, str]]:
-    """What a pod needs to have all mounts: volumes, mounts of a container, annotations."""
+    """What a pod needs for all mounts: its volumes, a container's mounts, and annotations."""
     paths = [*(mount.path for mount in facts.buckets), *(share.path for share in facts.shares)]
     volumes = [
         {"name": name_of(path), "persistentVolumeClaim": {"claimName": name_of(path)}}
@@ -69,7 +69,7 @@ def _pair(path: str, size: str, source: dict[str, Any]) -> list[Object]:
     volume = {
         **common,
         "capacity": {"storage": size},
-        # Deleting the cluster or a claim never deletes data here.
+        # Deleting the cluster or a claim never deletes the data.
         "persistentVolumeReclaimPolicy": "Retain",
         "claimRef": {"namespace": NAMESPACE, "name": name},
         **source,

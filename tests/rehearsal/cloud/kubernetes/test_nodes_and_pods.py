@@ -215,7 +215,7 @@ def test_the_all_gather_of_machines_without_a_gpu_network_is_slow_and_ends_earli
     assert measured.rows[-1].size == 2**30
     assert measured.peak_in_place < 20
     words = bandwidth.judge(measured, jobs.main_pool(cluster.facts), 2)
-    assert "no verdict" in words
+    assert "No verdict" in words
 
 
 def test_the_all_gather_within_one_node_is_fast(gke_of: Callable[..., Gke]) -> None:

@@ -220,7 +220,7 @@ def test_under_never_a_job_waits_for_ever(gke_of: Callable[..., Gke], clock: Clo
             "quota",
             "QuotaExceeded",
             "Quota 'PREEMPTIBLE_NVIDIA_H200_GPUS' exceeded. Limit: 0.0 in region us-central1.",
-            "raise the quota PREEMPTIBLE_NVIDIA_H200_GPUS of us-central1",
+            "request a higher quota PREEMPTIBLE_NVIDIA_H200_GPUS of us-central1",
         ),
         ("stockout", "ResourcePoolExhausted", "Expected time is indefinite", "another zone"),
     ],

@@ -62,5 +62,5 @@ def test_the_bandwidth_test_of_an_a3_ultra_cluster_comes_to_the_reference(
     assert set(measured.interfaces.values()) == {10}
     assert "nothing was measured" in log
     pool = jobs.main_pool(cluster.facts)
-    assert "good a3-ultragpu-8g" in bandwidth.judge(measured, pool, 2)
+    assert "as expected for a3-ultragpu-8g" in bandwidth.judge(measured, pool, 2)
     assert not status.read(cluster.api).workloads

@@ -46,7 +46,7 @@ def test_a_person_at_a_terminal_logs_in_with_gcloud(tmp_path: Path, key: Path) -
     ("script", "what"),
     [
         ("exit 1", "The login was not completed"),
-        ("exit 0", "The login by hand left no credentials"),
+        ("exit 0", "The interactive login left no credentials"),
     ],
 )
 def test_a_login_that_gives_nothing_is_an_error(tmp_path: Path, script: str, what: str) -> None:

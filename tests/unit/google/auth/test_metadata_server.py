@@ -64,7 +64,7 @@ def test_a_metadata_server_that_names_nobody_is_quoted(
     google.answers[ACCOUNT] = answer
     problem = refused({"GCE_METADATA_HOST": google.host})
 
-    assert "does not say whose credentials" in problem.what
+    assert "does not name an account" in problem.what
     assert str(answer[0]) in problem.why
     assert "Cloud Shell" in problem.fix
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     [
         ("invalid_grant", "Token has been expired or revoked.", "has expired or was revoked"),
         ("invalid_grant", "reauth related error (invalid_rapt)", "has expired or was revoked"),
-        ("invalid_grant", "Invalid JWT Signature.", "key is not valid any more"),
-        ("invalid_grant", "Invalid grant: account not found", "key is not valid any more"),
+        ("invalid_grant", "Invalid JWT Signature.", "key is no longer valid"),
+        ("invalid_grant", "Invalid grant: account not found", "key is no longer valid"),
         ("temporarily_out", "of order", "Google gives no token for the file"),
     ],
 )
@@ -47,7 +47,7 @@ def test_a_token_of_federation_that_is_refused_is_not_mended_by_a_login(
     )
     problem = refused({"GOOGLE_APPLICATION_CREDENTIALS": str(federation)})
 
-    assert problem.what.startswith("The identity pool does not take the token")
+    assert problem.what.startswith("The identity pool does not accept the token")
     assert description in problem.why
     assert "auth application-default login" not in problem.fix
 
@@ -59,7 +59,7 @@ def test_a_token_of_federation_that_was_not_mounted_is_told(
     (tmp_path / "subject").unlink()
     problem = refused({"GOOGLE_APPLICATION_CREDENTIALS": str(federation)})
 
-    assert problem.what == "The token that the federation file leads to can't be read"
+    assert problem.what == "The token that the federation file refers to can't be read"
     assert str(tmp_path / "subject") in problem.why
 
 
@@ -70,7 +70,7 @@ def test_a_token_endpoint_that_is_out_of_reach_is_no_fault_of_the_credentials(
     key.write_text(key.read_text().replace(google.host, "127.0.0.1:9"))
     problem = refused({"GOOGLE_APPLICATION_CREDENTIALS": str(key)})
 
-    assert problem.what == "Google could not be asked for a token"
+    assert problem.what == "Google could not be reached to get a token"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_token_endpoint_that_is_out_of_reach_is_no_fault_of_the_credentials(
         ),
         (
             "The compute.googleapis.com API requires a quota project, which is not set by default.",
-            "name no quota project",
+            "have no quota project",
         ),
         (
             "Permission 'iam.serviceAccounts.getAccessToken' denied on resource",

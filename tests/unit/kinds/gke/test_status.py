@@ -11,7 +11,7 @@ from provision.kinds.gke import status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.status import ProvisioningRequest
 
-ADVICE = "the zone has no such machines: try another zone, region or size"
+ADVICE = "the zone has no such machines now: try another zone, region or machine type"
 
 
 class Api:

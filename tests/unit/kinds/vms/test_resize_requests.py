@@ -104,7 +104,7 @@ def test_m7_fewer_than_an_open_request_asks_for_are_refused_with_how_to_cancel_i
     with pytest.raises(SettingsError) as caught:
         _decide(1, 0, _request(3, 2, "ACCEPTED"))
     (problem,) = caught.value.problems
-    assert "the request np-3 for 2 VMs waits in Google's queue (ACCEPTED)" in problem.what
+    assert "the request np-3 for 2 VMs is waiting in Google's queue (ACCEPTED)" in problem.what
     assert "resize-requests cancel np-mig" in problem.fix
     assert "--resize-requests=np-3" in problem.fix
 

@@ -145,7 +145,7 @@ def test_a_command_that_takes_long_is_no_failure() -> None:
     found, _ = _wait(FakeApi(a=[_told("running", "command")]))
     (note,) = startup.notes(found)
     assert note.setting == "STARTUP_COMMAND"
-    assert note.what == "the command still runs on a"
+    assert note.what == "the command is still running on a"
 
 
 def test_a_command_that_fails_is_one() -> None:

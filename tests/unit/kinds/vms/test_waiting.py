@@ -75,7 +75,7 @@ def _wait(*looks: list[dict[str, Any]] | GoogleApiError) -> list[str]:
 def test_the_wait_tells_state_age_and_reason_and_ends_with_the_grant() -> None:
     waiting = [_request("ACCEPTED", STOCKOUT)]
     (told,) = _wait(waiting, waiting, waiting, [_request("SUCCEEDED")])
-    assert told.startswith("Since 7 min: the request np-1 for 2 VMs waits in Google's queue")
+    assert told.startswith("For 7 min: the request np-1 for 2 VMs is waiting in Google's queue")
     assert "(ACCEPTED); The zone" in told
 
 
@@ -108,7 +108,7 @@ def test_a_request_that_somebody_cancelled_is_one_too() -> None:
         _wait([_request("CANCELLED")])
     (problem,) = caught.value.problems
     assert problem.what == "The request np-1 for 2 VMs was cancelled (CANCELLED)"
-    assert "run Create again to ask anew" in problem.fix
+    assert "run Create again" in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,15 @@ def test_the_end_of_the_time_keeps_the_request_and_says_why_it_waits(
     assert caught.value.exit_code is ExitCode.WAITING
     (problem,) = caught.value.problems
     assert problem.setting == "CAPACITY_TIMEOUT"
-    assert problem.what.startswith("After 30 minutes, the request np-1 for 2 VMs waits")
-    assert problem.what.endswith("since 7 min")
+    assert problem.what.startswith("After 30 minutes, the request np-1 for 2 VMs is waiting")
+    assert problem.what.endswith("for 7 min in total")
     assert problem.why == " ".join(error["message"].split())
     assert "the request stays in Google's queue" in problem.fix
     assert advice in problem.fix
 
 
 def test_requests_that_can_not_be_looked_at_are_no_failed_check_of_the_beginning() -> None:
-    with pytest.raises(ClusterError, match="was made"):
+    with pytest.raises(ClusterError, match="was created"):
         _wait(GoogleApiError(403, "no", "url"))
 
 

@@ -108,9 +108,9 @@ def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
     cluster, told = Nodes(), list[str]()
     assert _run(cluster, told.append) == 120.248
     assert told == [
-        "the bandwidth test waits for 2 nodes of demo-h200",
-        "the bandwidth test: waiting for nodes",
-        "the bandwidth test runs",
+        "The bandwidth test is waiting for 2 nodes of demo-h200",
+        "The bandwidth test: waiting for nodes",
+        "The bandwidth test is running",
     ]
     (submitted,) = cluster.submitted
     assert submitted["metadata"]["name"] == bandwidth_test.NAME

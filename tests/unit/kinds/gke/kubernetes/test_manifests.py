@@ -47,7 +47,7 @@ def test_a_missing_manifest_is_named(tmp_path: Path) -> None:
 
 def test_outside_the_image_the_kinds_stand_in_and_that_is_said() -> None:
     found, notes = stages(samples.TWO_QUEUED, {})
-    assert [note.what.split()[4] for note in notes] == ["JobSet", "Kueue"]
+    assert [note.what.split()[5] for note in notes] == ["JobSet", "Kueue"]
     kinds = {
         thing["spec"]["names"]["kind"]
         for stage in found

@@ -30,12 +30,12 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
         (
             (("Accepted", "True", "", ""), ("Provisioned", "False", "NotProvisioned", "")),
             "waiting",
-            "stays in its queue",
+            "stays in Google's queue",
         ),
         (
             (("Provisioned", "False", "ResourcePoolExhausted", "Expected time is indefinite."),),
             "waiting",
-            "try another zone, region or size",
+            "try another zone, region or machine type",
         ),
         (
             (
@@ -47,7 +47,7 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
                 ),
             ),
             "waiting",
-            "raise the quota NVIDIA_P4_GPUS of europe-west4, now 1,",
+            "request a higher quota NVIDIA_P4_GPUS of europe-west4, now 1,",
         ),
         (
             (
@@ -59,12 +59,12 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
                 ),
             ),
             "waiting",
-            "raise the quota GPUS_ALL_REGIONS, now 0,",
+            "request a higher quota GPUS_ALL_REGIONS, now 0,",
         ),
         (
             (("Provisioned", "False", "QuotaExceeded", "No more of it."),),
             "waiting",
-            "raise the quota in the console",
+            "request a higher quota in the console",
         ),
         ((("Provisioned", "True", "Provisioned", ""),), "provisioned", "within 10 minutes"),
         (
