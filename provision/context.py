@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from provision.state.location import locate
-from provision.terraform.log import Log
 from provision.time.progress import Progress
 
 if TYPE_CHECKING:
@@ -18,10 +17,11 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.report import Report
-    from provision.settings import Settings
+    from provision.settings.model import Settings
     from provision.state.folder import StateFolder
     from provision.state.location import Location
     from provision.terraform import Terraform
+    from provision.terraform.log import Log
     from provision.time.clock import Clock
 
 
@@ -81,6 +81,8 @@ class Context:
     @contextlib.contextmanager
     def log(self, cloud: Cloud | None, action: str) -> Iterator[Log]:
         """Where Terraform's output goes; a kept log is uploaded at the end, also of a failure."""
+        from provision.terraform.log import Log  # noqa: PLC0415 - as above
+
         log = Log(self.console.raw, keep=self.settings.minimize_terraform_logging is not None)
         try:
             yield log

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Made
     from provision.deployment.workspace import Workspace
     from provision.preflight.case import OfKind
-    from provision.settings import Settings
+    from provision.settings.model import Settings
     from provision.state.location import Location
     from provision.state.record import Record
     from provision.terraform.plan import Creation

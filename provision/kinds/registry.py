@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from provision.context import Context
     from provision.deployment.deployment import Deployment, Findings
     from provision.deployment.kind import Kind
-    from provision.settings import Settings
+    from provision.settings.model import Settings
 
 # Any: what a kind makes of the settings is for that kind alone.
 KINDS: Final[dict[Orchestrator, Kind[Any]]] = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import tenacity
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import tenacity
 
     from provision.time.clock import Clock
 
@@ -47,6 +47,7 @@ def policy(clock: Clock, tell: Callable[[str], None]) -> tenacity.Retrying:
         clock: Google Cloud's.
         tell: Takes one line whenever a request is to be repeated.
     """
+    import tenacity  # noqa: PLC0415 - offline nothing is repeated
 
     def say(state: tenacity.RetryCallState) -> None:
         if state.outcome is not None:

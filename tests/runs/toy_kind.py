@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment, Findings, Made
     from provision.deployment.workspace import Workspace
-    from provision.settings import Settings
+    from provision.settings.model import Settings
     from provision.spec.cluster import VmSpec
     from provision.state.location import Location
     from provision.state.record import Record

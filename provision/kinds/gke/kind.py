@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.preflight.case import OfKind
-    from provision.settings import Settings
+    from provision.settings.model import Settings
     from provision.spec.cluster import GkeSpec
     from provision.state.location import Location
     from provision.state.record import Record
