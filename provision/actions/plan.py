@@ -18,6 +18,7 @@ def plan(context: Context) -> bool:
 
     Nothing is written to the cloud, not even a lock.
     """
+    context.look_for_terraform()
     cloud = connect(context)
     exists = cloud.has_bucket()
     kind = registry.of(context.settings)

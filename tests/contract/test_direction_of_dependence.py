@@ -45,7 +45,7 @@ FLOORS = [
     ["files"],
     ["catalogue"],
     ["time"],
-    ["errors", "words", "signals", "settings.masking", ""],
+    ["errors", "words", "signals", "background", "settings.masking", ""],
 ]
 LEVEL = {
     f"provision.{name}".removesuffix("."): level
