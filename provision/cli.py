@@ -31,7 +31,7 @@ _NO_ACTION = Problem(
     fix=f"write one of {', '.join(Action)} behind the image's name",
 )
 
-_ALLOCATIONS = 50_000
+_ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""
 
 _OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
