@@ -100,7 +100,6 @@ RUN --mount=type=cache,target=/root/.cache/pip \
       ! -name cloudbilling.v1.json ! -name cloudresourcemanager.v1.json ! -name cloudresourcemanager.v3.json \
       ! -name compute.v1.json ! -name container.v1.json ! -name file.v1.json ! -name iam.v1.json \
       ! -name monitoring.v1.json ! -name serviceusage.v1.json ! -name serviceusage.v1beta1.json -delete \
- && find /opt/venv -path '*/site-packages/kubernetes/aio' -prune -exec rm -rf {} + \
  && find /opt/venv -name __pycache__ -prune -exec rm -rf {} + \
  && find /opt/venv -type d -name tests -prune -exec rm -rf {} + \
  && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/venv \

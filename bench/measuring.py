@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import statistics
 import subprocess
 import sys
@@ -22,6 +23,22 @@ def timed(call: Callable[[], object]) -> float:
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin
+
+
+def worked(call: Callable[[], object]) -> tuple[float, float]:
+    """How many seconds a call takes, and how many of processor time the programs that it starts.
+
+    What else runs on the machine makes a call take longer, but hardly work more.
+    """
+    before = _processor_time()
+    seconds = timed(call)
+    return seconds, _processor_time() - before
+
+
+def _processor_time() -> float:
+    """Seconds that all programs have worked that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def run(argv: Sequence[str], environ: dict[str, str], cwd: Path | None = None) -> None:

@@ -6,17 +6,18 @@ document and nothing else. Colours follow the terminal, NO_COLOR and FORCE_COLOR
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
-from rich.console import Console as RichConsole
-from rich.text import Text
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from rich.console import Console as RichConsole
+    from rich.text import Text
 
     from provision.errors import Problem
 
@@ -35,8 +36,13 @@ class Console:
         self._as_json = as_json
         self._out = _Outlet(sys.stdout)
         self._to_stderr = _Outlet(sys.stderr)
+
+    @functools.cached_property
+    def _err(self) -> RichConsole:
+        from rich.console import Console as RichConsole  # noqa: PLC0415 - a result needs no style
+
         # soft_wrap: a line is a line, whatever the terminal's width, so that it can be copied.
-        self._err = RichConsole(
+        return RichConsole(
             file=cast("IO[str]", self._to_stderr), highlight=False, markup=False, soft_wrap=True
         )
 
@@ -75,17 +81,17 @@ class Console:
 
     def progress(self, text: str) -> None:
         """Say what is going on."""
-        self._err.print(Text(text, style="bold"))
+        self._err.print(_styled(text, style="bold"))
 
     def problems(self, problems: Sequence[Problem], heading: str) -> None:
         """Print what made the run fail, all at once."""
-        self._err.print(Text(heading, style="bold red"))
+        self._err.print(_styled(heading, style="bold red"))
         self._list(problems)
 
     def notes(self, notes: Sequence[Problem]) -> None:
         """Print what is worth knowing."""
         if notes:
-            self._err.print(Text("Worth knowing:", style="bold yellow"))
+            self._err.print(_styled("Worth knowing:", style="bold yellow"))
             self._list(notes)
 
     def traceback(self) -> None:
@@ -98,12 +104,12 @@ class Console:
 
     def ask(self, question: str) -> bool:
         """Ask a person on the terminal; only "yes" is a yes."""
-        self._err.print(Text(question + ' Only "yes" is a yes: ', style="bold"), end="")
+        self._err.print(_styled(question + ' Only "yes" is a yes: ', style="bold"), end="")
         return sys.stdin.readline().strip().lower() == "yes"
 
     def _list(self, problems: Sequence[Problem]) -> None:
         for problem in problems:
-            line = Text("  ")
+            line = _styled("  ")
             if problem.setting:
                 line.append(problem.setting, style="bold").append("  ")
             line.append(problem.what)
@@ -115,7 +121,13 @@ class Console:
                     lines = [*lines[:_MOST_LINES], more]
                 for number, line_of_value in enumerate(lines):
                     lead = f"      {name}: " if number == 0 else "           "
-                    self._err.print(Text(lead, style="dim").append(line_of_value))
+                    self._err.print(_styled(lead, style="dim").append(line_of_value))
+
+
+def _styled(text: str, style: str = "") -> Text:
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    return Text(text, style=style)
 
 
 class _Outlet:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from provision.state.location import locate
-from provision.terraform.log import Log
 from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     from provision.console import Console
     from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.report import Report
-    from provision.settings import Settings
+    from provision.settings.model import Settings
     from provision.state.folder import StateFolder
     from provision.state.location import StateLocation
-    from provision.terraform import Terraform
+    from provision.terraform import Binary, Terraform
+    from provision.terraform.log import Log
     from provision.time.clock import Clock
 
 
@@ -64,6 +66,16 @@ class Context:
         self.report.notes.extend(notes)
         self.console.notes(notes)
 
+    def look_for_terraform(self) -> Future[Binary]:
+        """Begin to look for Terraform, which takes a start of it; `terraform` waits for that."""
+        return self._binary
+
+    @functools.cached_property
+    def _binary(self) -> Future[Binary]:
+        from provision import background, terraform  # noqa: PLC0415 - not every action needs it
+
+        return background.begin(lambda: terraform.find(self.environ))
+
     def terraform(self, root: Path, log: Log) -> Terraform:
         """A Terraform in a run folder that speaks into a log."""
         from provision import terraform  # noqa: PLC0415 - not every action needs it
@@ -76,11 +88,13 @@ class Context:
         )
         own = {name.upper() for name in type(self.settings).model_fields}
         environ = terraform.environment(auth.for_terraform(self.environ), private=own)
-        return terraform.Terraform(terraform.find(self.environ), root, environ, voice)
+        return terraform.Terraform(self._binary.result(), root, environ, voice)
 
     @contextlib.contextmanager
     def log(self, cloud: Cloud | None, action: str) -> Iterator[Log]:
         """Where Terraform's output goes; a kept log is uploaded at the end, also of a failure."""
+        from provision.terraform.log import Log  # noqa: PLC0415 - as above
+
         log = Log(self.console.raw, keep=self.settings.minimize_terraform_logging is not None)
         try:
             yield log
@@ -120,7 +134,7 @@ def connect(context: Context) -> Cloud:
         CredentialsError: Google does not know who asks.
         CheckError: The project can't be seen.
     """
-    from provision import endpoints  # noqa: PLC0415 - as above
+    from provision import background, endpoints  # noqa: PLC0415 - as above
     from provision.google import auth  # noqa: PLC0415 - as above
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
     from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
@@ -130,6 +144,7 @@ def connect(context: Context) -> Cloud:
         context.console.progress(moved)
     credentials = auth.credentials(context.environ, context.console.progress)
     api = GoogleApi(credentials, context.environ, context.progress)
-    project_number = api.project_number(context.settings.project_id)
+    # The client of Cloud Storage is the half of what there is to load: meanwhile Google answers.
+    number = background.begin(lambda: api.project_number(context.settings.project_id))
     folder = StateFolder(context.location, context.settings, credentials, context.environ)
-    return Cloud(api, folder, project_number)
+    return Cloud(api, folder, number.result())

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def create(context: Context) -> None:
     """Check, plan, show the plan, apply it, wait for the machines, say how to connect."""
+    context.look_for_terraform()
     cloud = connect(context)
     kind = registry.of(context.settings)
     exists = cloud.has_bucket()

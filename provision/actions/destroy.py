@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def destroy(context: Context) -> None:
     """Remove what Create made, then everything in the state folder except its logs."""
+    context.look_for_terraform()
     cloud = connect(context)
     location = cloud.folder.location
     context.report.backend = location.backend

@@ -19,6 +19,7 @@ def plan(context: Context) -> bool:
     Returns:
         Whether Create would change anything.
     """
+    context.look_for_terraform()
     cloud = connect(context)
     exists = cloud.has_bucket()
     kind = registry.of(context.settings)

@@ -27,6 +27,7 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
     Raises:
         CheckError: Google would refuse what the settings ask for.
     """
+    context.look_for_terraform()
     try:
         cloud = connect(context)
     except CredentialsError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.command_line.options import Option
 from provision.errors import Problem
-from provision.settings import masking, parsing, spelling
+from provision.settings import masking, parsing
 from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ def _fix_of_option(bare: str) -> tuple[str, bool | None]:
         return f"did you mean {meant}? An action has no dashes", False
     if bare in _DOCKERS:
         return "docker's own options stand before the image's name", bare in _DOCKERS_WITH_VALUE
+    from provision.settings import spelling  # noqa: PLC0415 - knows, and so loads, all settings
+
     setting = bare.replace("-", "_").upper()
     if spelling.is_known(setting):
         return f"it is a setting: write {setting}=value into the env.list", True

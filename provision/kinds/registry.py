@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from provision.context import Context
     from provision.deployment.deployment import Deployment, RunInputs
     from provision.deployment.kind import Kind
-    from provision.settings import Settings
+    from provision.settings.model import Settings
 
 # Any: each kind has a specification type of its own.
 KINDS: Final[dict[Orchestrator, Kind[Any]]] = {

@@ -99,7 +99,7 @@ def apply(
         version = tool.binary.version
         if cloud.folder.record() is None:
             # Write it before anything else: a folder without a record does not count as ours.
-            cloud.folder.write_record(_record(context, cloud, kind, target, version, {}))
+            cloud.folder.write_record(_record(context, None, kind, target, version, {}))
         with exclusive.alone(context, cloud, target.spec, root, tool):
             tool.init()
             desk = Workspace(root, tool, live=True)
@@ -111,7 +111,8 @@ def apply(
             if not found.is_empty:
                 tool.apply()
             outputs = context.report.outputs = tool.outputs()
-            cloud.folder.write_record(_record(context, cloud, kind, prepared, version, outputs))
+            before = cloud.folder.record()
+            cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
     deployment.show(context, prepared)
     return Applied(prepared, outputs, postponed)
 
@@ -152,14 +153,13 @@ def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[st
 
 def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     context: Context,
-    cloud: Cloud,
+    before: Record | None,
     kind: Kind[SpecT],
     target: Deployment[SpecT],
     terraform_version: str,
     outputs: Mapping[str, Any],
 ) -> Record:
     """The content of `deployment.json`; `outputs` is {} before the first apply."""
-    before = cloud.folder.record()
     spec = target.spec
     return Record(
         kind=target.kind,

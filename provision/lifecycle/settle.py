@@ -6,6 +6,8 @@ is still being created or deleted can't be changed or created again, so the next
 
 from __future__ import annotations
 
+import concurrent.futures
+import functools
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
@@ -13,7 +15,7 @@ from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from provision.google.api import GoogleApi
     from provision.state.location import Place
@@ -53,24 +55,39 @@ def wait(api: GoogleApi, place: Place, progress: Progress) -> None:
         deadline.pause()
 
 
-def _unfinished(api: GoogleApi, place: Place) -> Iterator[str]:
-    """The operations that are running, in the form "delete np-mig"."""
+def _unfinished(api: GoogleApi, place: Place) -> list[str]:
+    """What is under way, as "delete np-mig"; all is asked at the same time."""
     scopes = ("global", f"regions/{place.region}", f"zones/{place.zone}")
-    for scope in scopes:
-        try:
-            operations = api.unfinished(place.project_id, scope)
-        except GoogleApiError as error:
-            if error.code != _FORBIDDEN:
-                raise
-            continue
-        for operation in operations:
-            collection, name = operation.get("targetLink", "/").split("/")[-2:]
-            if collection in _COLLECTIONS and name.startswith(f"{place.name_prefix}-"):
-                yield f"{operation['operationType']} {name}"
+    looks: list[Callable[[], Iterator[str]]] = [
+        *(functools.partial(_in_scope, api, place, scope) for scope in scopes),
+        functools.partial(_on_clusters, api, place),
+        functools.partial(_on_shares, api, place),
+    ]
+    with concurrent.futures.ThreadPoolExecutor(len(looks)) as pool:
+        return [one for found in pool.map(lambda look: list(look()), looks) for one in found]
+
+
+def _in_scope(api: GoogleApi, place: Place, scope: str) -> Iterator[str]:
+    try:
+        operations = api.unfinished(place.project_id, scope)
+    except GoogleApiError as error:
+        if error.code != _FORBIDDEN:
+            raise
+        return
+    for operation in operations:
+        collection, name = operation.get("targetLink", "/").split("/")[-2:]
+        if collection in _COLLECTIONS and name.startswith(f"{place.name_prefix}-"):
+            yield f"{operation['operationType']} {name}"
+
+
+def _on_clusters(api: GoogleApi, place: Place) -> Iterator[str]:
     for operation in api.cluster_operations(place.project_id, place.region):
         cluster = operation.get("targetLink", "").partition("/clusters/")[2].partition("/")[0]
         if cluster == names.CLUSTER.of(place.name_prefix):
             yield f"{operation['operationType']} {cluster}"
+
+
+def _on_shares(api: GoogleApi, place: Place) -> Iterator[str]:
     for instance in api.listed(resources.FILESTORE.look, place.project_id):
         name, state = instance["name"].rpartition("/")[2], instance.get("state")
         if state in _PASSING and name.startswith(f"{place.name_prefix}-"):

@@ -3,7 +3,3 @@
 `model` has every variable, `reading` the rules by which files and environments are read. What must
 hold between settings stands in `spec.rules`; `intake` brings it all together.
 """
-
-from provision.settings.model import Settings
-
-__all__ = ["Settings"]

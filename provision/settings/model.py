@@ -176,7 +176,7 @@ class Settings(BaseSettings):
         default_words="`30m`",
     )
     protect: Switch = _setting(
-        "`yes`: Destroy refuses to delete this deployment without `--yes`. Create stores it.",
+        "`yes`: Destroy refuses to delete this deployment without `--yes`; Create stores it.",
         "yes",
         False,
     )

@@ -17,8 +17,8 @@ from provision.spec import pools
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.settings import Settings
     from provision.settings.choices import OnlineCheck, ReleaseChannel
+    from provision.settings.model import Settings
     from provision.settings.storage import Mount, Share
     from provision.spec.pools import Pool
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from provision.catalogue.gpu_networks import Network
     from provision.catalogue.machines import MachineType
-    from provision.settings import Settings
+    from provision.settings.model import Settings
     from provision.settings.pools import NodePool
 
 _SYSTEM_DISK = "pd-balanced"

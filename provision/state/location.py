@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
-    from provision.settings import Settings
+    from provision.settings.model import Settings
 
 
 class Place(Protocol):

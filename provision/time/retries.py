@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import tenacity
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import tenacity
 
     from provision.time.clock import Clock
 
@@ -49,6 +49,7 @@ def policy(clock: Clock, tell: Callable[[str], None]) -> tenacity.Retrying:
         clock: The clock of Google Cloud.
         tell: Gets one line before each retry.
     """
+    import tenacity  # noqa: PLC0415 - offline nothing is repeated
 
     def say(state: tenacity.RetryCallState) -> None:
         if state.outcome is not None:

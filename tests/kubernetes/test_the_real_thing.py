@@ -22,7 +22,7 @@ from provision.kinds.gke.kubernetes import (
     storage,
 )
 from provision.kinds.gke.kubernetes.apply import Stage
-from provision.kinds.gke.kubernetes.client import KubernetesError
+from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
 from tests.kubernetes import samples
 from tests.kubernetes.world import PROGRESS, World
@@ -188,12 +188,13 @@ def test_kueues_manifest_made_of_its_sources_is_the_pinned_one_and_is_accepted(
             "try",
             "PATCH",
             world.cluster._path_of(thing),
-            body=thing,
-            content_type="application/apply-patch+yaml",
-            field_manager="try",
-            force_conflicts=True,
-            query_params=[("fieldValidation", "Strict")],
-            dry_run="All",
+            {
+                "fieldManager": "try",
+                "force": "true",
+                "fieldValidation": "Strict",
+                "dryRun": "All",
+            },
+            Body(thing, "application/apply-patch+yaml"),
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from provision.kinds.gke.kubernetes import apply, kueue, status
 from provision.kinds.gke.kubernetes.apply import Stage
+from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.objects import conditions as conditions_of
 from provision.time.clock import Clock
 from provision.time.progress import Progress
@@ -90,8 +91,7 @@ class World:
             "change a status",
             "PATCH",
             f"{path}/status",
-            body={"status": content},
-            content_type="application/merge-patch+json",
+            body=Body({"status": content}, "application/merge-patch+json"),
         )
 
     def add_node(self, pool: GpuPool, name: str) -> None:

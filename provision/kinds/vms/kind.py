@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
-    from provision.settings import Settings
+    from provision.settings.model import Settings
     from provision.spec.cluster import VmSpec
     from provision.state.location import StateLocation
     from provision.state.record import Record

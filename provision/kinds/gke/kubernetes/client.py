@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import http
 import json
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
+from provision import __version__
 from provision.errors import ClusterError, CredentialsError
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, title
 from provision.time.retries import PassingError
@@ -13,10 +16,16 @@ from provision.time.retries import PassingError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import requests
+
 ENDPOINT_VARIABLE: Final = "KUBERNETES_CUSTOM_ENDPOINT"
 """Sets another URL for every cluster's API; `{endpoint}` in it stands for the DNS endpoint."""
 
 _TIMEOUT: Final = 60.0
+"""Seconds until there is a connection, and then without a byte of the answer."""
+
+_STRICT: Final = {"fieldValidation": "Strict"}
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _BUSY: Final = frozenset(
     {
         http.HTTPStatus.TOO_MANY_REQUESTS,
@@ -64,6 +73,19 @@ def endpoint(dns_endpoint: str, environ: Mapping[str, str]) -> str:
     return environ.get(ENDPOINT_VARIABLE, "https://{endpoint}").replace("{endpoint}", dns_endpoint)
 
 
+@dataclass(frozen=True)
+class Body:
+    """What is sent with a request.
+
+    Attributes:
+        content: Sent as JSON.
+        kind: How the API is to take it, as a media type.
+    """
+
+    content: Object
+    kind: str = "application/json"
+
+
 class Cluster:
     """A cluster's API, without retries: each call is one request, or two for a new kind.
 
@@ -73,25 +95,24 @@ class Cluster:
     Args:
         url: The URL of the API, without a trailing slash.
         token: Returns a valid bearer token.
-        ca_file: Certificates to trust instead of the system's; None for the system's.
+        ca_file: Certificates to trust instead of the system's; None for the system's: the DNS
+            endpoint of a control plane has a public certificate.
     """
 
     def __init__(self, url: str, token: Callable[[], str], ca_file: str | None = None) -> None:
-        # Imported here: half a second that runs without a cluster need not wait for.
-        from kubernetes import client, dynamic  # noqa: PLC0415 - as said
+        import requests  # noqa: PLC0415 - 0.1 s that runs without a cluster need not wait for
 
-        settings: Any = client.Configuration(
-            host=url,
-            ssl_ca_cert=ca_file,
-            retries=False,
-            # The hook is asked for each request, but only where there is a key already.
-            api_key={"authorization": ""},
-            api_key_prefix={"authorization": "Bearer"},
-        )
-        settings.refresh_api_key_hook = lambda made: made.api_key.update(authorization=token())
-        # Its own discovery reads all groups of the API and keeps them in a file of everybody's.
-        dynamic_client: Any = dynamic.DynamicClient
-        self._client = dynamic_client(client.ApiClient(settings), discoverer=lambda *_: None)
+        def authorized(request: requests.PreparedRequest) -> requests.PreparedRequest:
+            request.headers["Authorization"] = f"Bearer {token()}"
+            return request
+
+        self._url = url
+        self._trusted = ca_file  # by request: of a session's own, REQUESTS_CA_BUNDLE would win
+        self._session = requests.Session()
+        # Without one, requests would look for a login of this host in ~/.netrc, and prefer that.
+        self._session.auth = authorized
+        self._session.headers["User-Agent"] = f"aiinfra-cluster/{__version__}"
+        self._session.headers["Accept"] = "application/json, */*"
         self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def apply(self, thing: Object) -> Object:
@@ -99,32 +120,20 @@ class Cluster:
 
         The API refuses a field that it does not know, even in parts without a schema.
         """
-        path = self._path_of(thing)
-        strict = [("fieldValidation", "Strict")]
         return self._json(
             f"apply {title(thing)}",
             "PATCH",
-            path,
-            body=thing,
-            content_type="application/apply-patch+yaml",
-            field_manager=MANAGER,
-            force_conflicts=True,
-            query_params=strict,
+            self._path_of(thing),
+            {"fieldManager": MANAGER, "force": "true", **_STRICT},
+            Body(thing, "application/apply-patch+yaml"),
         )
 
     def create(self, thing: Object) -> Object:
         """Create an object; the API may complete its name."""
         metadata = thing["metadata"]
         path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
-        strict = [("fieldValidation", "Strict")]
-        return self._json(
-            f"create a {thing['kind']}",
-            "POST",
-            path,
-            body=thing,
-            field_manager=MANAGER,
-            query_params=strict,
-        )
+        query = {"fieldManager": MANAGER, **_STRICT}
+        return self._json(f"create a {thing['kind']}", "POST", path, query, Body(thing))
 
     def find(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
         """An object; None if it does not exist."""
@@ -149,8 +158,8 @@ class Cluster:
         """
         try:
             path = self._path(api_version, kind, namespace)
-            query = {"label_selector": selector} if selector else {}
-            answer = self._json(f"list {kind}", "GET", path, **query)
+            query = {"labelSelector": selector} if selector else {}
+            answer = self._json(f"list {kind}", "GET", path, query)
         except KubernetesError as error:
             if error.code == http.HTTPStatus.NOT_FOUND:
                 return []
@@ -161,9 +170,8 @@ class Cluster:
         """Delete an object and what it owns; returns whether it existed."""
         try:
             path = self._path(api_version, kind, namespace)
-            self._json(
-                f"delete {kind} {name}", "DELETE", f"{path}/{name}", propagation_policy="Background"
-            )
+            query = {"propagationPolicy": "Background"}
+            self._json(f"delete {kind} {name}", "DELETE", f"{path}/{name}", query)
         except KubernetesError as error:
             if error.code == http.HTTPStatus.NOT_FOUND:
                 return False
@@ -173,8 +181,8 @@ class Cluster:
     def log(self, namespace: str, pod: str, container: str) -> str:
         """The log of a pod's container so far."""
         path = f"{self._path('v1', 'Pod', namespace)}/{pod}/log"
-        query = [("container", container)]
-        return self._send(f"read the log of {pod}", "GET", path, query_params=query).decode()
+        query = {"container": container}
+        return self._send(f"read the log of {pod}", "GET", path, query).decode()
 
     def _path_of(self, thing: Object) -> str:
         metadata = thing["metadata"]
@@ -203,32 +211,53 @@ class Cluster:
         inside = f"/namespaces/{namespace}" if namespaced and namespace else ""
         return f"{root}{inside}/{plural}"
 
-    def _json(self, doing: str, method: str, path: str, **options: Any) -> Object:
-        document: Object = json.loads(self._send(doing, method, path, **options))
+    def _json(
+        self,
+        doing: str,
+        method: str,
+        path: str,
+        query: Mapping[str, str] = _NOTHING,
+        body: Body | None = None,
+    ) -> Object:
+        document: Object = json.loads(self._send(doing, method, path, query, body))
         return document
 
-    def _send(self, doing: str, method: str, path: str, **options: Any) -> bytes:
-        from kubernetes.client import ApiException  # noqa: PLC0415 - as above
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - with the client
+    def _send(
+        self,
+        doing: str,
+        method: str,
+        path: str,
+        query: Mapping[str, str] = _NOTHING,
+        body: Body | None = None,
+    ) -> bytes:
+        import requests  # noqa: PLC0415 - as above
 
         try:
-            answer = self._client.request(
-                method, path, serialize=False, _request_timeout=_TIMEOUT, **options
+            answer = self._session.request(
+                method,
+                self._url + path,
+                params=query,
+                data=None if body is None else json.dumps(body.content),
+                headers={} if body is None else {"Content-Type": body.kind},
+                verify=self._trusted,
+                timeout=_TIMEOUT,
+                # The token is for this address alone.
+                allow_redirects=False,
             )
-            return bytes(answer.data)
-        except HTTPError as error:
+        except requests.RequestException as error:
             raise PassingError(str(error)) from error
-        except ApiException as error:
-            raise _failure(error, doing) from error
+        if answer.status_code >= http.HTTPStatus.MULTIPLE_CHOICES:
+            raise _failure(answer, doing)
+        return answer.content
 
 
-def _failure(error: Any, doing: str) -> Exception:
+def _failure(answer: requests.Response, doing: str) -> Exception:
     """The exception for a response that is not a success."""
-    code = int(error.status or 0)
+    code = answer.status_code
     try:
-        message = str(json.loads(error.body)["message"])
+        message = str(answer.json()["message"])
     except (ValueError, KeyError, TypeError):
-        message = str(error.body or error.reason)
+        message = answer.text or answer.reason
     if code == http.HTTPStatus.UNAUTHORIZED:
         return CredentialsError(
             "The cluster does not accept the credentials",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import ssl
 import threading
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import parse_qs, urlsplit
@@ -13,9 +14,11 @@ from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
 from provision.kinds.gke.kubernetes.objects import build
 from provision.time.retries import PassingError
+from rehearsal.provider import certificate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from provision.kinds.gke.kubernetes.objects import Object
 
@@ -29,6 +32,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     answer: ClassVar[tuple[int, Object]] = (200, {})
     requests: ClassVar[list[tuple[str, str, str, str]]] = []
+    location: ClassVar[str] = ""
 
     def _serve(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
@@ -40,6 +44,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
+        if self.location:
+            self.send_header("Location", self.location)
         self.end_headers()
         self.wfile.write(content)
 
@@ -141,6 +147,45 @@ def test_no_answer_may_be_one_later() -> None:
     unheard = Cluster("http://127.0.0.1:9", lambda: "a-token")
     with pytest.raises(PassingError):
         unheard.apply(THING)
+
+
+def test_the_token_goes_nowhere_else(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Handler, "location", "/api/v1/elsewhere")
+    _status(307, "it has moved")
+    with pytest.raises(KubernetesError, match="307"):
+        cluster.find("v1", "ConfigMap", "settings", "default")
+    assert not any("elsewhere" in asked for asked, *_ in Handler.requests)
+
+
+def test_a_login_for_the_host_is_not_taken_in_place_of_the_token(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("default login somebody password else\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    cluster.all("v1", "ConfigMap")
+    assert {token for _, _, token, _ in Handler.requests} == {"Bearer a-token"}
+
+
+def test_only_the_certificate_that_was_named_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = tmp_path / "mine.pem", tmp_path / "other.pem"
+    mine.write_bytes(certificate.make())
+    other.write_bytes(certificate.make())
+    Handler.answer = (200, {"items": []})
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(mine)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"https://{certificate.HOST}:{server.server_port}"
+        # What a machine trusts besides is no matter for a cluster with a certificate of its own.
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other))
+        assert Cluster(url, lambda: "a-token", str(mine)).all("v1", "ConfigMap") == []
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(mine))
+        with pytest.raises(PassingError, match="CERTIFICATE_VERIFY_FAILED"):
+            Cluster(url, lambda: "a-token", str(other)).all("v1", "ConfigMap")
+        server.shutdown()
 
 
 def test_the_endpoint_can_be_moved() -> None:

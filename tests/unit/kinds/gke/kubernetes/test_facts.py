@@ -4,7 +4,7 @@ from typing import Any
 
 from provision.kinds.gke.kubernetes import facts
 from provision.kinds.gke.kubernetes.facts import Bucket, ExtraNetwork, NfsShare
-from provision.settings import Settings
+from provision.settings.model import Settings
 from provision.spec import cluster
 
 TEXTS = {

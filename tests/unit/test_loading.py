@@ -1,0 +1,58 @@
+"""What a run loads: a package that it has no use for is time that everybody waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+# For Google, Terraform, Kubernetes, and for what is said on the way to a result.
+ONLINE = {
+    *("google", "grpc", "requests", "tenacity", "urllib3"),
+    *("hcl2", "lark", "python_terraform"),
+    *("kubernetes", "yaml"),
+    "rich",
+}
+SETTINGS = {"dotenv", "pydantic", "pydantic_settings"}
+
+
+def _loaded(*argv: str, **environ: str) -> set[str]:
+    """The packages that a run has loaded by its end."""
+    code = f"""
+import json, os, sys
+from provision.cli import main
+assert main({list(argv)!r}, {environ!r}) == 0
+sys.stderr.write(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return set(json.loads(done.stderr))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"LABELS": "a=b", "METADATA": '{"a": "b"}'},
+        {"ORCHESTRATOR_TYPE": "gke", "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,count=1"},
+    ],
+    ids=["vms", "gke"],
+)
+def test_offline_only_what_judges_settings_is_loaded(settings: dict[str, str]) -> None:
+    loaded = _loaded("Validate", "--offline", **MANDATORY, **settings)
+    assert loaded & (ONLINE | SETTINGS) == SETTINGS
+
+
+@pytest.mark.parametrize("asked", [("--version",), ("--help",), ("Create", "--help")])
+def test_whoever_asks_what_there_is_waits_for_no_package(asked: tuple[str, ...]) -> None:
+    assert not _loaded(*asked) & (ONLINE | SETTINGS)
