@@ -1,4 +1,4 @@
-"""Whether it is really done: what Create and Test say of what the cloud has (rows 5 and 6)."""
+"""Whether it is really done: what Create and Test say of what the cloud has (rows 1, 5, 6)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,23 @@ if TYPE_CHECKING:
 
 GROUP = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
 FOUR = {"INSTANCE_COUNT": "4"}
+
+
+def test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    rehearsal.google("POST", f"compute/v1/{GROUP}/resize?size=4")
+
+    asked = rehearsal.run("Create")
+    assert asked.code == 2, asked.said
+    assert "shrink from 4 to 1 VMs" in asked.problem["why"]
+    assert "--yes" in asked.problem["fix"]
+    kept = rehearsal.google("GET", f"compute/v1/{GROUP}")
+    assert kept["targetSize"] == 4
+
+    assert rehearsal.run("Create", "--yes").code == 0
+    assert rehearsal.google("GET", f"compute/v1/{GROUP}")["targetSize"] == 1
 
 
 @pytest.mark.parametrize("size", [1, 0])
