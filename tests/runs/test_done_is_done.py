@@ -56,3 +56,60 @@ def test_row_6_vms_without_labels_are_still_the_groups(
 
     assert ended.code == 0, ended.said
     assert len(ended.document["checks"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        ({"VM_TYPE": "a2-highgpu-1g"}, "a2-highgpu-2g instead of a2-highgpu-1g"),
+        ({"STARTUP_COMMAND": "true"}, "metadata aiinfra-config, aiinfra-startup-command"),
+        ({"ORCHESTRATOR_TYPE": "ray"}, "metadata aiinfra-config"),
+    ],
+)
+def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_replaced(
+    standing: Callable[..., Rehearsal], change: dict[str, str], differs: str
+) -> None:
+    rehearsal = standing()
+
+    created = rehearsal.run("Create", "--yes", **change)
+    assert created.code == 0, created.said
+    (older,) = created.document["out_of_date"]
+    assert any(differs in one for one in older["differences"])
+    assert "--replace-vms" in created.said
+
+    again = rehearsal.run("Create", **change)
+    assert again.code == 0, again.said
+    assert "what exists is what the settings describe" not in again.said
+    assert again.document["out_of_date"] == [older]
+    assert rehearsal.run("Plan", "--detailed-exitcode", **change).code == 2
+    tested = rehearsal.run("Test", **change)
+    assert tested.code == 8, tested.said
+
+    replaced = rehearsal.run("Create", "--replace-vms", **change)
+    assert replaced.code == 0, replaced.said
+    assert replaced.document["out_of_date"] == []
+    assert rehearsal.run("Plan", "--detailed-exitcode", **change).code == 0
+    assert rehearsal.run("Test", **change).code == 0
+
+
+def test_row_5_labels_are_changed_on_running_vms(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
+
+    created = rehearsal.run("Create", "--yes", LABELS='{ team = "ml" }')
+
+    assert created.code == 0, created.said
+    assert created.document["out_of_date"] == []
+    instances = "compute/v1/projects/my-project/zones/us-central1-a/instances"
+    (vm,) = rehearsal.google("GET", instances)["items"]
+    assert vm["labels"]["team"] == "ml"
+    restarted = [one for one in rehearsal.requests() if "recreateInstances" in one["path"]]
+    assert restarted == []
+
+
+def test_flex_start_vms_are_not_replaced(rehearsal: Rehearsal) -> None:
+    flex = {"ENABLE_FLEX_START": "true", "MAX_RUN_DURATION": "1d"}
+
+    ended = rehearsal.run("Create", "--replace-vms", **flex)
+
+    assert ended.code == 2, ended.said
+    assert "flex start" in ended.problem["what"]
