@@ -145,6 +145,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         report=report,
         offline=Option.OFFLINE in options.given,
         agreed=Option.YES in options.given,
+        replace_vms=Option.REPLACE_VMS in options.given,
         copy=options.copy,
     )
     return _perform(run)

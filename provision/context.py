@@ -39,6 +39,7 @@ class Context:
         report: What is found out and done; filled as it goes.
         offline: Nothing may be asked of Google.
         agreed: Whoever runs this has agreed to losses beforehand (`--yes`).
+        replace_vms: Running VMs of an older template are to be made anew (`--replace-vms`).
         copy: The folder to copy to the VMs (`--copy`); None for the usual one, if it is there.
     """
 
@@ -49,6 +50,7 @@ class Context:
     report: Report
     offline: bool = False
     agreed: bool = False
+    replace_vms: bool = False
     copy: Path | None = None
 
     @property

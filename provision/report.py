@@ -15,6 +15,7 @@ _WHERE_IT_APPLIES = (
     "tfvars",
     "backend",
     "changes",
+    "out_of_date",
     "outputs",
     "connection",
     "status",
@@ -35,6 +36,8 @@ class Report:
         tfvars: The variables that Terraform gets, secrets masked.
         backend: "bucket" and "prefix" of the Terraform state.
         changes: Counts "add", "change" and "destroy" of the plan.
+        out_of_date: The machines that are older than what the settings describe: "name" and
+            "differences".
         outputs: Terraform's outputs after the apply.
         connection: How to reach what was made.
         status: What exists and how it stands.
@@ -49,6 +52,7 @@ class Report:
     tfvars: dict[str, Any] | None = None
     backend: dict[str, str] | None = None
     changes: dict[str, int] | None = None
+    out_of_date: list[dict[str, Any]] | None = None
     outputs: dict[str, Any] | None = None
     connection: dict[str, Any] | None = None
     status: dict[str, Any] | None = None

@@ -28,6 +28,8 @@ def create(context: Context) -> None:
     exists = cloud.has_bucket()
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
+        if context.replace_vms:
+            kind.require_replaceable(target.spec)
         if not exists and cloud.folder.require_bucket(
             cloud.project_number, context.settings.region
         ):

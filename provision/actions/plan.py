@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provision.actions import copied_folder
 from provision.context import connect
 from provision.kinds import registry
-from provision.lifecycle import apply
+from provision.lifecycle import apply, older_machines
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -27,6 +27,8 @@ def plan(context: Context) -> bool:
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
         backend = exists and cloud.folder.has_state()
         found = apply.plan(context, cloud, kind, target, backend=backend)
+    older = kind.out_of_date(cloud, target.spec) if backend else ()
     context.report.changes = found.counts
-    context.console.result(apply.counts(found))
-    return not found.is_empty
+    context.console.result(apply.counts(found, older))
+    older_machines.tell(context, older)
+    return bool(older) or not found.is_empty

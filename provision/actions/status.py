@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.context import connect
 from provision.kinds import registry, status
-from provision.lifecycle import ownership
+from provision.lifecycle import older_machines, ownership
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -23,5 +23,6 @@ def show_status(context: Context) -> None:
         context.console.result(f"There is no deployment in {cloud.folder.location.url}")
         return
     kind = registry.named(record.kind)
+    older_machines.tell(context, kind.out_of_date(cloud, record))
     context.report.status = status.look(context, cloud, record, kind)
     context.console.result(status.text(context.report.status, kind))

@@ -46,6 +46,10 @@ class Option(enum.StrEnum):
         *("--yes", "", "agree to losses, and to freeing the lock of a dead run"),
         *(Action.CREATE, Action.DESTROY),
     )
+    REPLACE_VMS = (
+        *("--replace-vms", "", "make VMs of an older template anew, a few at a time"),
+        Action.CREATE,
+    )
     OFFLINE = "--offline", "", "ask nothing of Google", Action.VALIDATE
     DETAILED_EXITCODE = (
         *("--detailed-exitcode", "", "exit as Terraform: 0 no changes, 2 changes, 1 any error"),

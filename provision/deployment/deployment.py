@@ -73,6 +73,21 @@ class Deployment(Generic[SpecT_co]):
     masked_variables: Mapping[str, Any]
 
 
+@dataclass(frozen=True, kw_only=True)
+class OutOfDate:
+    """A machine that is older than what the settings describe.
+
+    Attributes:
+        name: Its name.
+        differences: What differs, in words.
+        in_place: Whether Google can change all of it while the machine runs.
+    """
+
+    name: str
+    differences: tuple[str, ...]
+    in_place: bool = False
+
+
 @dataclass(frozen=True)
 class Applied(Generic[SpecT_co]):
     """The result of an apply.

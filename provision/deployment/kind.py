@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied
+    from provision.deployment.deployment import Applied, OutOfDate
     from provision.deployment.workspace import Workspace
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
-    from provision.state.location import StateLocation
+    from provision.state.location import Place, StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -92,6 +92,16 @@ class Kind(Protocol[SpecT]):
             cloud: Google.
             replaced: The tainted resources that Terraform would replace.
         """
+
+    def require_replaceable(self, spec: SpecT) -> None:
+        """See that running machines can be replaced (`--replace-vms`).
+
+        Raises:
+            SettingsError: They can't.
+        """
+
+    def out_of_date(self, cloud: Cloud, place: Place) -> Sequence[OutOfDate]:
+        """The machines that exist and are older than their template."""
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[SpecT]) -> None:
         """Wait for the machines.

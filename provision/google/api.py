@@ -82,6 +82,27 @@ class GoogleApi(Rest):
         items = document.get("queryValue", {}).get("items", [])
         return {item["key"]: item.get("value", "") for item in items}
 
+    def apply_updates(
+        self, project: str, zone: str, group: str, names: Collection[str], *, action: str
+    ) -> None:
+        """Bring VMs of a managed instance group to its newest template, and wait for Google's yes.
+
+        Args:
+            project: The project.
+            zone: The zone.
+            group: The group.
+            names: The VMs.
+            action: What may happen to them: REFRESH changes running VMs, REPLACE makes them anew.
+        """
+        path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}"
+        body = {
+            "instances": [f"zones/{zone}/instances/{name}" for name in names],
+            "minimalAction": action,
+            "mostDisruptiveAllowedAction": action,
+        }
+        path += "/applyUpdatesToInstances"
+        self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
+
     def resize_requests(self, group: str) -> list[dict[str, Any]]:
         """The resize requests of a managed instance group; none if there is no such group.
 

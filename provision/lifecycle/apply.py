@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision import __version__, preflight
 from provision.deployment import deployment, workspace
-from provision.deployment.deployment import Applied, Deployment, RunInputs, SpecT
+from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
@@ -106,7 +106,8 @@ def apply(
             prepared, postponed = kind.prepare(cloud, target, desk)
             found = _planned(context, cloud, kind, prepared, desk)
             context.report.changes = _sum(context.report.changes, found.counts)
-            context.console.progress(counts(found))
+            older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
+            context.console.progress(counts(found, older))
             _agree(context, found)
             if not found.is_empty:
                 tool.apply()
@@ -177,9 +178,11 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     )
 
 
-def counts(found: Plan) -> str:
+def counts(found: Plan, older: Sequence[OutOfDate] = ()) -> str:
     """One sentence that sums up a plan, in Terraform's words."""
     if not any(found.counts.values()) and not found.imported:
+        if older:
+            return f"No changes by Terraform, but {len(older)} VMs are older than the settings."
         return "No changes: what exists is what the settings describe."
     if found.imported:
         return (

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provision.google import resources
+from provision.terraform import losses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _POOL = resources.NODE_POOL.type
-_SHRINKABLE = "group"
-"""The root's output whose `size` is the number of VMs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +67,7 @@ class Plan:
 def read(document: Mapping[str, Any]) -> Plan:
     """Make a `Plan` from Terraform's JSON format of a plan."""
     add = change = destroy = 0
-    losses = []
+    found: list[str] = []
     imported = 0
     creations = []
     tainted_pools = []
@@ -82,13 +81,9 @@ def read(document: Mapping[str, Any]) -> Plan:
             creations.append(_creation(resource))
         if _is_tainted_pool(resource):
             tainted_pools.append(_creation(resource))
-        elif "delete" in actions:
-            verb = "replaced" if "create" in actions else "removed"
-            losses.append(f"{resource['address']} would be {verb}")
-        elif resource["type"] == _POOL and "update" in actions:
-            losses += _thinning(resource)
+        else:
+            found += losses.of(resource)
     outputs = document.get("output_changes", {})
-    losses += _shrinking(outputs.get(_SHRINKABLE, {}))
     return Plan(
         add=add,
         change=change,
@@ -97,25 +92,13 @@ def read(document: Mapping[str, Any]) -> Plan:
         imported=imported,
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
-        losses=tuple(losses),
+        losses=tuple(found),
     )
 
 
 def _is_tainted_pool(resource: Mapping[str, Any]) -> bool:
     reason = resource.get("action_reason")
     return bool(resource["type"] == _POOL and reason == "replace_because_tainted")
-
-
-def _thinning(resource: Mapping[str, Any]) -> Iterator[str]:
-    """The nodes that an in-place change of a node pool would remove, in sentences."""
-    address, change = resource["address"], resource["change"]
-    before, after = change["before"], change["after"]
-    left = set(before.get("node_locations") or ()) - set(after.get("node_locations") or ())
-    if left:
-        yield f"{address} would lose its nodes in {', '.join(sorted(left))} and get new ones"
-    old, new = before.get("node_count"), after.get("node_count")
-    if isinstance(old, int) and isinstance(new, int) and new < old:
-        yield f"{address} would shrink from {old} to {new} nodes; Google chooses which to delete"
 
 
 def _creation(resource: Mapping[str, Any]) -> Creation:
@@ -128,13 +111,3 @@ def _creation(resource: Mapping[str, Any]) -> Creation:
             if value is not None
         },
     )
-
-
-def _shrinking(change: Mapping[str, Any]) -> list[str]:
-    before, after = change.get("before"), change.get("after")
-    if not isinstance(before, dict) or not isinstance(after, dict):
-        return []
-    old, new = before.get("size"), after.get("size")
-    if isinstance(old, int) and isinstance(new, int) and new < old:
-        return [f"the group would shrink from {old} to {new} VMs; Google chooses which to delete"]
-    return []

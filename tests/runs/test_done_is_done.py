@@ -1,4 +1,4 @@
-"""Whether it is really done: what Create and Test say of what the cloud has (rows 5 and 6)."""
+"""Whether it is really done: what Create and Test say of what the cloud has (rows 1, 5, 6)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,23 @@ if TYPE_CHECKING:
 
 GROUP = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
 FOUR = {"INSTANCE_COUNT": "4"}
+
+
+def test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    rehearsal.google("POST", f"compute/v1/{GROUP}/resize?size=4")
+
+    asked = rehearsal.run("Create")
+    assert asked.code == 2, asked.said
+    assert "shrink from 4 to 1 VMs" in asked.problem["why"]
+    assert "--yes" in asked.problem["fix"]
+    kept = rehearsal.google("GET", f"compute/v1/{GROUP}")
+    assert kept["targetSize"] == 4
+
+    assert rehearsal.run("Create", "--yes").code == 0
+    assert rehearsal.google("GET", f"compute/v1/{GROUP}")["targetSize"] == 1
 
 
 @pytest.mark.parametrize("size", [1, 0])
@@ -39,3 +56,60 @@ def test_row_6_vms_without_labels_are_still_the_groups(
 
     assert ended.code == 0, ended.said
     assert len(ended.document["checks"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        ({"VM_TYPE": "a2-highgpu-1g"}, "a2-highgpu-2g instead of a2-highgpu-1g"),
+        ({"STARTUP_COMMAND": "true"}, "metadata aiinfra-config, aiinfra-startup-command"),
+        ({"ORCHESTRATOR_TYPE": "ray"}, "metadata aiinfra-config"),
+    ],
+)
+def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_replaced(
+    standing: Callable[..., Rehearsal], change: dict[str, str], differs: str
+) -> None:
+    rehearsal = standing()
+
+    created = rehearsal.run("Create", "--yes", **change)
+    assert created.code == 0, created.said
+    (older,) = created.document["out_of_date"]
+    assert any(differs in one for one in older["differences"])
+    assert "--replace-vms" in created.said
+
+    again = rehearsal.run("Create", **change)
+    assert again.code == 0, again.said
+    assert "what exists is what the settings describe" not in again.said
+    assert again.document["out_of_date"] == [older]
+    assert rehearsal.run("Plan", "--detailed-exitcode", **change).code == 2
+    tested = rehearsal.run("Test", **change)
+    assert tested.code == 8, tested.said
+
+    replaced = rehearsal.run("Create", "--replace-vms", **change)
+    assert replaced.code == 0, replaced.said
+    assert replaced.document["out_of_date"] == []
+    assert rehearsal.run("Plan", "--detailed-exitcode", **change).code == 0
+    assert rehearsal.run("Test", **change).code == 0
+
+
+def test_row_5_labels_are_changed_on_running_vms(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing()
+
+    created = rehearsal.run("Create", "--yes", LABELS='{ team = "ml" }')
+
+    assert created.code == 0, created.said
+    assert created.document["out_of_date"] == []
+    instances = "compute/v1/projects/my-project/zones/us-central1-a/instances"
+    (vm,) = rehearsal.google("GET", instances)["items"]
+    assert vm["labels"]["team"] == "ml"
+    restarted = [one for one in rehearsal.requests() if "recreateInstances" in one["path"]]
+    assert restarted == []
+
+
+def test_flex_start_vms_are_not_replaced(rehearsal: Rehearsal) -> None:
+    flex = {"ENABLE_FLEX_START": "true", "MAX_RUN_DURATION": "1d"}
+
+    ended = rehearsal.run("Create", "--replace-vms", **flex)
+
+    assert ended.code == 2, ended.said
+    assert "flex start" in ended.problem["what"]

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, RunInputs
+    from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
     from provision.settings.model import Settings
     from provision.spec.cluster import VmSpec
-    from provision.state.location import StateLocation
+    from provision.state.location import Place, StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -69,6 +69,13 @@ class Toy:
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         del cloud, replaced
+        return ()
+
+    def require_replaceable(self, spec: VmSpec) -> None:
+        del spec
+
+    def out_of_date(self, cloud: Cloud, place: Place) -> tuple[OutOfDate, ...]:
+        del cloud, place
         return ()
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.errors import SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
 
@@ -12,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, RunInputs
+    from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
     from provision.spec.cluster import GkeSpec
-    from provision.state.location import StateLocation
+    from provision.state.location import Place, StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -79,6 +80,20 @@ class GkeCluster:
         from provision.kinds.gke import tainted_pools
 
         return tainted_pools.kept(replaced, cloud.api)
+
+    def require_replaceable(self, spec: GkeSpec) -> None:
+        """Refuse: Google replaces the nodes of a pool itself when the pool is changed."""
+        del spec
+        raise SettingsError(
+            "--replace-vms means nothing to a GKE cluster",
+            why="GKE replaces the nodes of a pool itself when the pool is changed",
+            fix="leave it out",
+        )
+
+    def out_of_date(self, cloud: Cloud, place: Place) -> Sequence[OutOfDate]:
+        """None: a change of a pool is a change of its nodes."""
+        del cloud, place
+        return ()
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
         """Wait for the nodes of pools of a fixed size."""

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import limits
+from provision.errors import SettingsError
 from provision.google.api import Service
 from provision.google.resources import RESIZE_REQUEST
 from provision.kinds.vms import resize_requests, variables
@@ -55,6 +56,22 @@ def prepare(
     prepared = variables.with_requests(target, plan.requests)
     workspace.tell(prepared)
     return prepared, plan.postponed
+
+
+def require_replaceable(spec: VmSpec) -> None:
+    """See that running VMs can be replaced.
+
+    Raises:
+        SettingsError: They are of flex start (rule M6).
+    """
+    if spec.group.mode.means.flex_start:
+        raise SettingsError(
+            "--replace-vms can't replace flex start VMs",
+            why="Google gives such VMs only by a new request, and neither updates nor recreates"
+            " them",
+            fix="run Destroy and Create; or wait until their run duration is over, and run Create",
+            setting="ENABLE_FLEX_START",
+        )
 
 
 def group(spec: VmSpec) -> Group:

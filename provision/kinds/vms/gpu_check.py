@@ -8,8 +8,9 @@ from provision import words
 from provision.catalogue import machines, names
 from provision.errors import ClusterError, Problem, StillWaiting
 from provision.google.resources import GROUP
-from provision.kinds.vms import instances, status
+from provision.kinds.vms import instances, out_of_date, status
 from provision.kinds.vms.resize_requests import ResizeRequest
+from provision.lifecycle import older_machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,10 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     """
     found = instances.find(cloud.api, record, context.clock)
     _require_all(cloud, record, found)
+    older = out_of_date.find(cloud.api, record)
+    older_machines.tell(context, older)
+    if older:
+        raise ClusterError.of([older_machines.note(older)])
     told = status.startups(context, cloud, record, [vm.name for vm in found])
     group = names.GROUP.of(record.name_prefix)
     context.report.checks = judge(

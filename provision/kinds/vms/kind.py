@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, RunInputs
+    from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
     from provision.spec.cluster import VmSpec
-    from provision.state.location import StateLocation
+    from provision.state.location import Place, StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -76,6 +76,18 @@ class VmGroup:
         """None: Terraform does not wait for VMs, so it never taints the group."""
         del cloud, replaced
         return ()
+
+    def require_replaceable(self, spec: VmSpec) -> None:
+        """See that these VMs can be replaced; those of flex start come only by a new request."""
+        from provision.kinds.vms import flex_start
+
+        flex_start.require_replaceable(spec)
+
+    def out_of_date(self, cloud: Cloud, place: Place) -> Sequence[OutOfDate]:
+        """The VMs of an older template."""
+        from provision.kinds.vms import out_of_date
+
+        return out_of_date.find(cloud.api, place)
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         """Wait until all VMs run."""

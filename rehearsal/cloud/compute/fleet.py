@@ -217,6 +217,19 @@ def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
         resources.keep(call, INSTANCE, name, {**old, **fields, **life})
 
 
+def refresh(call: Call, group: Resource, template: Resource, names: Sequence[str]) -> None:
+    """Give running VMs the labels and the metadata of a template, if nothing else differs."""
+    wanted = template["properties"]
+    for name in names:
+        instance = resources.require(call, INSTANCE, name)
+        if links.last(instance["machineType"]) != links.last(wanted["machineType"]):
+            continue
+        metadata = {**instance.get("metadata", {}), "items": wanted["metadata"].get("items", [])}
+        changed = {"labels": dict(wanted.get("labels") or {}), "metadata": metadata}
+        kept = {**instance, **changed, "_template": group["instanceTemplate"]}
+        resources.keep(call, INSTANCE, name, kept)
+
+
 def delete(call: Call, name: str) -> Resource:
     """Delete a VM at somebody's request; a group that repairs makes it anew.
 

@@ -52,6 +52,27 @@ def _recreate_instances(call: Call) -> Resource:
     return call.operate(name, group["id"])
 
 
+def _apply_updates(call: Call) -> Resource:
+    """Bring VMs to the group's present template, if that needs no more than is allowed.
+
+    REFRESH is for labels and metadata of running VMs; anything else needs them to be replaced.
+    """
+    name, wanted = _named_members(call)
+    group = resources.require_ready(call, GROUP_MANAGER, name)
+    template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
+    older = [
+        member
+        for member in wanted
+        if resources.require(call, INSTANCE, member)["_template"] != group["instanceTemplate"]
+        or call.body.get("minimalAction") == "REPLACE"
+    ]
+    if call.body.get("mostDisruptiveAllowedAction", "REPLACE") == "REPLACE":
+        fleet.recreate(call, group, older)
+    else:
+        fleet.refresh(call, group, template, older)
+    return call.operate(name, group["id"])
+
+
 def _list_managed(call: Call) -> Resource:
     name = call.name(GROUP_MANAGER)
     group = fleet.retry(call, name, resources.require(call, GROUP_MANAGER, name))
@@ -102,6 +123,7 @@ def _list_errors(call: Call) -> Resource:
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instanceGroupManagers.deleteInstances": _delete_instances,
     "instanceGroupManagers.recreateInstances": _recreate_instances,
+    "instanceGroupManagers.applyUpdatesToInstances": _apply_updates,
     "instanceGroupManagers.listManagedInstances": _list_managed,
     "instanceGroupManagers.listErrors": _list_errors,
 }

@@ -45,16 +45,62 @@ def test_a_change_of_an_output_alone_is_not_empty() -> None:
     ).is_empty
 
 
-def test_fewer_vms_are_a_loss_although_the_group_is_changed_in_place() -> None:
-    plan = plans.read({"output_changes": _group({"size": 4}, {"size": 3}, "update")})
-    assert plan.losses == (
-        "the group would shrink from 4 to 3 VMs; Google chooses which to delete",
-    )
+def _change(type_: str, before: object, after: object, *actions: str) -> dict[str, object]:
+    change = {"actions": list(actions or ["update"]), "before": before, "after": after}
+    return {"resource_changes": [{"address": "it", "type": type_, "change": change}]}
 
 
-@pytest.mark.parametrize(("before", "after"), [({"size": 3}, {"size": 4}), (None, {"size": 4})])
+GROUP = "google_compute_instance_group_manager"
+SHARE = "google_filestore_instance"
+
+
+def _share(size: int) -> dict[str, object]:
+    return {"file_shares": [{"capacity_gb": size}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "loss"),
+    [
+        (
+            _change(GROUP, {"target_size": 4}, {"target_size": 3}),
+            "it would shrink from 4 to 3 VMs; Google chooses which to delete",
+        ),
+        (
+            _change(GROUP, {"target_size": 4}, None, "delete"),
+            "it would be removed, with its 4 VMs",
+        ),
+        (
+            _change("google_container_node_pool", {"node_count": 2}, {}, "delete", "create"),
+            "it would be replaced, with its 2 nodes",
+        ),
+        (_change(SHARE, _share(2560), _share(1024)), "it would shrink from 2560 to 1024 GB"),
+        (
+            _change(SHARE, _share(2560), _share(2560), "delete", "create"),
+            "it would be replaced, with all files on its 2560 GB",
+        ),
+        (_change("google_container_cluster", {}, {}, "delete", "create"), "it would be replaced"),
+    ],
+)
+def test_what_the_cloud_has_and_would_lose_is_told(change: dict[str, object], loss: str) -> None:
+    assert plans.read(change).losses == (loss,)
+
+
+def test_a_group_that_is_imported_shrinks_like_any_other() -> None:
+    change = _change(GROUP, {"target_size": 4}, {"target_size": 1})
+    change["resource_changes"][0]["change"]["importing"] = {"id": "np-mig"}  # type: ignore[index]
+
+    plan = plans.read(change)
+
+    assert plan.imported == 1
+    assert plan.losses == ("it would shrink from 4 to 1 VMs; Google chooses which to delete",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [({"target_size": 3}, {"target_size": 4}), ({"target_size": 3}, {"target_size": None})],
+)
 def test_more_vms_are_no_loss(before: object, after: object) -> None:
-    assert plans.read({"output_changes": _group(before, after, "update")}).losses == ()
+    assert plans.read(_change(GROUP, before, after)).losses == ()
 
 
 def _pool(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:

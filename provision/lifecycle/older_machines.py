@@ -1,0 +1,44 @@
+"""What is to be said of machines that are older than what the settings describe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision import words
+from provision.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provision.context import Context
+    from provision.deployment.deployment import OutOfDate
+
+_MOST: Final = 5
+"""Machines that are named with what differs; the JSON has all."""
+
+
+def tell(context: Context, found: Sequence[OutOfDate]) -> None:
+    """Put them into the report, and note them."""
+    context.report.out_of_date = [
+        {"name": one.name, "differences": list(one.differences)} for one in found
+    ]
+    if found:
+        context.note([note(found)])
+
+
+def note(found: Sequence[OutOfDate]) -> Problem:
+    """What differs, and what mends it.
+
+    Args:
+        found: The machines, one at least.
+    """
+    lines = [f"{one.name}: {'; '.join(one.differences)}" for one in found[:_MOST]]
+    if len(found) > _MOST:
+        lines.append(f"and {words.listed([one.name for one in found[_MOST:]])}")
+    count = "1 VM is" if len(found) == 1 else f"{len(found)} VMs are"
+    return Problem(
+        what=f"{count} not what the settings describe: made before they changed",
+        why="\n".join(lines),
+        fix="to make them anew, boot disks included, run Create with --replace-vms; they run, and"
+        " are billed, as they are until then",
+    )
