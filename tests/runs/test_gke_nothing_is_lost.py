@@ -124,7 +124,7 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
         assert time.monotonic() < deadline
         processes.kill(present)
         time.sleep(0.05)
-    started.communicate()
+    started.ended(20)
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
@@ -139,7 +139,7 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
 def test_a_create_that_is_killed_is_finished_or_undone(
     rehearse: Callable[..., Rehearsal], method: str, path: str, action: str
 ) -> None:
-    rehearsal = rehearse(rate=0.005)
+    rehearsal = rehearse(real=True, rate=0.005)
     rehearsal.settings |= GKE
     _kill(rehearsal, method, path)
     _ok(rehearsal.run(action, "--yes"))

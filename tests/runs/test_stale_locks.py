@@ -29,8 +29,8 @@ def _terraform_alone(rehearsal: Rehearsal) -> int:
     present = processes.of_run(mark, started.pid)
     (terraform,) = (pid for pid, role in present.items() if role is Role.TERRAFORM)
     os.kill(terraform, signal.SIGSTOP)
-    started.kill()
-    started.communicate()
+    started.send_signal(signal.SIGKILL)
+    started.ended(20)
     return terraform
 
 
@@ -48,7 +48,7 @@ def _end(rehearsal: Rehearsal, terraform: int) -> None:
 def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
     rehearse: Callable[..., Rehearsal], action: str
 ) -> None:
-    rehearsal = rehearse(rate=0.05)
+    rehearsal = rehearse(real=True, rate=0.05)
     terraform = _terraform_alone(rehearsal)
     alive = rehearsal.run(action, "--yes")
     assert alive.code == 5

@@ -1,0 +1,23 @@
+"""What a fork of the program has imported already: all that an action may need.
+
+google.auth.compute_engine is not among it: it reads the metadata server's address when it is
+imported, and each fork has another.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import provision
+
+_NOT_YET = ("provision.__main__", "provision.terraform.__main__")
+
+for module in pkgutil.walk_packages(provision.__path__, "provision."):
+    if module.name not in _NOT_YET:
+        importlib.import_module(module.name)
+for name in ("google.cloud.storage", "google.auth.transport.requests", "rich.traceback"):
+    importlib.import_module(name)
+if "google.auth.compute_engine" in sys.modules:
+    raise ImportError("google.auth.compute_engine is imported too early")
