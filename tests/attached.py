@@ -2,7 +2,8 @@
 
 To start the provider takes longer than all that it then does in a test. Terraform can be told by
 `TF_REATTACH_PROVIDERS` of one that runs already; it then looks at no package, lock file or
-checksum of it, so some tests of each kind let Terraform start the provider itself.
+checksum of it, so some tests of each kind let Terraform start the provider itself. So do those
+whose resources name files by relative paths: the provider works in the folder of its process.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import shlex
 import threading
 from concurrent import futures
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 
@@ -25,6 +26,10 @@ from rehearsal.provider.server import Provider
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+_VARIABLE: Final = "TF_REATTACH_PROVIDERS"
+NOT_ATTACHED: Final = {_VARIABLE: ""}
+"""The environment of a Terraform that is to start the provider after all."""
 
 
 class _Providers(grpc.GenericRpcHandler):
@@ -83,11 +88,11 @@ class _Providers(grpc.GenericRpcHandler):
 
 
 @contextlib.contextmanager
-def served(environ: Mapping[str, str]) -> Iterator[str]:
+def served(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Serve the provider in an environment, which may change meanwhile.
 
     Returns:
-        The value of `TF_REATTACH_PROVIDERS` that leads to it.
+        What Terraform's environment needs on top to find it.
     """
     server = grpc.server(futures.ThreadPoolExecutor(plugin.THREADS), options=plugin.LIMITS)
     providers = _Providers(environ)
@@ -95,17 +100,14 @@ def served(environ: Mapping[str, str]) -> Iterator[str]:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:
-        yield json.dumps(
-            {
-                mirror.ADDRESS: {
-                    "Protocol": "grpc",
-                    "ProtocolVersion": plugin.PROTOCOL,
-                    "Pid": os.getpid(),
-                    "Test": True,  # Terraform then leaves the process alone when it is done
-                    "Addr": {"Network": "tcp", "String": f"127.0.0.1:{port}"},
-                }
-            }
-        )
+        address = {
+            "Protocol": "grpc",
+            "ProtocolVersion": plugin.PROTOCOL,
+            "Pid": os.getpid(),
+            "Test": True,  # Terraform then leaves the process alone when it is done
+            "Addr": {"Network": "tcp", "String": f"127.0.0.1:{port}"},
+        }
+        yield {_VARIABLE: json.dumps({mirror.ADDRESS: address})}
     finally:
         server.stop(grace=None).wait()
         providers.close()
@@ -127,7 +129,7 @@ def on_path(folder: Path, environ: dict[str, str]) -> Iterator[None]:
         script = folder / "terraform"
         script.write_text(
             "#!/bin/sh\n"
-            f"export TF_REATTACH_PROVIDERS={shlex.quote(reattach)}\n"
+            f"export {_VARIABLE}={shlex.quote(reattach[_VARIABLE])}\n"
             f'exec {shlex.join(argv)} "$@"\n'
         )
         script.chmod(0o755)
