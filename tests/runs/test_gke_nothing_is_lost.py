@@ -114,6 +114,12 @@ def test_another_region_would_replace_the_cluster_and_is_asked_for(
     assert _left(rehearsal) == []
 
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_gke_nothing_is_lost.py"
+    "::test_a_create_that_is_killed_is_finished_or_undone"
+)
+
+
 def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
     """Kill a Create and all that it has started once the cloud has had a request."""
     started = rehearsal.start("Create")
@@ -131,9 +137,9 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "action"),
     [
-        ("POST", "/clusters", "Create"),
+        pytest.param("POST", "/clusters", "Create", marks=SLOW),
         ("POST", "/nodePools", "Destroy"),
-        ("PATCH", "/resourceflavors", "Create"),
+        pytest.param("PATCH", "/resourceflavors", "Create", marks=SLOW),
     ],
 )
 def test_a_create_that_is_killed_is_finished_or_undone(

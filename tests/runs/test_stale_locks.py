@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 LOCK = "b/aiinfra-terraform-my-project/o/np-deployment/terraform/state/default.tflock"
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_stale_locks.py"
+    "::test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead"
+)
+
 
 def _terraform_alone(rehearsal: Rehearsal) -> int:
     """Kill the tool in the middle of a Create; its Terraform, stopped, lives on."""
@@ -44,7 +49,7 @@ def _end(rehearsal: Rehearsal, terraform: int) -> None:
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
-@pytest.mark.parametrize("action", ["Create", "Destroy"])
+@pytest.mark.parametrize("action", [pytest.param("Create", marks=SLOW), "Destroy"])
 def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
     rehearse: Callable[..., Rehearsal], action: str
 ) -> None:
