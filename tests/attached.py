@@ -32,11 +32,14 @@ NOT_ATTACHED: Final = {_VARIABLE: ""}
 """The environment of a Terraform that is to start the provider after all."""
 
 
-class _Providers(grpc.GenericRpcHandler):
+class Providers(grpc.GenericRpcHandler):
     """A provider for each connection.
 
     A connection is what a process is elsewhere: Terraform makes one whenever it would start the
     provider, configures it once, and interrupts it alone.
+
+    Args:
+        environ: The environment of all of them, as it is when they are configured.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -54,7 +57,7 @@ class _Providers(grpc.GenericRpcHandler):
             return None
 
         def call(request: Any, context: grpc.ServicerContext) -> Any:
-            handler = self._of(context.peer()).service(details)
+            handler = self._made_for(context.peer())[1].service(details)
             assert handler is not None
             assert handler.unary_unary is not None
             return handler.unary_unary(request, context)
@@ -65,12 +68,16 @@ class _Providers(grpc.GenericRpcHandler):
             response_serializer=usual.response_serializer,
         )
 
-    def _of(self, peer: str) -> grpc.GenericRpcHandler:
+    def of(self, peer: str) -> Provider:
+        """The provider of a connection."""
+        return self._made_for(peer)[0]
+
+    def _made_for(self, peer: str) -> tuple[Provider, grpc.GenericRpcHandler]:
         with self._guard:
             if peer not in self._made:
                 provider = Provider(implementations, self._environ)
                 self._made[peer] = provider, provider.handler()
-            return self._made[peer][1]
+            return self._made[peer]
 
     def close(self) -> None:
         """Close what Terraforms that were killed have left."""
@@ -95,7 +102,7 @@ def served(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
         What Terraform's environment needs on top to find it.
     """
     server = grpc.server(futures.ThreadPoolExecutor(plugin.THREADS), options=plugin.LIMITS)
-    providers = _Providers(environ)
+    providers = Providers(environ)
     server.add_generic_rpc_handlers((providers,))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
