@@ -112,6 +112,8 @@ def _run(argv: list[str], environ: dict[str, str], out: str, err: str) -> None:
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(opened, number)
         os.close(opened)
+    # It reads the metadata server's address when it is imported, and each fork has another.
+    assert "google.auth.compute_engine" not in sys.modules
     os.environ.clear()
     os.environ.update(environ)
     from provision import cli  # noqa: PLC0415 - imported long before the fork

@@ -1,14 +1,12 @@
 """What a fork of the program has imported already: all that an action may need.
 
-google.auth.compute_engine is not among it: it reads the metadata server's address when it is
-imported, and each fork has another.
+Whoever imports this ignores an ImportError; the fork then meets it again.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-import sys
 
 import provision
 
@@ -19,5 +17,3 @@ for module in pkgutil.walk_packages(provision.__path__, "provision."):
         importlib.import_module(module.name)
 for name in ("google.cloud.storage", "google.auth.transport.requests", "rich.traceback"):
     importlib.import_module(name)
-if "google.auth.compute_engine" in sys.modules:
-    raise ImportError("google.auth.compute_engine is imported too early")
