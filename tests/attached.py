@@ -36,7 +36,8 @@ class Providers(grpc.GenericRpcHandler):
     """A provider for each connection.
 
     A connection is what a process is elsewhere: Terraform makes one whenever it would start the
-    provider, configures it once, and interrupts it alone.
+    provider, configures it once, and interrupts it alone. It says nothing when it is done; whoever
+    gets the port of one that is gone configures its provider anew.
 
     Args:
         environ: The environment of all of them, as it is when they are configured.

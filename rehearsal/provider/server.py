@@ -157,6 +157,7 @@ class Provider:
         """Take the provider block; what is not known yet counts as not configured."""
         config = _decode(request.config, schema.load_provider())
         known = {name: None if value is UNKNOWN else value for name, value in config.items()}
+        self.close()
         self._api = self._implementations.connect(known, self._environ)
         return pb.ConfigureProvider.Response()
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tf.gen import tfplugin_pb2 as pb
 
 from rehearsal.provider import schema, values
+from rehearsal.provider.api import Api
 from tests import attached
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def _call(providers: attached.Providers, peer: str, name: str, request: Any) -> Any:
@@ -51,6 +55,19 @@ def test_each_cloud_has_an_environment_of_its_own() -> None:
         "one",
         "two",
     ]
+
+
+def test_a_port_that_is_used_again_gets_a_fresh_connection_to_google(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed: list[Api] = []
+    monkeypatch.setattr(Api, "close", lambda api: closed.append(api))  # noqa: PLW0108 - bound to it
+    providers = attached.Providers({})
+    _configure(providers, "port")
+    first = providers.of("port")._connection()
+    _configure(providers, "port")
+    assert closed == [first]
+    assert providers.of("port")._connection() is not first
 
 
 def test_an_interrupt_is_for_one_terraform_alone() -> None:
