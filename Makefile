@@ -58,35 +58,43 @@ check: $(VENV)/.develop ## linters, types, formats
 	$(BIN)/python -m provision.terraform fmt -check -diff -recursive terraform
 	$(BIN)/shellcheck $(SHELL_FILES)
 
-LAYERS := unit contract terraform rehearsal runs chaos
-.PHONY: test
-test: $(VENV)/.develop ## all layers that need only Python and Terraform
-	$(PYTEST) -n $(WORKERS) --dist worksteal $(LAYERS:%=tests/%)
+# Which layers there are, what each needs and how it is run: tests/layers.py.
+LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS)
+# How many examples hypothesis draws: quick or usual; CI draws more than a desk.
+PROFILE ?= quick
+.PHONY: test test-rest test-all
+test: $(VENV)/.develop ## what a change must pass before anything else; under five minutes on two cores
+	$(LAYERS) quick --hypothesis-profile=$(PROFILE)
 
-.PHONY: $(LAYERS:%=test-%)
-$(LAYERS:%=test-%): test-%: $(VENV)/.develop
-	$(PYTEST) -n $(WORKERS) --dist worksteal tests/$*
+test-all: $(VENV)/.develop ## everything that CI runs: slow tests, start-up, Kubernetes and image too
+	$(LAYERS) all
 
+test-rest: $(VENV)/.develop ## what test-all has on top of test
+	$(LAYERS) rest
+
+NAMES := unit contract terraform rehearsal runs chaos startup kubernetes image
+.PHONY: $(NAMES:%=test-%)
+$(NAMES:%=test-%): test-%: $(VENV)/.develop
+	$(LAYERS) $*
+
+# What the last three need beyond Python and Terraform they fetch themselves, and keep outside the tree.
 test-unit: ## no process, no network
 test-contract: ## settings, README, examples and variables agree; the order of imports
 test-terraform: ## the modules: format, validate, terraform test
 test-rehearsal: ## the simulated cloud and the stand-in provider, against recorded traffic too
 test-runs: ## whole actions against the simulated cloud
-
 test-chaos: ## ten blows at fixed moments
+test-startup: ## the real start-up script in namespaces, Ray on three VMs (Linux)
+test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 11 minutes to build them once
+test-image: ## the Dockerfile, built and run; root on Debian, or an engine that is there
 
-# What these need beyond that they fetch themselves, and keep outside the tree.
-.PHONY: test-startup
-test-startup: $(VENV)/.develop ## the real start-up script in namespaces, Ray on three VMs (Linux)
-	$(PYTEST) -n $(WORKERS) --dist loadfile tests/startup
+GOLDENS := $(PYTEST) -n $(WORKERS) --dist worksteal --goldens tests
+.PHONY: test-golden goldens
+test-golden: $(VENV)/.develop ## every test that compares with a kept text, tests/golden above all
+	$(GOLDENS)
 
-.PHONY: test-kubernetes
-test-kubernetes: $(VENV)/.develop ## a real Kubernetes and Kueue; needs Go, and 11 minutes to build them once
-	$(PYTEST) tests/kubernetes
-
-.PHONY: test-image
-test-image: $(VENV)/.develop ## the Dockerfile, built and run; root on Debian, or an engine that is there
-	$(PYTEST) tests/image
+goldens: $(VENV)/.develop ## write what is made now over those texts; git diff shows what changed
+	$(GOLDENS) --update-goldens
 
 DOCKER ?= docker
 IMAGE ?= aiinfra-cluster

@@ -12,12 +12,15 @@ import pytest
 from hypothesis import settings
 
 # How long an example takes says how busy the machine is, and nothing else.
+settings.register_profile("quick", max_examples=50, deadline=None)
 settings.register_profile("usual", max_examples=150, deadline=None)
 settings.register_profile("long", max_examples=10_000, deadline=None)
 settings.load_profile("usual")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytest_plugins = ["tests.plugin"]
 
 _HERE = Path(__file__).parent
 _SOCKETLESS = [_HERE / "unit", _HERE / "rehearsal" / "cloud", _HERE / "rehearsal" / "provider"]

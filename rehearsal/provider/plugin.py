@@ -33,10 +33,11 @@ PROTOCOL: Final = 6
 THREADS: Final = 128
 """More than Terraform ever has calls under way, so that StopProvider finds one free."""
 
-_LIMITS: Final = (
+LIMITS: Final = (
     ("grpc.max_receive_message_length", 256 << 20),
     ("grpc.max_send_message_length", 256 << 20),
 )
+"""Bytes of a message, as Terraform has them."""
 _PARENT_CHECK: Final = 1.0
 """Seconds between looks at whether Terraform is still there."""
 
@@ -59,7 +60,7 @@ def serve(load: Callable[[], Implementations]) -> None:
     signal.signal(signal.SIGTERM, lambda _signum, _frame: done.set())
     parent = os.getppid()
     with _socket_folder() as folder:
-        server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=_LIMITS)
+        server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=LIMITS)
         server.add_generic_rpc_handlers((Provider(load).handler(), *_plumbing(done)))
         socket = os.path.join(folder, "plugin")  # noqa: PTH118 - pathlib costs start-up time
         _listen(server, socket)

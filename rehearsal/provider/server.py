@@ -59,10 +59,14 @@ class Provider:
     Args:
         load: Gives the implementations; called when they are first needed, because a process that
             only validates needs none.
+        environ: The environment in which the provider block is read.
     """
 
-    def __init__(self, load: Callable[[], Implementations]) -> None:
+    def __init__(
+        self, load: Callable[[], Implementations], environ: Mapping[str, str] = os.environ
+    ) -> None:
         self._load = load
+        self._environ = environ
         self._api: Api | None = None
 
     @functools.cached_property
@@ -153,7 +157,8 @@ class Provider:
         """Take the provider block; what is not known yet counts as not configured."""
         config = _decode(request.config, schema.load_provider())
         known = {name: None if value is UNKNOWN else value for name, value in config.items()}
-        self._api = self._implementations.connect(known, os.environ)
+        self.close()
+        self._api = self._implementations.connect(known, self._environ)
         return pb.ConfigureProvider.Response()
 
     def stop(self, _request: Any) -> Any:
@@ -161,6 +166,11 @@ class Provider:
         if self._api is not None:
             self._api.cancel.set()
         return pb.StopProvider.Response()
+
+    def close(self) -> None:
+        """Close the connections to Google; whoever ends the process needs not."""
+        if self._api is not None:
+            self._api.close()
 
     def upgrade(self, request: Any) -> Any:
         """A stored state, in the shape of today's schema."""

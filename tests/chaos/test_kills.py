@@ -17,6 +17,10 @@ pytestmark = pytest.mark.skipif(
     not processes.PROC.is_dir(), reason="blows are aimed with the help of /proc; there is none here"
 )
 
+SLOW = pytest.mark.slow(
+    sibling="tests/chaos/test_kills.py::test_nothing_is_left_and_nothing_is_there_twice_after"
+)
+
 
 @pytest.fixture(scope="module")
 def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
@@ -28,15 +32,29 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
     "text",
     [
         "Create/default_network/kill-all@POST:deployment.json/0/then-Destroy",
-        "Create/default_network/kill-tool@POST:serviceAccounts/0/then-Destroy",
-        "Create/default_network/kill-terraform@POST:instanceTemplates/0/then-Create",
-        "Create/default_network/kill-terraform@POST:default.tfstate/0/then-Destroy",
-        "Create/default_network/kill-plugin@POST:instanceGroupManagers/0/then-Destroy",
+        pytest.param(
+            "Create/default_network/kill-tool@POST:serviceAccounts/0/then-Destroy", marks=SLOW
+        ),
+        pytest.param(
+            "Create/default_network/kill-terraform@POST:instanceTemplates/0/then-Create", marks=SLOW
+        ),
+        pytest.param(
+            "Create/default_network/kill-terraform@POST:default.tfstate/0/then-Destroy", marks=SLOW
+        ),
+        pytest.param(
+            "Create/default_network/kill-plugin@POST:instanceGroupManagers/0/then-Destroy",
+            marks=SLOW,
+        ),
         "Create/new_network/SIGINT@POST:networks/0.005/then-Destroy",
-        "Create/default_network/SIGTERM-twice@POST:default.tflock/0/then-Destroy",
+        pytest.param(
+            "Create/default_network/SIGTERM-twice@POST:default.tflock/0/then-Destroy", marks=SLOW
+        ),
         "Destroy/default_network/kill-tool@POST:default.tflock/0/then-Destroy",
         "Destroy/default_network/kill-all@DELETE:instanceGroupManagers/0.005/then-Destroy",
-        "Destroy/default_network/kill-terraform@DELETE:instanceTemplates/0/then-Create",
+        pytest.param(
+            "Destroy/default_network/kill-terraform@DELETE:instanceTemplates/0/then-Create",
+            marks=SLOW,
+        ),
     ],
 )
 def test_nothing_is_left_and_nothing_is_there_twice_after(chaos: Chaos, text: str) -> None:

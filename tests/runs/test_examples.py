@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STORIES = sorted(path for path in EXAMPLES.glob("*.list") if "gke" not in path.name)
+QUICK = {"env", "a3-mega", "flex-start-h100", "ray-gcs-filestore"}
+"""The least that can be asked for, networks of GPUs, a queue, and mounts with Ray."""
+SLOW = pytest.mark.slow(sibling="tests/runs/test_examples.py::test_a_story_comes_stays_and_goes")
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
+
+
+def _name(path: Path) -> str:
+    return path.name.partition(".")[0]
 
 
 def _settings(path: Path) -> dict[str, str]:
@@ -38,7 +45,13 @@ def _make_buckets(rehearsal: Rehearsal) -> None:
         assert answer.ok, answer.text
 
 
-@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.name.partition(".")[0])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=_name(path), marks=[] if _name(path) in QUICK else [SLOW])
+        for path in STORIES
+    ],
+)
 def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     rehearsal.settings = _settings(path)
     _make_buckets(rehearsal)

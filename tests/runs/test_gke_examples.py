@@ -50,6 +50,11 @@ STORIES = {
     ),
 }
 
+QUICK = {"gke-plain", "gke-a3-ultra-flex-queued"}
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_gke_examples.py::test_a_gke_story_comes_works_and_goes"
+)
+
 
 def test_every_gke_example_is_a_story() -> None:
     found = {path.name.partition(".")[0] for path in EXAMPLES.glob("gke-*.list")}
@@ -61,7 +66,9 @@ def _ok(ended: Ended) -> Ended:
     return ended
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=SLOW) for name in STORIES]
+)
 def test_a_gke_story_comes_works_and_goes(rehearsal: Rehearsal, name: str) -> None:
     story = STORIES[name]
     path = EXAMPLES / f"{name}.env.list"

@@ -114,6 +114,12 @@ def test_another_region_would_replace_the_cluster_and_is_asked_for(
     assert _left(rehearsal) == []
 
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_gke_nothing_is_lost.py"
+    "::test_a_create_that_is_killed_is_finished_or_undone"
+)
+
+
 def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
     """Kill a Create and all that it has started once the cloud has had a request."""
     started = rehearsal.start("Create")
@@ -124,22 +130,22 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
         assert time.monotonic() < deadline
         processes.kill(present)
         time.sleep(0.05)
-    started.communicate()
+    started.ended(20)
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 @pytest.mark.parametrize(
     ("method", "path", "action"),
     [
-        ("POST", "/clusters", "Create"),
+        pytest.param("POST", "/clusters", "Create", marks=SLOW),
         ("POST", "/nodePools", "Destroy"),
-        ("PATCH", "/resourceflavors", "Create"),
+        pytest.param("PATCH", "/resourceflavors", "Create", marks=SLOW),
     ],
 )
 def test_a_create_that_is_killed_is_finished_or_undone(
     rehearse: Callable[..., Rehearsal], method: str, path: str, action: str
 ) -> None:
-    rehearsal = rehearse(rate=0.005)
+    rehearsal = rehearse(real=True, rate=0.005)
     rehearsal.settings |= GKE
     _kill(rehearsal, method, path)
     _ok(rehearsal.run(action, "--yes"))

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 LOCK = "b/aiinfra-terraform-my-project/o/np-deployment/terraform/state/default.tflock"
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_stale_locks.py"
+    "::test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead"
+)
+
 
 def _terraform_alone(rehearsal: Rehearsal) -> int:
     """Kill the tool in the middle of a Create; its Terraform, stopped, lives on."""
@@ -29,8 +34,8 @@ def _terraform_alone(rehearsal: Rehearsal) -> int:
     present = processes.of_run(mark, started.pid)
     (terraform,) = (pid for pid, role in present.items() if role is Role.TERRAFORM)
     os.kill(terraform, signal.SIGSTOP)
-    started.kill()
-    started.communicate()
+    started.send_signal(signal.SIGKILL)
+    started.ended(20)
     return terraform
 
 
@@ -44,11 +49,11 @@ def _end(rehearsal: Rehearsal, terraform: int) -> None:
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
-@pytest.mark.parametrize("action", ["Create", "Destroy"])
+@pytest.mark.parametrize("action", [pytest.param("Create", marks=SLOW), "Destroy"])
 def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
     rehearse: Callable[..., Rehearsal], action: str
 ) -> None:
-    rehearsal = rehearse(rate=0.05)
+    rehearsal = rehearse(real=True, rate=0.05)
     terraform = _terraform_alone(rehearsal)
     alive = rehearsal.run(action, "--yes")
     assert alive.code == 5

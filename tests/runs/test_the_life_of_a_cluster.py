@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal, Standing
 
 
-def test_an_env_list_becomes_a_cluster_and_goes_away_again(rehearsal: Rehearsal) -> None:
+def test_an_env_list_becomes_a_cluster_and_goes_away_again(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(real=True)
     created = rehearsal.run("Create", INSTANCE_COUNT="2")
     assert created.code == 0, created.said
     assert created.document["changes"]["add"] > 0

@@ -15,9 +15,9 @@ from tests.chaos import processes
 from tests.chaos.processes import Role
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator
 
+    from tests.forked import Started
     from tests.runs.conftest import Rehearsal
 
 
@@ -26,7 +26,7 @@ def _vms(rehearsal: Rehearsal) -> list[str]:
 
 
 @contextlib.contextmanager
-def _held_up(rehearsal: Rehearsal, started: subprocess.Popen[str]) -> Iterator[None]:
+def _held_up(rehearsal: Rehearsal, started: Started) -> Iterator[None]:
     """Stop a run's Terraform meanwhile, so that it keeps its lock however slow the machine is."""
     mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
     present = processes.of_run(mark, started.pid)

@@ -16,9 +16,10 @@ import pytest
 from provision import terraform as driver
 from provision.errors import TerraformError
 from rehearsal.provider import mirror
+from tests import attached
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 VALIDATIONS = "validations.tftest.hcl"
@@ -97,7 +98,7 @@ def _environment(config: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terraform]:
     try:
         binary = driver.find(os.environ)
     except TerraformError as error:
@@ -107,7 +108,9 @@ def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     copy = shutil.copytree(
         SOURCES, folder / "sources", ignore=shutil.ignore_patterns(".terraform", "*.tfstate*")
     )
-    return Terraform(tuple(binary.argv), copy, _environment(config))
+    environment = _environment(config)
+    with attached.served(environment) as reattach:
+        yield Terraform(tuple(binary.argv), copy, environment | reattach)
 
 
 @pytest.fixture(scope="session")

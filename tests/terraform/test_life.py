@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import requests
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
+from tests import attached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,6 +59,12 @@ class Root:
     directory: str
     environment: Mapping[str, str]
     database: Path
+
+    def not_attached(self) -> Root:
+        """The same root, whose Terraform installs the provider and starts it itself."""
+        alone = replace(self, environment={**self.environment, **attached.NOT_ATTACHED})
+        alone._run("init", "-input=false", "-no-color")
+        return alone
 
     def _run(self, *arguments: str, code: int = 0) -> str:
         done = self.terraform.run(self.directory, *arguments, also=self.environment)
@@ -135,7 +142,8 @@ def root(terraform: Terraform, tmp_path: Path, request: pytest.FixtureRequest) -
                 },
                 timeout=10,
             ).raise_for_status()
-        yield Root(terraform, directory, environment, database)
+        with attached.served(environment) as reattach:
+            yield Root(terraform, directory, environment | reattach, database)
 
 
 def test_the_readme_shows_every_variable() -> None:
@@ -211,6 +219,7 @@ def test_a_flex_start_group_asks_for_vms_once_and_keeps_those_that_came(root: Ro
 
 
 def test_files_shares_and_a_ray_cluster_leave_nothing(root: Root) -> None:
+    root = root.not_attached()
     (root.terraform.folder / root.directory / "files.tar.gz").write_bytes(b"files")
     everything = {
         "capacity": {"model": "reservation", "reservation": "mine", "compact": True},

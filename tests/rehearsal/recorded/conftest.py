@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -9,13 +10,14 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 
 from provision import terraform
 from rehearsal.cloud.server import Cloud
 from rehearsal.provider import mirror
+from tests import attached
 from tests.rehearsal.recorded.proxy import SERVICES, Proxy, Row
 
 if TYPE_CHECKING:
@@ -46,7 +48,6 @@ class Player:
     """A folder in which Terraform runs a story against a cloud."""
 
     def __init__(self, folder: Path, proxy: Proxy) -> None:
-        self._folder = folder
         self._proxy = proxy
         config = mirror.install(folder / "plugin", sys.executable)
         self._work = folder / "work"
@@ -66,6 +67,13 @@ class Player:
             **endpoints,
         }
 
+    @contextlib.contextmanager
+    def ready(self) -> Iterator[Self]:
+        """With a provider that serves as long as this does."""
+        with attached.served(dict(self._environ)) as reattach:
+            self._environ |= reattach
+            yield self
+
     def play(self, story: Row) -> dict[str, list[Row]]:
         """All phases of a story; a plan after each change is empty.
 
@@ -76,6 +84,9 @@ class Player:
             (self._work / name).write_text(text)
         for name, size in story.get("zeros", {}).items():
             (self._work / name).write_bytes(bytes(size))
+        if {"files", "zeros"} & story.keys():
+            # Their paths are relative to where Terraform works, and so must be the provider.
+            self._environ |= attached.NOT_ATTACHED
         self._write(story["hcl"])
         self._terraform("init", "-input=false")
         sent = {}
@@ -159,7 +170,8 @@ def player(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Player]:
     monkeypatch.setenv("CLOUD_CLOCK_RATE", CLOUD_RATE)
     with Cloud(database=tmp_path / "cloud.db") as cloud, Proxy(cloud.base_url) as proxy:
         only_compute(cloud.base_url)
-        yield Player(tmp_path, proxy)
+        with Player(tmp_path, proxy).ready() as player:
+            yield player
 
 
 @pytest.fixture

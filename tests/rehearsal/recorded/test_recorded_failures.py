@@ -20,6 +20,23 @@ if TYPE_CHECKING:
     from tests.rehearsal.recorded.proxy import Row
 
 FAILURES = sorted(path.stem for path in (Path(__file__).parent / "failures").glob("*.json"))
+QUICK = {
+    "bucket_not_empty",
+    "create_err_nodepool_400",
+    "delete_in_use_network_op",
+    "filestore_409_429_403",
+    "insert_403_ratelimit",
+    "insert_409",
+    "op_error_quota",
+    "poll_gke",
+    "read_404_after_create",
+    "read_429_503_500",
+}
+"""One of each kind: a refusal, a passing error, a failed operation, a wait, each service once."""
+SLOW = pytest.mark.slow(
+    sibling="tests/rehearsal/recorded/test_recorded_failures.py"
+    "::test_the_stand_in_fails_waits_and_tries_again_as_the_real_provider_did"
+)
 
 # Names that a cloud makes up.
 MADE_UP = ((r"/operations/.*", "/operations/OP"), (r"\b(?:\d{15,20}|NUMID)\b", "NUMID"))
@@ -31,7 +48,9 @@ def _requests(rows: list[str]) -> Counter[str]:
     return Counter(rows)
 
 
-@pytest.mark.parametrize("name", FAILURES)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=SLOW) for name in FAILURES]
+)
 def test_the_stand_in_fails_waits_and_tries_again_as_the_real_provider_did(
     name: str, player: Player, recording: Callable[[str, str], Row]
 ) -> None:

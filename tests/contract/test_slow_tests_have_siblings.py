@@ -1,0 +1,65 @@
+"""What is left to `make test-all` has a cheaper test in `make test` that catches the same mistake.
+
+When tests are collected the plugin looks closer still: a sibling with cases needs a quick one.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import layers, plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TESTS = layers.TREE / "tests"
+
+
+def _is_slow(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.slow"
+
+
+def _siblings() -> Iterator[tuple[str, str]]:
+    """Of every mark: the file that has it, and what it names."""
+    for path in sorted(TESTS.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "mark.slow(" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and _is_slow(node):
+                named = {it.arg: it.value for it in node.keywords}.get("sibling")
+                if isinstance(named, ast.Constant) and isinstance(named.value, str):
+                    yield path.relative_to(layers.TREE).as_posix(), named.value
+                else:
+                    yield path.relative_to(layers.TREE).as_posix(), ""
+
+
+SIBLINGS = sorted(set(_siblings()))
+
+
+@pytest.mark.parametrize(("file", "sibling"), SIBLINGS)
+def test_a_slow_test_names_a_quick_one_that_exists(file: str, sibling: str) -> None:
+    place, _, name = sibling.partition("::")
+    assert name, f"{file}: a slow test names its sibling in full, as a text"
+    assert layers.of(layers.TREE / place) in layers.chosen("quick")[0]
+    tree = ast.parse((layers.TREE / place).read_text(encoding="utf-8"))
+    functions = {it.name: it for it in tree.body if isinstance(it, ast.FunctionDef)}
+    function = functions.get(name.partition("[")[0])
+    assert function is not None, f"{file}: there is no {sibling}"
+    assert not any(map(_is_slow, function.decorator_list)), f"{sibling} is slow itself"
+
+
+def test_a_sibling_that_is_slow_in_all_its_cases_is_none() -> None:
+    marks = [("tests/unit/a.py::b[1]", "tests/unit/a.py::c"), ("tests/unit/a.py::c[1]", "x.py::y")]
+    (said,) = plugin.unsound(marks)
+    assert "tests/unit/a.py::c is no test of `make test`" in said
+    assert plugin.unsound([*marks, ("tests/unit/a.py::c[2]", None)]) == []
+
+
+def test_a_slow_test_without_a_sibling_is_refused() -> None:
+    assert plugin.unsound([("tests/unit/a.py::b", "")]) == [
+        "tests/unit/a.py::b is slow and names no sibling"
+    ]

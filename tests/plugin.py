@@ -1,0 +1,184 @@
+"""What pytest does here on top: parts of the tests, and a count of every layer at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests import layers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LEFT_OUT: Final = "left_out_by_layer"
+"""How a worker tells what it left out, which is what every other leaves out too."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out what is marked as slow")
+    parser.addoption("--rest", action="store_true", help="only what --quick leaves out")
+    parser.addoption("--goldens", action="store_true", help="only what compares with a golden")
+    parser.addoption("--counts", type=Path, help="write what each layer ran into this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "slow(sibling): left to `make test-all`; a cheaper test in `make test`, its sibling,"
+        " would catch the same mistake",
+    )
+    config.pluginmanager.register(_Selection(config), "selection of tests")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Counts(config), "counts of layers")
+
+
+def unsound(marks: Sequence[tuple[str, str | None]]) -> list[str]:
+    """What is wrong with the siblings of slow tests.
+
+    Args:
+        marks: Of each test its node id, and its sibling's if it is slow ("" where it names none).
+            A sibling with cases needs one that is not slow; in a file that is not among them it
+            is not looked for.
+    """
+    files = {_file(node) for node, _ in marks}
+    quick = {node for node, sibling in marks if sibling is None}
+    quick |= {node.partition("[")[0] for node in quick}
+    wrong = []
+    for node, sibling in marks:
+        if sibling == "":
+            wrong.append(f"{node} is slow and names no sibling")
+        elif sibling is not None and _file(sibling) in files and sibling not in quick:
+            wrong.append(f"{node} is slow, and its sibling {sibling} is no test of `make test`")
+    return wrong
+
+
+def _file(node: str) -> str:
+    return node.partition("::")[0]
+
+
+def _sibling(item: pytest.Item) -> str | None:
+    mark = item.get_closest_marker("slow")
+    return None if mark is None else str(mark.kwargs.get("sibling", ""))
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    layer = layers.of(item.path)
+    return layer is not None and layer.quick and _sibling(item) is None
+
+
+class _Selection:
+    """Leaves out what is not in the part of the tests that is asked for."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._left_out: Counter[str] = Counter()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        whole = not any("::" in argument for argument in self._config.args)
+        if whole and (wrong := unsound([(it.nodeid, _sibling(it)) for it in items])):
+            raise pytest.UsageError("\n".join(wrong))
+        kept = [item for item in items if self._is_wanted(item)]
+        wanted = set(kept)
+        out = [item for item in items if item not in wanted]
+        self._left_out.update(it.name for it in map(_layer, out) if it)
+        self._config.hook.pytest_deselected(items=out)
+        items[:] = kept
+
+    def _is_wanted(self, item: pytest.Item) -> bool:
+        option = self._config.getoption
+        if option("--goldens") and "golden" not in getattr(item, "fixturenames", ()):
+            return False
+        if option("--quick") or option("--rest"):
+            return bool(_is_quick(item) is option("--quick"))
+        return True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output[_LEFT_OUT] = dict(self._left_out)
+        elif counts := self._config.pluginmanager.get_plugin("counts of layers"):
+            counts.leave_out(self._left_out)
+
+
+def _layer(item: pytest.Item) -> layers.Layer | None:
+    return layers.of(item.path)
+
+
+class _Counts:
+    """Counts what each layer ran, and fails a run in which a whole layer ran nothing."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._counts: dict[str, layers.Count] = {}
+        self._bad: set[str] = set()
+
+    def pytest_sessionstart(self) -> None:
+        """Every layer that is asked for is in the table, whatever becomes of its tests."""
+        for layer in self._asked():
+            self._counts.setdefault(layer.name, layers.Count())
+
+    def _asked(self) -> Iterable[layers.Layer]:
+        """The layers whose whole folders are to be run."""
+        given = {(Path.cwd() / argument).resolve() for argument in self._config.args}
+        return [it for it in layers.LAYERS if it.folder in given]
+
+    def leave_out(self, numbers: dict[str, int]) -> None:
+        """Take how many tests of each layer are not in this part."""
+        for name, number in numbers.items():
+            self._counts.setdefault(name, layers.Count()).left_out = number
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self.leave_out(getattr(node, "workeroutput", {}).get(_LEFT_OUT, {}))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        layer = layers.of(layers.TREE / _file(report.nodeid))
+        if layer is None:
+            return
+        count = self._counts.setdefault(layer.name, layers.Count())
+        count.seconds += report.duration
+        if report.failed:
+            # A test that passed may yet fail to clear away: it then counts once, as failed.
+            count.passed -= report.when == "teardown" and report.nodeid not in self._bad
+            count.failed += report.nodeid not in self._bad
+            self._bad.add(report.nodeid)
+        elif report.skipped:
+            count.skipped += 1
+        elif report.when == "call":
+            count.passed += 1
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if path := self._config.getoption("--counts"):
+            layers.write(path, self._counts)
+        if self._silent() and session.exitstatus in (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        ):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _silent(self) -> list[str]:
+        """Layers that were asked for and ran nothing; a part of one may be empty."""
+        option = self._config.getoption
+        if option("--collect-only") or option("--goldens"):
+            return []
+        return [
+            it.name
+            for it in self._asked()
+            if not self._counts[it.name].passed
+            and not (option("--rest") and it.quick and not self._counts[it.name].skipped)
+        ]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self._counts or self._config.getoption("--collect-only"):
+            return
+        terminalreporter.section("layers")
+        for line in layers.table(self._counts):
+            terminalreporter.write_line(line)
+        for name in self._silent():
+            terminalreporter.write_line(f"tests/{name} ran nothing: that is a failure", red=True)
