@@ -27,14 +27,18 @@ def parse(text: str) -> dict[str, Any]:
         raise ValueError('its "resources" are not a list')  # noqa: TRY004
     for number, resource in enumerate(resources):
         if not _is_resource(resource):
-            raise ValueError(f"resource {number} lacks mode, type, name or instances")
+            raise ValueError(f"resource {number} lacks type, name or instances")
     return cast("dict[str, Any]", document)
 
 
 def _is_resource(resource: object) -> bool:
-    if not isinstance(resource, dict) or not isinstance(resource.get("instances"), list):
+    if not isinstance(resource, dict):
         return False
-    if not all(isinstance(resource.get(name), str) for name in ("mode", "type", "name")):
+    if resource.get("mode") != "managed":
+        return True  # of data sources, and of what older Terraforms wrote, nothing is read
+    if not isinstance(resource.get("instances"), list):
+        return False
+    if not all(isinstance(resource.get(name), str) for name in ("type", "name")):
         return False
     return all(
         isinstance(one, dict) and isinstance(one.get("attributes", {}), dict)
@@ -92,7 +96,7 @@ def untainted(state: Mapping[str, Any], kept: Collection[str]) -> dict[str, Any]
 
 def _instances(state: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for resource in state.get("resources", []):
-        if resource["mode"] == "managed":
+        if resource.get("mode") == "managed":
             for instance in resource["instances"]:
                 yield resource, instance
 
