@@ -160,7 +160,7 @@ class Settings(BaseSettings):
     )
     terraform_gcs_path: GcsPath | None = _setting(
         "Where to store the state, as `gs://bucket[/folder]`, in a folder"
-        " `<NAME_PREFIX>-deployment`; the bucket must exist.",
+        " `<NAME_PREFIX>-deployment`; a bucket that you set here must exist.",
         "gs://my-bucket/clusters",
         derived.STATE_PATH,
     )
