@@ -1,6 +1,6 @@
 """What can go wrong, and the exit code that says so.
 
-    ProvisionError                 what happened, why, and what mends it
+    ProvisionError                 what happened, why, and how to fix it
     ├── SettingsError       (2)    the command line or the env.list
     ├── CredentialsError    (3)    no usable Google credentials
     ├── CheckError          (4)    an online check failed before anything was made
