@@ -1,4 +1,4 @@
-"""The rim: from a command line to an action, and the one place where errors become exit codes."""
+"""The entry point: from a command line to an action, and from errors to exit codes."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
-"""What is needed to find a deployment; problems of other settings are only worth a note then."""
+"""The settings that identify a deployment; if only these matter, problems of others are notes."""
 
 _NO_ACTION = Problem(
     setting="ACTION",
     what="no action is given",
-    fix=f"write one of {', '.join(Action)} behind the image's name",
+    fix=f"write one of {', '.join(Action)} after the image's name",
 )
 
 _ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""
 
 _OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
-"""Actions that are about what is there, whatever the other settings say."""
+"""Actions that work on an existing deployment, whatever the other settings are."""
 
 
 def entrypoint() -> NoReturn:
-    """Run the program and leave with its exit code."""
+    """Run the program and exit with its exit code."""
     # requests would put a password of ~/.netrc in the place of the access token.
     os.environ["NETRC"] = os.devnull
     # What is loaded stays until the end: to look through it for garbage takes a sixth of a start.
@@ -54,10 +54,10 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
     Args:
         argv: The command line without the program's name.
-        environ: The environment; read here and nowhere deeper.
+        environ: The environment, which is read only here.
 
     Returns:
-        The exit code; `errors.ExitCode` has their meanings.
+        The exit code; see `errors.ExitCode`.
     """
     line = read(argv)
     options = line.options
@@ -77,7 +77,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         except ProvisionError as error:
             report.problems.extend(error.problems)
             code = error.exit_code
-        except Exception as error:  # noqa: BLE001 - the boundary: whatever is left is a bug
+        except Exception as error:  # noqa: BLE001 - the boundary: anything else is a bug
             console.traceback()
             report.problems.append(_bug(error))
             code = ExitCode.UNEXPECTED
@@ -92,10 +92,10 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
 
 def _answer(line: CommandLine) -> str | None:
-    """What is shown in place of an action; None when an action is meant.
+    """The help or the version, if the command line asks for it; None for an action.
 
     Raises:
-        SettingsError: The command line can't be understood.
+        SettingsError: The command line is invalid.
     """
     options = line.options
     if Option.VERSION in options.given:
@@ -113,7 +113,7 @@ def _answer(line: CommandLine) -> str | None:
 
 
 def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report: Report) -> bool:
-    """Load the settings and run the action; whether a Plan found changes."""
+    """Load the settings and run the action; returns whether a Plan found changes."""
     from provision import intake
 
     options = line.options
@@ -129,7 +129,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     console.notes(loaded.notes)
     problems = [*line.problems, *loaded.problems]
     if report.action in set(Action) and not line.problems:
-        # The action may come from the settings: only now is it known what the options mean to it.
+        # The action may come from the settings, so its options can only be checked now.
         problems = [*options.misfits(Action(report.action)), *problems]
     elif not report.action and loaded.effective and not line.problems:
         problems = [_NO_ACTION, *problems]
@@ -152,7 +152,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
 
 
 def _perform(context: Context) -> bool:
-    """Run the action; whether a Plan found changes."""
+    """Run the action; returns whether a Plan found changes."""
     match Action(context.report.action):
         case Action.CREATE:
             from provision.actions.create import create
@@ -186,7 +186,7 @@ def _perform(context: Context) -> bool:
 
 
 def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
-    """Start over in an environment that leads to the simulated cloud."""
+    """Start again in an environment with the simulated cloud's endpoints."""
     try:
         from rehearsal import errors, session
     except ImportError as error:
@@ -209,19 +209,19 @@ def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) ->
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """The first signal that asks to stop raises `Interrupted`, wherever the program is.
+    """Raise `Interrupted` for the first signal that asks to stop.
 
-    No other does: a second one would cut short what the first has begun to put in order, and after
-    the action all that is left is to say how it ended. As PID 1 of a container a process without a
-    handler would not even notice SIGTERM.
+    Later signals are ignored: a second one would cut the clean-up short, and after the action the
+    program only has to report the result. A handler is needed in any case: PID 1 of a container
+    does not get SIGTERM without one.
     """
 
     def interrupt(signum: int, _frame: object) -> NoReturn:
         _handle_signals(signal.SIG_IGN)
         raise Interrupted(
             signum,
-            "Interrupted; nothing that was made is lost",
-            fix="run Create again to go on, or Destroy to remove what was made",
+            "Interrupted; everything that was created is kept",
+            fix="run Create again to continue, or Destroy to remove everything",
         )
 
     _handle_signals(interrupt)
@@ -246,14 +246,14 @@ def _heading(report: Report, code: ExitCode) -> str:
 def _bug(error: Exception) -> Problem:
     return Problem(
         what=f"Unexpected: {type(error).__name__}: {error}",
-        why="this is a bug of this program; the traceback above says where",
-        fix="please report it with the traceback; Create or Destroy may be run again",
+        why="this is a bug of this program; the traceback above shows where",
+        fix="please report it with the traceback; you can run Create or Destroy again",
     )
 
 
 def _as_terraform(options: Options, report: Report, code: ExitCode, *, changes: bool) -> int:
     """The exit code, translated for `Plan --detailed-exitcode`."""
-    # Without an action, Plan is meant: it alone has the option.
+    # Without an action, Plan is meant: it is the only action with this option.
     if Option.DETAILED_EXITCODE not in options.given or report.action not in ("", Action.PLAN):
         return int(code)
     if code != ExitCode.DONE:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from provision.errors import Problem
 
 _MOST_LINES = 10
-"""Of a why or fix on a terminal; Terraform's own words stand above in full, and in the JSON."""
+"""The maximum number of lines of a why or fix; the JSON and Terraform's output above have all."""
 
 
 class Console:
-    """Where the program speaks.
+    """Prints everything that the program prints.
 
     Args:
-        as_json: Stdout is for one JSON document; texts that are results go nowhere.
+        as_json: Whether stdout is for one JSON document; results as text are then not printed.
     """
 
     def __init__(self, *, as_json: bool = False) -> None:
@@ -48,63 +48,63 @@ class Console:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person can be asked."""
+        """Whether there is a terminal, so that a person can be asked."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     @property
     def unwritten(self) -> OSError | None:
-        """Why a result did not get out, other than that nobody is there to read it."""
+        """Why a result could not be written; a closed pipe does not count."""
         error = self._out.error
         return None if isinstance(error, BrokenPipeError) else error
 
     @property
     def colours(self) -> bool:
-        """Whether what goes to stderr may carry colours."""
+        """Whether output to stderr may be in color."""
         return self._err.is_terminal and not self._err.no_color
 
     def result(self, text: str) -> None:
-        """Print what the action was asked for."""
+        """Print the action's result."""
         if not self._as_json:
             self._out.write(text.rstrip("\n") + "\n")
             self._out.flush()
 
     def help(self, text: str) -> None:
-        """Print what the program can do; whoever asks for help gets it, whatever the output."""
+        """Print the help as text, even with `--output json`."""
         self._out.write(text.rstrip("\n") + "\n")
         self._out.flush()
 
     def document(self, document: Mapping[str, Any]) -> None:
-        """Print the run's JSON document, if that is what stdout is for."""
+        """Print the run's JSON document, with `--output json`."""
         if self._as_json:
             self._out.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
             self._out.flush()
 
     def progress(self, text: str) -> None:
-        """Say what is going on."""
+        """Print a progress message."""
         self._err.print(_styled(text, style="bold"))
 
     def problems(self, problems: Sequence[Problem], heading: str) -> None:
-        """Print what made the run fail, all at once."""
+        """Print the problems that made the run fail."""
         self._err.print(_styled(heading, style="bold red"))
         self._list(problems)
 
     def notes(self, notes: Sequence[Problem]) -> None:
-        """Print what is worth knowing."""
+        """Print notes, which did not make the run fail."""
         if notes:
             self._err.print(_styled("Worth knowing:", style="bold yellow"))
             self._list(notes)
 
     def traceback(self) -> None:
-        """Print the exception that is being handled: a bug of this program."""
+        """Print the traceback of an exception that is a bug of this program."""
         self._err.print_exception(show_locals=False)
 
     def raw(self, data: bytes) -> None:
-        """Pass on another program's output untouched, to stderr."""
+        """Write another program's output to stderr, unchanged."""
         self._to_stderr.write_bytes(data)
 
     def ask(self, question: str) -> bool:
-        """Ask a person on the terminal; only "yes" is a yes."""
-        self._err.print(_styled(question + ' Only "yes" is a yes: ', style="bold"), end="")
+        """Ask a person on the terminal; returns whether the answer is "yes"."""
+        self._err.print(_styled(question + ' Type "yes" to confirm: ', style="bold"), end="")
         return sys.stdin.readline().strip().lower() == "yes"
 
     def _list(self, problems: Sequence[Problem]) -> None:
@@ -131,7 +131,7 @@ def _styled(text: str, style: str = "") -> Text:
 
 
 class _Outlet:
-    """A stream that does not stop the work when it breaks: a closed terminal, pipe, a full disk.
+    """A stream whose errors do not stop the run: a closed terminal or pipe, a full disk.
 
     Args:
         stream: Standard output or error.
@@ -142,7 +142,7 @@ class _Outlet:
         self.error: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Write, if that is possible at all."""
+        """Write a text, if possible."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
 
@@ -152,7 +152,7 @@ class _Outlet:
         self._attempt(self._stream.buffer.flush)
 
     def flush(self) -> None:
-        """Let it out."""
+        """Flush the stream, if possible."""
         self._attempt(self._stream.flush)
 
     def _attempt(self, what: Callable[[], object]) -> None:
@@ -160,7 +160,7 @@ class _Outlet:
             what()
         except OSError as error:
             self.error = self.error or error
-            # What is still in its buffer would fail once more when the interpreter ends.
+            # Otherwise flushing the rest of the buffer would fail again at interpreter exit.
             with Path(os.devnull).open("wb") as nowhere:
                 os.dup2(nowhere.fileno(), self._stream.fileno())
 

@@ -1,4 +1,4 @@
-"""One run: what every action knows of it."""
+"""The context of one run, which every action gets."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Context:
     """What every action needs to know about this run.
 
     Attributes:
-        settings: The checked settings.
+        settings: The valid settings.
         environ: The process's environment.
-        clock: Google Cloud's.
-        console: Where to speak.
-        report: What is found out and done; filled as it goes.
-        offline: Nothing may be asked of Google.
-        agreed: Whoever runs this has agreed to losses beforehand (`--yes`).
-        replace_vms: Running VMs of an older template are to be made anew (`--replace-vms`).
-        copy: The folder to copy to the VMs (`--copy`); None for the usual one, if it is there.
+        clock: The clock of Google Cloud.
+        console: Where to print.
+        report: The run's report, which the action fills.
+        offline: Whether requests to Google are forbidden (`--offline`).
+        agreed: Whether the user approved losses in advance (`--yes`).
+        replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
+        copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
     """
 
     settings: Settings
@@ -60,11 +60,11 @@ class Context:
 
     @property
     def progress(self) -> Progress:
-        """Google Cloud's clock, and where to tell how it goes."""
+        """The run's clock and progress output, for waits."""
         return Progress(self.clock, self.console.progress)
 
     def note(self, notes: Sequence[Problem]) -> None:
-        """Tell what is worth knowing, and keep it for the report."""
+        """Print notes, and add them to the report."""
         self.report.notes.extend(notes)
         self.console.notes(notes)
 
@@ -79,7 +79,7 @@ class Context:
         return background.begin(lambda: terraform.find(self.environ))
 
     def terraform(self, root: Path, log: Log) -> Terraform:
-        """A Terraform in a run folder that speaks into a log."""
+        """Terraform for a run folder, with its output going to a log."""
         from provision import terraform  # noqa: PLC0415 - not every action needs it
         from provision.google import auth  # noqa: PLC0415 - not every action needs it
 
@@ -94,7 +94,7 @@ class Context:
 
     @contextlib.contextmanager
     def log(self, cloud: Cloud | None, action: str) -> Iterator[Log]:
-        """Where Terraform's output goes; a kept log is uploaded at the end, also of a failure."""
+        """Where Terraform's output goes; a log that is kept is uploaded, even after a failure."""
         from provision.terraform.log import Log  # noqa: PLC0415 - as above
 
         log = Log(self.console.raw, keep=self.settings.minimize_terraform_logging is not None)
@@ -111,17 +111,17 @@ class Context:
 
 @dataclass(frozen=True)
 class Cloud:
-    """Google, as these credentials see it, and the deployment's folder in it."""
+    """Google's APIs, with the run's credentials, and the deployment's state folder."""
 
     api: GoogleApi
     folder: StateFolder
     project_number: str
 
     def has_bucket(self) -> bool:
-        """Whether the state's bucket exists; only the default one may be missing.
+        """Whether the state's bucket exists; only the default bucket may be missing.
 
         Raises:
-            StateError: A given one is missing, or it can't be used.
+            StateError: The bucket of TERRAFORM_GCS_PATH is missing, or the bucket can't be used.
         """
         exists = self.folder.check_bucket(self.project_number)
         if not exists and not self.folder.location.is_default:
@@ -130,11 +130,11 @@ class Cloud:
 
 
 def connect(context: Context) -> Cloud:
-    """Find out who asks, and meet the project and the state folder.
+    """Find the credentials, and connect to the project and the state folder.
 
     Raises:
-        CredentialsError: Google does not know who asks.
-        CheckError: The project can't be seen.
+        CredentialsError: There are no credentials that Google accepts.
+        CheckError: The project does not exist, or these credentials may not read it.
     """
     from provision import background, endpoints  # noqa: PLC0415 - as above
     from provision.google import auth  # noqa: PLC0415 - as above

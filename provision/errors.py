@@ -1,6 +1,6 @@
 """What can go wrong, and the exit code that says so.
 
-    ProvisionError                 what happened, why, and what mends it
+    ProvisionError                 what happened, why, and how to fix it
     ├── SettingsError       (2)    the command line or the env.list
     ├── CredentialsError    (3)    no usable Google credentials
     ├── CheckError          (4)    an online check failed before anything was made
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class ExitCode(enum.IntEnum):
-    """The program's exit codes; the README's table is made from the descriptions."""
+    """The program's exit codes; the README's table is generated from the descriptions."""
 
     description: str
 
     def __new__(cls, value: int, description: str) -> Self:
-        """Keep the description beside the number."""
+        """Store the description with the number."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.description = description
@@ -53,13 +53,13 @@ class ExitCode(enum.IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that is wrong or worth knowing, in words for the person who can mend it.
+    """One problem or note, written for the person who can fix it.
 
     Attributes:
-        setting: The variable as the user wrote it, or "" when it is about none.
-        what: What is wrong; carries the value received unless that is secret.
+        setting: The variable as the user wrote it; "" if it is about none.
+        what: What is wrong; includes the value unless that is secret.
         why: The rule or the cause.
-        fix: A value that would pass, or the command that mends it.
+        fix: A valid value, or the command that fixes it.
     """
 
     setting: str = ""
@@ -69,7 +69,7 @@ class Problem:
 
 
 class ProvisionError(Exception):
-    """A failure that somebody can act on."""
+    """A failure that the user can act on."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.UNEXPECTED
 
@@ -81,20 +81,20 @@ class ProvisionError(Exception):
 
     @classmethod
     def of(cls, problems: Sequence[Problem]) -> Self:
-        """Make one error of several problems, so that all are reported at once."""
+        """Make one error from several problems, so that all are reported at once."""
         error = cls("; ".join(problem.what for problem in problems))
         error.problems = tuple(problems)
         return error
 
 
 class SettingsError(ProvisionError):
-    """The command line or the env.list can't be used."""
+    """The command line or the settings are invalid."""
 
     exit_code = ExitCode.USAGE
 
 
 class CredentialsError(ProvisionError):
-    """Google does not know who is asking."""
+    """There are no credentials that Google accepts."""
 
     exit_code = ExitCode.CREDENTIALS
 
@@ -106,37 +106,37 @@ class CheckError(ProvisionError):
 
 
 class StateError(ProvisionError):
-    """The state can't be reached, is held by somebody, or is not ours to touch."""
+    """The state can't be read, is locked, or belongs to another tool or deployment."""
 
     exit_code = ExitCode.STATE
 
 
 class TerraformError(ProvisionError):
-    """Terraform ended with anything but success."""
+    """Terraform failed."""
 
     exit_code = ExitCode.TERRAFORM
 
 
 class CapacityError(ProvisionError):
-    """Google has no such machines to give."""
+    """Google refused the machines: stock-out, quota, or a failed request."""
 
     exit_code = ExitCode.CAPACITY
 
 
 class ClusterError(ProvisionError):
-    """The machines run, but what should run on them failed."""
+    """The cluster exists, but something on it failed."""
 
     exit_code = ExitCode.CLUSTER
 
 
-class StillWaiting(ProvisionError):  # noqa: N818 - it is no failure: everything is kept
-    """The time to wait for capacity is over; the request stands."""
+class StillWaiting(ProvisionError):  # noqa: N818 - not a failure: everything is kept
+    """The timeout for capacity is over; everything is kept."""
 
     exit_code = ExitCode.WAITING
 
 
-class Interrupted(ProvisionError):  # noqa: N818 - somebody's wish, not a failure
-    """A signal arrived that asks to stop; the work was stopped in order."""
+class Interrupted(ProvisionError):  # noqa: N818 - the user's wish, not a failure
+    """A signal asked the run to stop, and it stopped cleanly."""
 
     def __init__(self, signum: int, what: str, *, why: str = "", fix: str = "") -> None:
         super().__init__(what, why=why, fix=fix)
@@ -144,5 +144,5 @@ class Interrupted(ProvisionError):  # noqa: N818 - somebody's wish, not a failur
 
     @property
     def exit_code(self) -> ExitCode:  # type: ignore[override]  # the only error with two codes
-        """As shells have it for SIGINT, and as for SIGTERM for all others."""
+        """The exit code that shells use for SIGINT; for other signals, that for SIGTERM."""
         return ExitCode.INTERRUPTED if self.signum == signal.SIGINT else ExitCode.TERMINATED

@@ -1,4 +1,4 @@
-"""From an env.list to `Settings`, with everything that is wrong said at once."""
+"""From an env.list to `Settings`, with all problems reported at once."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _DERIVED: Final[Mapping[str, Derived]] = {
     for name, about in Settings.model_fields.items()
     if isinstance(about.default_factory, Derived)
 }
-# A default that waits for a bad field is no problem of its own.
+# pydantic's error for a default that depends on an invalid field; it is not a problem of its own.
 _FOLLOWS: Final = "default_factory_not_called"
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of the values that were given.
+    """The result of loading the settings.
 
     Attributes:
-        settings: The settings; None while a problem stands.
-        problems: All that is wrong.
-        notes: All that is worth knowing.
-        effective: Variable -> effective value as JSON has it, secrets masked; what is wrong by
-            itself is its raw text, what follows from it None. Empty when the env file could not
-            be read.
+        settings: The settings; None if there is a problem.
+        problems: All problems.
+        notes: All notes.
+        effective: Variable -> effective value as JSON, with secrets masked. An invalid value is its
+            raw text, and a default that depends on it is None. Empty if the env file could not be
+            read.
     """
 
     settings: Settings | None
@@ -62,13 +62,13 @@ def load(
 
     Args:
         environ: The process environment.
-        env_file: The file that `--env-file` named.
-        flags: Variable -> value from the command line; they override all else.
-        only: The variables that matter. Problems of others are notes, and their fields take
-            their defaults. None: all matter.
+        env_file: The file that `--env-file` names; None for none.
+        flags: Variable -> value from the command line, which override everything else.
+        only: The variables that matter: problems of others are notes, and their fields have their
+            defaults. None if all matter.
 
     Returns:
-        Settings and problems; never raises for anything that a user wrote.
+        Settings and problems; invalid input never raises an exception.
     """
     read = reading.read(environ, env_file, flags)
     if not read.readable:
@@ -91,7 +91,7 @@ def load(
 
 @dataclass(frozen=True)
 class _Found:
-    """A problem or note, and the field that it is about; "" when it is about none."""
+    """A problem or note, and the field that it is about; "" for none."""
 
     field: str
     problem: Problem
@@ -117,7 +117,7 @@ def _sort_out(
 
 
 def _judge_fields(read: Reading) -> tuple[Settings | None, list[_Found]]:
-    """The settings, or what is wrong with values by themselves."""
+    """The settings, or the problems of single values."""
     try:
         return Settings({name: given.text for name, given in read.given.items()}), []
     except ValidationError as error:
@@ -129,7 +129,7 @@ def _judge_fields(read: Reading) -> tuple[Settings | None, list[_Found]]:
 
 
 def _settle(read: Reading, dropped: Collection[str]) -> Settings:
-    """The settings without the dropped fields; an example stands for what has no default."""
+    """The settings without the dropped fields; a required field then has its example value."""
     texts = {name: given.text for name, given in read.given.items() if name not in dropped}
     for name, about in Settings.model_fields.items():
         if about.is_required():
@@ -138,7 +138,7 @@ def _settle(read: Reading, dropped: Collection[str]) -> Settings:
 
 
 def _following(bad: Collection[str], read: Reading) -> set[str]:
-    """The fields that would have followed from the bad ones."""
+    """The fields whose defaults depend on invalid ones."""
     following = {name for field in bad for name in derived.affected_by(field, _DERIVED)}
     return following - set(read.given)
 

@@ -1,4 +1,4 @@
-"""What an action has found out and done, for people and for programs."""
+"""The report of a run: the JSON document of `--output json`."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ _WHERE_IT_APPLIES = (
 
 @dataclass
 class Report:
-    """The one document of a run; it grows while the action goes on, so a failure loses nothing.
+    """The report of a run; the action fills it step by step, so that a failure loses nothing.
 
     Attributes:
-        action: The action's name, as far as it is known.
+        action: The action's name; "" if it is not known.
         rehearsal: Whether Google Cloud was simulated.
-        problems: What made the run fail.
-        notes: What is worth knowing, but did not make it fail.
-        settings: Every setting's effective value by its name, secrets masked.
-        tfvars: The variables that Terraform gets, secrets masked.
+        problems: The problems that made the run fail.
+        notes: Notes, which did not make it fail.
+        settings: Setting -> effective value, with secrets masked.
+        tfvars: The variables for Terraform, with secrets masked.
         backend: "bucket" and "prefix" of the Terraform state.
-        changes: Counts "add", "change" and "destroy" of the plan.
-        out_of_date: The machines that are older than what the settings describe: "name" and
-            "differences".
+        changes: The plan's counts "add", "change" and "destroy".
+        out_of_date: The machines that are older than the settings: "name" and "differences".
         outputs: Terraform's outputs after the apply.
-        connection: How to reach what was made.
-        status: What exists and how it stands.
-        checks: What Test has found, by VM.
+        connection: How to connect to the cluster.
+        status: The status of the deployment.
+        checks: What Test found, by VM or node pool.
     """
 
     action: str = ""
@@ -59,7 +58,7 @@ class Report:
     checks: dict[str, Any] | None = None
 
     def document(self, exit_code: int) -> dict[str, Any]:
-        """The JSON document; keys that do not apply are absent."""
+        """The JSON document; keys that do not apply are omitted."""
         document: dict[str, Any] = {
             "action": self.action,
             "rehearsal": self.rehearsal,

@@ -6,13 +6,14 @@ import signal
 from typing import Final
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, docker stop, a terminal that was closed."""
+"""Ctrl-C, `docker stop`, and a closed terminal."""
 
 
 def heeded() -> tuple[signal.Signals, ...]:
-    """Those that count now: whoever has SIGHUP ignored (nohup) wants the run to go on.
+    """The signals to handle: all, but not an ignored SIGHUP, with which the run should continue.
 
-    An ignored SIGINT means nothing of that kind: shells start what is in the background so.
+    nohup ignores SIGHUP on purpose. An ignored SIGINT is handled nevertheless, because shells start
+    background processes that way.
     """
     return tuple(
         number

@@ -1,4 +1,4 @@
-"""Numbers and lists as people say them."""
+"""Numbers and lists for messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMED: Final = 20
 
 
 def duration(seconds: float) -> str:
-    """A span of time by its two greatest units, such as "3 h 20 min"."""
+    """A duration in its two largest units, such as "3 h 20 min"."""
     minutes, hours, days = int(seconds // 60), int(seconds // 3600), int(seconds // 86400)
     if days:
         return f"{days} d {hours % 24} h"
@@ -21,7 +21,7 @@ def duration(seconds: float) -> str:
 
 
 def listed(names: Collection[str]) -> str:
-    """Names in their order, with commas between; of very many the first."""
+    """Sorted names, separated by commas; only the first ones if there are many."""
     named = sorted(names)[:_NAMED]
     more = f" and {len(names) - len(named)} more" if len(names) > len(named) else ""
     return ", ".join(named) + more

@@ -1,1 +1,1 @@
-"""Facts about Google Cloud that the tool knows beforehand, each in one place."""
+"""Facts about Google Cloud that are built into the tool, each in one place."""

@@ -1,4 +1,4 @@
-"""Filestore's service tiers and the share sizes that each takes."""
+"""Filestore's service tiers and the share sizes that each one supports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tier(enum.StrEnum):
-    """A Filestore service tier, by the API's name."""
+    """A Filestore service tier, by its name in the API."""
 
     BASIC_HDD = "BASIC_HDD"
     BASIC_SSD = "BASIC_SSD"
@@ -27,9 +27,9 @@ class Sizes:
     """One range of share sizes.
 
     Attributes:
-        smallest: The least size, in GiB.
-        largest: The greatest size, in GiB.
-        step: Sizes are the smallest plus a multiple of this, in GiB.
+        smallest: The smallest size, in GiB.
+        largest: The largest size, in GiB.
+        step: Every size is the smallest one plus a multiple of this, in GiB.
     """
 
     smallest: int
@@ -37,7 +37,7 @@ class Sizes:
     step: int
 
     def __contains__(self, size_gb: int) -> bool:
-        """Whether a share of that many GiB can be made."""
+        """Whether a share can have this size, in GiB."""
         return (
             self.smallest <= size_gb <= self.largest and (size_gb - self.smallest) % self.step == 0
         )
@@ -48,7 +48,7 @@ class Sizes:
         return f"{self.smallest} to {self.largest} GiB{steps}"
 
     def nearest(self, size_gb: int) -> int:
-        """The size of this range that is closest to the wanted one, in GiB."""
+        """The size in this range that is closest to a given one, in GiB."""
         steps = round((size_gb - self.smallest) / self.step)
         return self.smallest + self.step * max(
             0, min(steps, (self.largest - self.smallest) // self.step)
@@ -56,7 +56,7 @@ class Sizes:
 
 
 DEFAULT_SIZE_GB: Final = 2560
-"""The size of a share that names none, in GiB, where the tier takes it."""
+"""The default size of a share, in GiB, for tiers that support it."""
 
 _BANDED: Final = (Sizes(1024, 9984, 256), Sizes(10240, 102400, 2560))
 
@@ -70,32 +70,32 @@ TIERS: Final[Mapping[Tier, tuple[Sizes, ...]]] = MappingProxyType(
         Tier.REGIONAL: _BANDED,
     },
 )
-"""Tier -> the ranges of sizes that it takes."""
+"""Tier -> the ranges of sizes that it supports."""
 
 
 _REGIONAL: Final = frozenset({Tier.ENTERPRISE, Tier.REGIONAL})
 
 
 def is_regional(tier: Tier) -> bool:
-    """Whether the tier's shares are made in a region; all others are made in a zone."""
+    """Whether the tier's instances are in a region; all others are in a zone."""
     return tier in _REGIONAL
 
 
 def takes(tier: Tier, size_gb: int) -> bool:
-    """Whether the tier has shares of that many GiB."""
+    """Whether the tier supports this size, in GiB."""
     return any(size_gb in sizes for sizes in TIERS[tier])
 
 
 def default_size(tier: Tier) -> int | None:
-    """The size of a share that names none, in GiB; None where the tier has no such size."""
+    """The default size of a share, in GiB; None if the tier does not support it."""
     return DEFAULT_SIZE_GB if takes(tier, DEFAULT_SIZE_GB) else None
 
 
 def nearest_size(tier: Tier, size_gb: int) -> int:
-    """The size that the tier takes and that is closest to the wanted one, in GiB."""
+    """The size that the tier supports and that is closest to a given one, in GiB."""
     return min((sizes.nearest(size_gb) for sizes in TIERS[tier]), key=lambda it: abs(it - size_gb))
 
 
 def sizes_in_words(tier: Tier) -> str:
-    """What the tier takes, as a sentence part."""
+    """The sizes that the tier supports, as part of a sentence."""
     return " or ".join(str(sizes) for sizes in TIERS[tier])

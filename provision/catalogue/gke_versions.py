@@ -1,7 +1,8 @@
-"""Versions of GKE: which one a text stands for, and the oldest that has a feature.
+"""Versions of GKE: resolving a prefix, and the minimum versions of features.
 
-A version is written in full, 1.33.5-gke.1080000, or as a beginning of it: 1.33, 1.33. or 1.33.5.
-Terraform holds a full version to the same floors, for whoever uses its modules alone.
+A version is written in full, 1.33.5-gke.1080000, or as a prefix: 1.33, 1.33. or 1.33.5. The
+Terraform modules check a full version against the same minimum versions, for users of the modules
+alone.
 """
 
 from __future__ import annotations
@@ -16,45 +17,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Floor:
-    """The oldest version that has a feature.
+    """The minimum version of a feature.
 
     Attributes:
-        feature: In words.
-        version: In full.
+        feature: The name of the feature.
+        version: The full version.
     """
 
     feature: str
     version: str
 
     def refuses(self, version: str) -> bool:
-        """Whether each version that the text can stand for is older than the floor."""
+        """Whether all versions with a given prefix are older than the minimum version."""
         given = _numbers(version)
         return given < _numbers(self.version)[: len(given)]
 
 
 FLEX_START: Final = Floor("flex start", "1.32.2-gke.1652000")
-"""For GPUs; queueing together with flex start has the same."""
+"""For GPUs; it is the same for flex start with queued provisioning."""
 
 QUEUED: Final = Floor("queued provisioning with a limited run", "1.28.5-gke.1355000")
 RAY_OPERATOR: Final = Floor("the Ray operator", "1.29.8-gke.1054000")
 
 
 def is_full(version: str) -> bool:
-    """Whether a version stands for itself alone."""
+    """Whether a version is a full one, not a prefix."""
     return "-gke." in version
 
 
 def settle(asked: str | None, offered: Iterable[str], settled: str | None) -> str | None:
-    """The full version that a cluster is made with, the same at every run.
+    """Resolve the setting to a full version, the same one in every run.
 
     Args:
-        asked: The setting; None for the channel's default, which has no version here.
-        offered: The full versions that Google offers at the place, in any order.
-        settled: What an earlier run has settled on, if any.
+        asked: The setting; None for the channel's default version.
+        offered: The full versions that Google offers in the region, in any order.
+        settled: The version that an earlier run chose; None if there was none.
 
     Returns:
-        What was settled on, while it is what is asked for, else the newest version that is
-        offered; None when nothing is asked for, or nothing that is asked for is offered.
+        The version of the earlier run if it matches the setting, otherwise the newest offered
+        version that matches; None if nothing is set, or no offered version matches.
     """
     if asked is None:
         return None

@@ -1,4 +1,4 @@
-"""The networks of a VM's interfaces after the first, as its machine type wants them."""
+"""The networks of a VM's additional interfaces, which depend on its machine type."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ if TYPE_CHECKING:
     from provision.catalogue.machines import MachineType
 
 USUAL_INTERFACES: Final = 5
-"""A VM's interfaces, the first included, where its machine type has no network for its GPUs: as
-many as the predecessor made."""
+"""The number of interfaces, including the first, for machine types without a GPU network: the same
+as in the predecessor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """One VPC network beside that of the first interface.
+    """One additional VPC network.
 
     Attributes:
-        mtu: In bytes.
-        nic_type: The type of its interfaces, by the API's name.
-        subnets: Its subnetworks; each VM has one interface in each.
-        profile: Google's network profile without the zone that its name begins with; None where
-            it is a network like others.
+        mtu: The MTU in bytes.
+        nic_type: The type of its interfaces, by its name in the API.
+        subnets: The number of its subnetworks; each VM has one interface in each.
+        profile: Google's network profile, without the zone at the beginning of its name; None for
+            an ordinary network.
     """
 
     mtu: int
@@ -35,17 +35,17 @@ _PLAIN: Final = Network(mtu=8896, nic_type="GVNIC")
 
 
 def beside_the_first(machine: MachineType | None) -> tuple[Network, ...]:
-    """The networks in the order of the interfaces that are in them.
+    """The networks of the additional interfaces, in the order of the interfaces.
 
     Args:
-        machine: None for a type that the tool does not know; it is taken for one without a
-            network for its GPUs.
+        machine: The machine type; None if the tool does not know it, which counts as one without a
+            GPU network.
     """
     if machine is None or machine.gpu_network is None:
         return (USUAL_INTERFACES - 1) * (_PLAIN,)
     kind = machine.gpu_network
     first = (_PLAIN,) if kind.second_gvnic else ()
-    # Not `kind.subnets`: a machine with half the GPUs has half of them.
+    # Not `kind.subnets`: a machine type with half the GPUs has half the subnetworks.
     subnets = (machine.nics - 1 - len(first)) // kind.vpcs
     gpus = Network(mtu=kind.mtu, nic_type=kind.nic_type, subnets=subnets, profile=kind.profile)
     return (*first, *kind.vpcs * (gpus,))

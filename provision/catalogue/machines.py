@@ -1,8 +1,8 @@
-"""What Google Cloud's GPU machine types are made of: one row for each family, one for each GPU.
+"""Facts about Google Cloud's GPU machine types: one row for each family, and one for each GPU.
 
-The one place for such facts: whoever needs one reads the row, and Terraform gets the values, not a
-copy of the table. They were gathered from public blueprints, price catalogues and the provider's
-own tests; the online check has the last word on a type that is not here.
+This is the only place for these facts: all code reads the rows, and Terraform gets values, not a
+copy of the table. They were collected from public blueprints, price catalogues and the provider's
+own tests. For a type that is not in the table, the online check decides.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class GpuNetwork(enum.Enum):
-    """How the GPUs of several machines reach each other, apart from the first interface.
+    """The network between the GPUs of several machines, besides the first interface.
 
     Attributes:
-        vpcs: VPC networks for the GPU interfaces.
-        subnets: Subnetworks in each of them.
+        vpcs: The number of VPC networks for the GPU interfaces.
+        subnets: The number of subnetworks in each of them.
         mtu: Their MTU, in bytes.
-        nic_type: The interfaces' type, by the API's name.
+        nic_type: The type of the interfaces, by its name in the API.
         second_gvnic: Whether the machine has a second gVNIC before the GPU interfaces.
-        profile: The network profile of the VPC networks, without the zone that its name begins
-            with; None where they are networks like others.
+        profile: The network profile of the VPC networks, without the zone at the beginning of its
+            name; None for ordinary networks.
     """
 
     TCPX = ("tcpx", 4, 1, 8244, "GVNIC", False, None)
@@ -55,7 +55,7 @@ class GpuNetwork(enum.Enum):
 
 
 class Consumption(enum.StrEnum):
-    """A way to get machines."""
+    """A consumption option: a way to get machines."""
 
     ON_DEMAND = "on-demand"
     SPOT = "spot"
@@ -64,11 +64,11 @@ class Consumption(enum.StrEnum):
 
 
 class GpuQuota(enum.Enum):
-    """Which quota counts GPUs that are not preemptible; preemptible ones always have their own.
+    """The quota for GPUs that are not preemptible; preemptible GPUs always have their own quota.
 
     Attributes:
-        OWN: One of the kind's own, and one for all kinds in all regions.
-        SHARED: GPUS_PER_GPU_FAMILY, which tells the kinds apart by a dimension.
+        OWN: A quota for this GPU type, and one for all GPU types in all regions.
+        SHARED: GPUS_PER_GPU_FAMILY, which has the GPU type as a dimension.
     """
 
     OWN = enum.auto()
@@ -77,15 +77,15 @@ class GpuQuota(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One kind of GPU.
+    """One GPU type.
 
     Attributes:
-        name: As the API has it, such as "nvidia-tesla-t4".
-        model: What the driver calls it (nvidia-smi), or the part that tells it from others.
-        quota_word: What Google's names of its quotas have in their middle, such as "A100_80GB".
-        quota: Which of them counts it.
-        max_vcpus: For a GPU that is attached to a machine: how many GPUs -> the most vCPUs that the
-            machine may then have.
+        name: Its name in the API, such as "nvidia-tesla-t4".
+        model: The driver's name for it (nvidia-smi), or the distinctive part of that.
+        quota_word: The middle part of the names of its quotas, such as "A100_80GB".
+        quota: The kind of its quota.
+        max_vcpus: For a GPU that is attached to a machine: the number of GPUs -> the maximum number
+            of vCPUs of the machine.
     """
 
     name: str
@@ -97,12 +97,12 @@ class Gpu:
 
 @dataclass(frozen=True, kw_only=True)
 class Bandwidth:
-    """What NCCL's all-gather reaches on two machines, for messages from 1 KiB to 8 GiB.
+    """The bus bandwidth of NCCL's all-gather on two machines, for messages from 1 KiB to 8 GiB.
 
     Attributes:
-        average: Bus bandwidth over all sizes, in GB/s.
-        out_of_place: The greatest one out of place, in GB/s.
-        in_place: The greatest one in place, in GB/s.
+        average: The average over all message sizes, in GB/s.
+        out_of_place: The peak out of place, in GB/s.
+        in_place: The peak in place, in GB/s.
     """
 
     average: float
@@ -116,13 +116,13 @@ class Shape:
 
     Attributes:
         suffix: The last part of the name, such as "8g".
-        gpus: GPUs that are part of the machine; None where they are attached (N1).
-        vcpus: Virtual processors.
-        nics: All interfaces in the recommended set-up: the first, a second gVNIC where the family
-            has one, then those of the GPUs.
-        local_ssds: Local SSDs that are part of the machine.
-        consumption: The ways to get one, where they are not those of the family.
-        bandwidth: What was published for it; None for nothing.
+        gpus: The number of GPUs that it includes; None if GPUs are attached (N1).
+        vcpus: The number of vCPUs.
+        nics: The number of interfaces in the recommended set-up: the first, a second gVNIC if the
+            family has one, and those of the GPUs.
+        local_ssds: The number of local SSDs that it includes.
+        consumption: Its consumption options, if they differ from those of the family.
+        bandwidth: The published bandwidth; None if there is none.
     """
 
     suffix: str
@@ -136,20 +136,20 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """A family of machine types: all that is known of it, and of its sizes.
+    """A family of machine types: all facts about it and its sizes.
 
     Attributes:
-        name: The types' name without the last part, such as "a2-highgpu".
-        title: As Google's texts call it, such as "A2 High".
-        gpu: The GPU that is part of the machine; None where GPUs are attached (N1).
-        cpu_quota: The quota that counts its vCPUs, such as "A2_CPUS".
-        boot_disks: Disk types that work for booting, the preferred one first.
-        gpu_network: How the GPUs of the family's full-size type are networked, which also says how
-            NCCL gets to use that; None where the first interface carries all.
-        consumption: The ways to get a machine of this family.
+        name: The name of its types without the last part, such as "a2-highgpu".
+        title: Its name in Google's documentation, such as "A2 High".
+        gpu: The GPU that its machines include; None if GPUs are attached (N1).
+        cpu_quota: The quota for its vCPUs, such as "A2_CPUS".
+        boot_disks: The disk types that it can boot from, the preferred one first.
+        gpu_network: The GPU network of its largest type, which also determines the NCCL installer;
+            None if the GPUs use the first interface.
+        consumption: The consumption options.
         shapes: Its sizes, the smallest first.
-        flex_compact: Whether compact placement works together with flex start.
-        arm: Whether the processors are Arm, which takes an Arm image.
+        flex_compact: Whether flex start supports compact placement for it.
+        arm: Whether its processors are Arm, which need an Arm image.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Family:
 
     @property
     def accelerator(self) -> str | None:
-        """The GPU that is part of the machine, by the API's name; None where it is attached."""
+        """The GPU that its machines include, by its name in the API; None if GPUs are attached."""
         return self.gpu.name if self.gpu else None
 
     @property
@@ -179,10 +179,10 @@ class Series:
     """A series of machine types without GPUs.
 
     Attributes:
-        name: The first part of the types' names, such as "e2".
-        cpu_quota: The quota that counts its vCPUs.
-        flex_start: Whether flex start has it.
-        flex_compact: Whether compact placement works together with flex start.
+        name: The first part of its types' names, such as "e2".
+        cpu_quota: The quota for its vCPUs.
+        flex_start: Whether flex start supports it.
+        flex_compact: Whether flex start supports compact placement for it.
     """
 
     name: str
@@ -196,9 +196,9 @@ class MachineType:
     """One machine type.
 
     Attributes:
-        name: As the API has it, such as "a2-highgpu-2g".
-        family: What it has in common with its kin.
-        shape: What is its own.
+        name: Its name in the API, such as "a2-highgpu-2g".
+        family: The facts about its family.
+        shape: The facts about its size.
     """
 
     name: str
@@ -207,53 +207,53 @@ class MachineType:
 
     @property
     def vcpus(self) -> int:
-        """Virtual processors."""
+        """The number of vCPUs."""
         return self.shape.vcpus
 
     @property
     def gpus(self) -> int | None:
-        """GPUs that are part of the machine; None where they are attached (N1)."""
+        """The number of GPUs that it includes; None if GPUs are attached (N1)."""
         return self.shape.gpus
 
     @property
     def nics(self) -> int:
-        """All interfaces in the recommended set-up."""
+        """The number of interfaces in the recommended set-up."""
         return self.shape.nics
 
     @property
     def local_ssds(self) -> int:
-        """Local SSDs that are part of the machine."""
+        """The number of local SSDs that it includes."""
         return self.shape.local_ssds
 
     @property
     def accelerator(self) -> str | None:
-        """The GPU that is part of the machine, by the API's name; None where it is attached."""
+        """The GPU that it includes, by its name in the API; None if GPUs are attached."""
         return self.family.accelerator
 
     @property
     def boot_disks(self) -> tuple[str, ...]:
-        """Disk types that work for booting, the preferred one first."""
+        """The disk types that it can boot from, the preferred one first."""
         return self.family.boot_disks
 
     @property
     def gpu_network(self) -> GpuNetwork | None:
-        """How the GPUs are networked; None where the first interface carries all.
+        """The GPU network; None if the GPUs use the first interface.
 
-        The GPUs of a machine that has the first interface alone are not networked by themselves.
+        A size with only one interface has no GPU network, even if its family has one.
         """
         return self.family.gpu_network if self.nics > 1 else None
 
     @property
     def consumption(self) -> frozenset[Consumption]:
-        """The ways to get one."""
+        """The consumption options."""
         own = self.shape.consumption
         return self.family.consumption if own is None else own
 
     @property
     def max_nics(self) -> int:
-        """The most interfaces: 2 for up to two vCPUs, else one per vCPU up to 8, or all of `nics`.
+        """The maximum number of interfaces: 2 for up to 2 vCPUs, otherwise one per vCPU, up to 8.
 
-        Google's rule for all types; those with a GPU network have exactly their own number.
+        That is Google's rule; machine types with a GPU network have exactly `nics`.
         """
         return self.nics if self.gpu_network else min(max(2, self.vcpus), 8)
 
@@ -263,7 +263,7 @@ _PD_SSD: Final = ("pd-ssd", "pd-balanced")
 _PD_OR_HYPERDISK: Final = ("pd-ssd", "pd-balanced", "hyperdisk-balanced")
 _HYPERDISK: Final = ("hyperdisk-balanced",)
 _ALL_WAYS: Final = frozenset(Consumption)
-# Parts of an A3 High machine come as Spot or by flex start alone.
+# A3 High machines with fewer than 8 GPUs are only available as Spot VMs or with flex start.
 _OF_A_PART: Final = frozenset({Consumption.SPOT, Consumption.FLEX_START})
 
 _L4: Final = Gpu(name="nvidia-l4", model="L4", quota_word="L4", quota=GpuQuota.OWN)
@@ -315,7 +315,7 @@ ATTACHED_GPUS: Final = (
         max_vcpus=MappingProxyType({1: 16, 2: 32, 4: 96}),
     ),
 )
-"""The GPUs that can be attached to machines without GPUs of their own (N1)."""
+"""The GPUs that can be attached to machines that include none (N1)."""
 
 
 def _n1(kind: str, *sizes: int) -> Family:
@@ -481,7 +481,7 @@ ROWS: Final = (
 
 
 def _plain(names: str) -> Iterable[Series]:
-    """Series whose quota of CPUs is named after them."""
+    """Series whose vCPU quota has the name of the series."""
     return (Series(name=name, cpu_quota=f"{name.upper()}_CPUS") for name in names.split())
 
 
@@ -497,19 +497,19 @@ OTHER_SERIES: Final[Mapping[str, Series]] = MappingProxyType(
 )
 """Name -> series without GPUs.
 
-Some names are a letter away from those of machines with GPUs: n2-standard-8 is no misspelt
+Some names differ in one letter from those of machines with GPUs: n2-standard-8 is not a typo of
 n1-standard-8.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """What is looked up by name, made of the rows.
+    """Look-up tables by name, made from the rows.
 
     Attributes:
         families: Name -> family.
         machine_types: Name -> machine type.
-        gpus: Name -> GPU, those that are part of a machine first.
+        gpus: Name -> GPU; those that machine types include come first.
         attachments: Name -> GPU that can be attached.
     """
 
@@ -520,7 +520,7 @@ class Tables:
 
     @classmethod
     def of(cls, rows: Iterable[Family], attached: Iterable[Gpu] = ATTACHED_GPUS) -> Tables:
-        """Make the tables of some rows.
+        """Make the tables from rows.
 
         Args:
             rows: The families.
@@ -564,33 +564,33 @@ _LONGEST_NAME: Final = 63
 
 
 def lookup(name: str) -> MachineType | None:
-    """The machine type of that name; None when the tool does not know it."""
+    """The machine type with a name; None if the tool does not know it."""
     return MACHINE_TYPES.get(name)
 
 
 def family(name: str) -> Family | None:
-    """The family that a machine type of that name is of, whether the type exists or not."""
+    """The family of a machine type's name, whether the type exists or not; None if unknown."""
     return FAMILIES.get(name.rpartition("-")[0])
 
 
 def of_series(name: str) -> tuple[Family, ...]:
-    """The families of the series that a machine type of that name is of, whether it exists or not.
+    """The families of the series of a machine type's name, whether the type exists or not.
 
-    They say what there is to say of custom machines, and of families that are newer than the rows.
+    They are used for custom machine types and for families that are newer than the table.
     """
     series = name.partition("-")[0]
     return tuple(row for row in FAMILIES.values() if row.series == series)
 
 
 def takes_gpus(name: str) -> bool:
-    """Whether GPUs are attached to machines of that name; the others bring theirs, or have none."""
+    """Whether GPUs are attached to a machine type; the others include GPUs or have none."""
     return any(row.gpu is None for row in of_series(name))
 
 
 def cpu_quota(name: str) -> str:
-    """The quota that counts the vCPUs of machines of that name.
+    """The quota for the vCPUs of a machine type.
 
-    Google names it after the series; the rows say so, and which ones are exceptions.
+    Google names it after the series; the rows have the exceptions.
     """
     series = name.partition("-")[0]
     rows: tuple[Family | Series, ...] = of_series(name)
@@ -599,15 +599,15 @@ def cpu_quota(name: str) -> str:
 
 
 def carrying(accelerator: str) -> tuple[str, ...]:
-    """The names of the machine types that have this GPU built in."""
+    """The names of the machine types that include this GPU."""
     return tuple(name for name, it in MACHINE_TYPES.items() if it.accelerator == accelerator)
 
 
 def may_flex_start(name: str) -> bool:
-    """Whether a machine of that name may come by flex start.
+    """Whether flex start may support a machine type.
 
-    A name that the tool does not know may be a newer machine with GPUs; its own check decides,
-    unless flex start has no machine of its series.
+    A name that the tool does not know may be a newer machine type with GPUs: the online check
+    decides, unless flex start supports no machine type of its series.
     """
     known = lookup(name)
     if known is not None:
@@ -620,16 +620,16 @@ def may_flex_start(name: str) -> bool:
 
 
 def compact_with_flex_start() -> list[str]:
-    """The titles of what can be placed compactly together with flex start."""
+    """The titles of the families that support compact placement with flex start."""
     titles = [row.title for row in FAMILIES.values() if row.flex_compact]
     return titles + [row.name.upper() for row in OTHER_SERIES.values() if row.flex_compact]
 
 
 def misspelt(name: str) -> str | None:
-    """The machine type that was surely meant by a name that the tool does not know.
+    """The machine type that was meant by an unknown name; None if the name may be valid.
 
-    That is so for a name in a known family, and for one that is a letter off a known type. None
-    for a name of an unknown family: it may be newer than the table.
+    A name in a known family, or with one letter different from a known type, is a mistake. A name
+    of an unknown family may be newer than the table.
     """
     if name in MACHINE_TYPES or len(name) > _LONGEST_NAME:
         return None
@@ -642,23 +642,23 @@ def misspelt(name: str) -> str | None:
 
 
 def did_you_mean(name: str) -> str | None:
-    """The known machine type that looks most like the name, if any does."""
+    """The known machine type with the most similar name; None if there is none."""
     return _closest(name, tuple(MACHINE_TYPES))
 
 
 def did_you_mean_accelerator(name: str) -> str | None:
-    """The known GPU that looks most like the name, if any does."""
+    """The known GPU with the most similar name; None if there is none."""
     return _closest(name, tuple(GPUS))
 
 
 def _closest(name: str, known: tuple[str, ...]) -> str | None:
-    # No such name is that long; difflib's time grows with the product of the lengths.
+    # No valid name is that long; difflib's time grows with the product of the lengths.
     found = difflib.get_close_matches(name.lower()[:_LONGEST_NAME], known, n=1, cutoff=_ALIKE)
     return found[0] if found else None
 
 
 def _is_typo_of(name: str, known: str) -> bool:
-    """Whether the name is the known one but for its case, or for one letter.
+    """Whether the name differs from the known one only in its case or in one letter.
 
     A different digit of the series (a5-highgpu-8g) is a newer machine, not a typo.
     """
@@ -670,7 +670,7 @@ def _is_typo_of(name: str, known: str) -> bool:
 
 
 def _one_edit_apart(one: str, other: str) -> bool:
-    """Whether one letter more, less, changed, or two neighbours swapped make both equal."""
+    """Whether adding, removing or changing one letter, or swapping two, makes both names equal."""
     short, long = sorted((one, other), key=len)
     if len(long) - len(short) > 1:
         return False

@@ -1,7 +1,7 @@
-"""The names of what the tool makes, and how long a NAME_PREFIX can be because of them.
+"""The names of the tool's resources, and the resulting limit on the length of NAME_PREFIX.
 
-Terraform makes the names (`terraform/`), Python looks things up by them; a contract test holds
-both sides to this table.
+Terraform builds the names (`terraform/`) and Python uses them for look-ups; a contract test checks
+that both agree with this table.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DerivedName:
-    """One name that is made of the NAME_PREFIX.
+    """One name that is derived from NAME_PREFIX.
 
     Attributes:
-        kind: What carries the name, in words.
+        kind: What has this name, for messages.
         suffix: What follows the prefix.
-        limit: Google's greatest length of such a name, in characters.
+        limit: Google's maximum length of such a name, in characters.
     """
 
     kind: str
@@ -30,11 +30,11 @@ class DerivedName:
 
     @property
     def longest_prefix(self) -> int:
-        """How long a prefix may be for this name alone."""
+        """The maximum length of a prefix for this name."""
         return self.limit - len(self.suffix)
 
 
-# Limits: service account ids 30 (and 6 at least, hence the long suffix), GKE clusters 40, the base
+# Limits: service account IDs 30 (and at least 6, hence the long suffix), GKE clusters 40, the base
 # name of a group's VMs 58 (Google appends "-" and four characters), RFC 1035 labels 63.
 SERVICE_ACCOUNT = DerivedName("service account", "-nodes", 30)
 CLUSTER = DerivedName("GKE cluster", "-gke", 40)
@@ -47,7 +47,7 @@ ROUTER = DerivedName("router", "-router", 63)
 NAT = DerivedName("Cloud NAT", "-nat", 63)
 FIREWALL_INTERNAL = DerivedName("firewall rule", "-internal", 63)
 FIREWALL_SSH = DerivedName("firewall rule", "-iap-ssh", 63)
-# One digit is enough: no machine type has more than nine interfaces beside the first.
+# One digit is enough: no machine type has more than nine additional interfaces.
 GPU_NETWORK = DerivedName("GPU network", "-gpu-net-x", 63)
 GPU_SUBNETWORK = DerivedName("GPU subnetwork", "-gpu-subnet-x", 63)
 FIREWALL_GPU = DerivedName("GPU network's firewall rule", "-gpu-internal-x", 63)
@@ -76,7 +76,7 @@ ALL = (
 )
 
 TIGHTEST = min(ALL, key=lambda name: name.longest_prefix)
-"""The name that decides how long a NAME_PREFIX may be."""
+"""The name that limits the length of NAME_PREFIX."""
 
 WORKLOAD_ACCOUNT = DerivedName("service account of the pods", "-workload", 30)
 SYSTEM_POOL = DerivedName("system node pool", "-system", 40)
@@ -86,21 +86,21 @@ EQUAL_POOL = DerivedName("node pool", "-nodepool-xx", 40)
 TIGHTEST_OF_GKE = min(
     (*ALL, WORKLOAD_ACCOUNT, SYSTEM_POOL, EQUAL_POOL), key=lambda name: name.longest_prefix
 )
-"""The name that decides how long a NAME_PREFIX may be for a GKE cluster."""
+"""The name that limits the length of NAME_PREFIX for a GKE cluster."""
 
 _LONGEST_POOL = 40
 _DIGEST = 6
 
 
 def node_pool(prefix: str, name: str) -> str:
-    """The whole name of a node pool.
+    """The full name of a node pool.
 
-    A long one is cut; a digest of the whole then ends it, so that two long names that begin alike
-    are different pools, and the same ones at every run.
+    A long name is cut and ends with a digest of the full name. So two long names with the same
+    beginning stay different, and each is the same in every run.
 
     Args:
-        prefix: The NAME_PREFIX.
-        name: What the settings call the pool.
+        prefix: NAME_PREFIX.
+        name: The pool's name in the settings.
     """
     whole = f"{prefix}-{name}"
     if len(whole) <= _LONGEST_POOL:

@@ -1,4 +1,4 @@
-"""Which of Google's roles has a permission."""
+"""Google's roles that include a permission."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Beginning of a permission -> the least of Google's roles that has all that this tool needs there.
-# The longest beginning counts.
+# Prefix of a permission -> the smallest of Google's roles with all such permissions that this tool
+# needs. The longest prefix counts.
 _ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "compute.": ("Compute Admin", "roles/compute.admin"),
     "compute.addresses.": ("Compute Network Admin", "roles/compute.networkAdmin"),
@@ -36,6 +36,6 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def role_with(permission: str) -> tuple[str, str] | None:
-    """Title and name of the least role that has a permission; None if the tool knows none."""
+    """Title and name of the smallest role with a permission; None if the tool knows none."""
     beginnings = [beginning for beginning in _ROLES if permission.startswith(beginning)]
     return _ROLES[max(beginnings, key=len)] if beginnings else None

@@ -1,7 +1,7 @@
 """The regions and zones of Google Cloud.
 
-A snapshot of the public list (Compute Engine, "Regions and zones"). Google adds zones, so a zone
-of the right form in a known region that is missing here is worth a note, not an error.
+This is a snapshot of the public list (Compute Engine, "Regions and zones"). Google adds zones, so a
+well-formed zone in a known region that is missing here is a note, not an error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# Region -> what follows its name and a hyphen in the names of its zones. Most regions have zones
-# a, b and c; AI zones carry "ai", a number, and the letter of the zone that they belong to.
+# Region -> the last parts of the names of its zones. Most regions have zones a, b and c; AI zones
+# have "ai", a number, and the letter of the zone that they belong to.
 _ZONE_SUFFIXES: Final[Mapping[str, str]] = {
     "africa-south1": "a b c",
     "asia-east1": "a b c",
@@ -75,7 +75,7 @@ REGIONS: Final = tuple(ZONES)
 
 _ZONE_FORM: Final = re.compile(r"(?P<region>[a-z]+-[a-z]+\d+)-(?:[a-z]|ai\d+[a-z])")
 
-# Below this similarity (difflib's ratio) a suggestion is a guess that misleads.
+# Below this similarity (difflib's ratio) a suggestion would be misleading.
 _ALIKE: Final = 0.75
 
 
@@ -85,21 +85,21 @@ def region_of(zone: str) -> str:
 
 
 def has_zone_form(name: str) -> bool:
-    """Whether the name has the form of a zone's, known or not."""
+    """Whether the name has the format of a zone's name, known or not."""
     return _ZONE_FORM.fullmatch(name) is not None
 
 
 def did_you_mean_zone(name: str) -> str | None:
-    """The known zone that looks most like the name, if any does."""
+    """The known zone with the most similar name; None if there is none."""
     return _closest(name, (zone for zones in ZONES.values() for zone in zones))
 
 
 def did_you_mean_region(name: str) -> str | None:
-    """The known region that looks most like the name, if any does."""
+    """The known region with the most similar name; None if there is none."""
     return _closest(name, REGIONS)
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:
-    # No name of a place is that long; difflib's time grows with the product of the lengths.
+    # No valid name is that long; difflib's time grows with the product of the lengths.
     found = difflib.get_close_matches(name.lower()[:64], known, n=1, cutoff=_ALIKE)
     return found[0] if found else None

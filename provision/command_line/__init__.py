@@ -1,6 +1,7 @@
-"""The command line: which options there are, what the arguments ask for, and the help.
+"""The command line: the options, the parser for the arguments, and the help.
 
-Pure: arguments go in, options and problems come out. `cli` prints, exits and reads the settings.
+These are pure functions from arguments to options and problems. `cli` prints, exits and reads the
+settings.
 """
 
 from provision.command_line.arguments import CommandLine, read

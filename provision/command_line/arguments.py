@@ -1,7 +1,7 @@
-"""From arguments to options, with everything that is wrong said at once.
+"""Parsing the arguments, with all problems reported at once.
 
-argparse stops at the first problem and can't be told what people mean; what it would do besides,
-for so few options, is the loop below.
+argparse stops at the first problem and can't make these suggestions. For so few options, the loop
+below does all that is left for it to do.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
 _SETTINGS: Final = "settings"
-"""What `--help` takes beside an action."""
+"""The topic that `--help` accepts besides an action."""
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What became of the arguments.
+    """The result of parsing the arguments.
 
     Attributes:
-        options: What was understood.
-        problems: All that is wrong.
+        options: The options that were understood.
+        problems: All problems.
         understood: Whether at most the action is wrong, so that the settings can be read.
     """
 
@@ -41,13 +41,13 @@ class CommandLine:
 
 
 def read(argv: Sequence[str]) -> CommandLine:
-    """Read a command line: options before or behind the action, and no abbreviations.
+    """Parse a command line; options may be before or after the action, and can't be abbreviated.
 
     Args:
         argv: The arguments without the program's name.
 
     Returns:
-        Options and problems; never raises for anything that a user wrote.
+        Options and problems; invalid arguments never raise an exception.
     """
     given, words, unclear = _sorted(argv)
     helps = Option.HELP in given
@@ -76,7 +76,7 @@ def read(argv: Sequence[str]) -> CommandLine:
 
 
 def _sorted(argv: Sequence[str]) -> tuple[dict[Option, str], list[str], list[Problem]]:
-    """The options with their values (the last one counts), the other words, and problems."""
+    """The options with their values (the last one counts), the other arguments, and problems."""
     given: dict[Option, str] = {}
     words: list[str] = []
     problems: list[Problem] = []
@@ -103,7 +103,7 @@ def _sorted(argv: Sequence[str]) -> tuple[dict[Option, str], list[str], list[Pro
             problems.append(suggestions.of_scenario(left.popleft()))
         given[option] = value
         problems += _wrong_value(option, value, tied=bool(equals))
-    # An argument that a script left empty says nothing.
+    # An empty argument, as scripts may pass it, is ignored.
     return given, [word for word in words if word.strip()], problems
 
 
@@ -113,13 +113,13 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
     Args:
         option: The option.
         value: Its value; "" for none.
-        tied: Whether a "=" follows the option.
+        tied: Whether the option is followed by "=".
     """
     if option.needs_value and not value:
         return [
             Problem(
-                what=f"{option} has no {option.metavar} behind it",
-                fix=f"{option} {option.metavar}, or leave it out",
+                what=f"{option} needs a {option.metavar}",
+                fix=f"{option} {option.metavar}, or remove {option}",
             )
         ]
     if option is Option.OUTPUT and value not in FORMATS:
@@ -133,7 +133,7 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
     if tied and not option.metavar:
         return [
             Problem(
-                what=f"{option} takes no value", fix=f"write {option} alone, or leave all of it out"
+                what=f"{option} takes no value", fix=f"write only {option}, or remove all of it"
             )
         ]
     return []
@@ -141,7 +141,7 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
 
 def _several(actions: list[Action]) -> Problem:
     return Problem(
-        what=f"{len(actions)} actions are given: {', '.join(actions)}",
-        why="a run does one of them",
-        fix="give one, and run the program again for the other",
+        what=f"there are {len(actions)} actions: {', '.join(actions)}",
+        why="a run can do only one action",
+        fix="write one action, and run the program again for the other",
     )

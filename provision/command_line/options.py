@@ -1,4 +1,4 @@
-"""The options: one row each, with the actions that they mean something to."""
+"""The options: one row for each, with the actions that support it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Option(enum.StrEnum):
     """An option, by its name.
 
     Attributes:
-        metavar: What its value is called; "" when it takes none.
+        metavar: The name of its value in the help; "" if it takes none.
         words: What it does, for the help.
-        actions: The actions that it means something to.
+        actions: The actions that support it.
     """
 
     metavar: str
@@ -30,7 +30,7 @@ class Option(enum.StrEnum):
     actions: frozenset[Action]
 
     def __new__(cls, name: str, metavar: str, words: str, *actions: Action) -> Self:
-        """Keep the row beside the name; no action stands for all of them."""
+        """Store the row with the name; no actions means all actions."""
         member = str.__new__(cls, name)
         member._value_ = name
         member.metavar = metavar
@@ -39,53 +39,53 @@ class Option(enum.StrEnum):
         return member
 
     COPY = (
-        *("--copy", "FOLDER", f"copy it to every VM; default: {COPY_FOLDER}"),
+        *("--copy", "FOLDER", f"copy this folder to every VM; default: {COPY_FOLDER}"),
         *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG),
     )
     YES = (
-        *("--yes", "", "agree to losses, and to freeing the lock of a dead run"),
+        *("--yes", "", "approve losses, and releasing the lock of a dead run"),
         *(Action.CREATE, Action.DESTROY),
     )
     REPLACE_VMS = (
-        *("--replace-vms", "", "make VMs of an older template anew, a few at a time"),
+        *("--replace-vms", "", "replace VMs that are older than the settings"),
         Action.CREATE,
     )
-    OFFLINE = "--offline", "", "ask nothing of Google", Action.VALIDATE
+    OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
     DETAILED_EXITCODE = (
-        *("--detailed-exitcode", "", "exit as Terraform: 0 no changes, 2 changes, 1 any error"),
+        *("--detailed-exitcode", "", "exit like Terraform: 0 no changes, 2 changes, 1 error"),
         Action.PLAN,
     )
-    ENV_FILE = "--env-file", "FILE", "read settings from it; the environment is stronger"
-    OUTPUT = "--output", "FORMAT", "text, or json: one document on stdout, also on failure"
-    REHEARSE = "--rehearse", "SCENARIO", "do it against a simulated Google Cloud"
+    ENV_FILE = "--env-file", "FILE", "read settings from it; the environment overrides it"
+    OUTPUT = "--output", "FORMAT", "text, or json: one document on stdout, even on failure"
+    REHEARSE = "--rehearse", "SCENARIO", "run against a simulated Google Cloud"
     HELP = "--help", "", "show this, as -h does; with an action, its own help"
     VERSION = "--version", "", "show the version"
 
     @property
     def needs_value(self) -> bool:
-        """Whether nothing is meant without a value; --rehearse may stand alone."""
+        """Whether it needs a value; the value of --rehearse is optional."""
         return bool(self.metavar) and self is not Option.REHEARSE
 
     @property
     def form(self) -> str:
-        """How it is written, with its value."""
+        """How to write it, with its value."""
         if self.needs_value:
             return f"{self} {self.metavar}"
         return f"{self}[={self.metavar}]" if self.metavar else str(self)
 
 
 FORMATS = ("text", "json")
-"""What --output takes."""
+"""The values of --output."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a command line asks for.
+    """The options on a command line.
 
     Attributes:
-        action: The action, when the command line names one.
-        given: Every option that was given, with its value; "" for none.
-        about_settings: The help that is asked for is the one on the settings.
+        action: The action; None if the command line has none.
+        given: The options, with their values; "" for none.
+        about_settings: Whether --help is about the settings.
     """
 
     action: Action | None = None
@@ -94,31 +94,31 @@ class Options:
 
     @property
     def env_file(self) -> Path | None:
-        """The file to read settings from."""
+        """The file to read settings from; None for none."""
         return self._path(Option.ENV_FILE)
 
     @property
     def copy(self) -> Path | None:
-        """The folder to copy to the VMs; None for the usual one, if it is there."""
+        """The folder to copy to the VMs; None for the default one, if it exists."""
         return self._path(Option.COPY)
 
     @property
     def as_json(self) -> bool:
-        """Whether stdout is for one JSON document."""
+        """Whether to write one JSON document to stdout."""
         return self.given.get(Option.OUTPUT) == "json"
 
     @property
     def scenario(self) -> str | None:
-        """What to practise in a rehearsal, "" for nothing special; None when it is none."""
+        """The scenario of a rehearsal, "" for none; None if this is not a rehearsal."""
         return self.given.get(Option.REHEARSE)
 
     def misfits(self, action: Action) -> list[Problem]:
-        """The options that mean nothing to an action."""
+        """The problems for options that an action does not support."""
         return [
             Problem(
-                what=f"{option} means nothing to {action}",
+                what=f"{action} does not support {option}",
                 why=f"it is for {_listed([str(one) for one in Action if one in option.actions])}",
-                fix=f"leave it out; {action} --help shows what there is",
+                fix=f"remove it; {action} --help shows the options of {action}",
             )
             for option in self.given
             if action not in option.actions

@@ -1,4 +1,4 @@
-"""What people write in place of an option or action, and what they mean by it."""
+"""Suggestions for unknown options and actions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ACTIONS: Final = {str(action).lower(): action for action in Action}
 _ONE_OF_THEM: Final = f"one of {', '.join(Action)}"
-# Name without dashes -> what it is elsewhere, and here: Terraform, gcloud, kubectl, apt, Ansible.
+# Option of another program (Terraform, gcloud, kubectl, apt, Ansible), without dashes -> ours.
 _OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "json": "--output json",
@@ -40,45 +40,45 @@ _OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 _WITH_VALUE: Final = frozenset({"f", "file", "format", "o", "out"})
 _DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})
 _DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
-# --online is none of --offline: they are 0.77 alike.
+# --online must not be taken for --offline: their similarity is 0.77.
 _ALIKE: Final = 0.78
 _LONGEST: Final = 64
 
 
 @dataclass(frozen=True)
 class UnknownOption:
-    """An option that there is not.
+    """An unknown option.
 
     Attributes:
-        problem: What to say of it.
-        has_value: Whether the argument behind it is its value; None when nobody can know.
+        problem: The problem to report.
+        has_value: Whether the argument after it is its value; None if that is not known.
     """
 
     problem: Problem
     has_value: bool | None
 
     def takes(self, argument: str) -> bool:
-        """Whether an argument behind it belongs to it, and is no problem of its own."""
+        """Whether the argument after it is its value, and not a problem of its own."""
         if argument.startswith("-") or action(argument) or self.has_value is False:
             return False
         return bool(self.has_value) or _meant(argument) is None
 
 
 def action(word: str) -> Action | None:
-    """The action of that name, in any case."""
+    """The action with a name, in upper or lower case; None if there is none."""
     return _ACTIONS.get(word.lower())
 
 
 def shown(word: str) -> str:
-    """An argument for a message: in quotes, shortened, masked."""
+    """An argument, quoted, shortened and masked for a message."""
     return parsing.shorten(masking.mask(word))
 
 
 def of_option(name: str) -> UnknownOption:
-    """What to say of an option that there is not.
+    """The problem of an unknown option.
 
     Args:
-        name: With its dashes and without its value, which may be a secret.
+        name: The option with its dashes, without its value, which may be a secret.
     """
     bare = name.lstrip("-").lower()
     fix, has_value = _fix_of_option(bare)
@@ -86,23 +86,23 @@ def of_option(name: str) -> UnknownOption:
 
 
 def of_action(word: str) -> Problem:
-    """What to say of a word that is not an action."""
+    """The problem of an unknown action."""
     meant = _meant(word)
     return Problem(
         what=f"{shown(word)} is not an action",
         why=_ONE_OF_THEM,
-        fix=f"did you mean {meant}?" if meant else "--help says what each of them does",
+        fix=f"did you mean {meant}?" if meant else "--help explains the actions",
     )
 
 
 def of_stray(word: str) -> Problem | None:
-    """What to say of a word that was never meant as an action; None when it may have been."""
+    """The problem of a word that was not meant as an action; None if it may have been."""
     name, equals, _ = word.partition("=")
     if equals:
         return Problem(
-            what=f"{shown(name)} is given a value on the command line",
-            why="settings come from the env.list and the environment",
-            fix="write it into the env.list; with docker, -e NAME=value before the image's name",
+            what=f"{shown(name)} is set on the command line",
+            why="settings are read from the env.list and the environment",
+            fix="write it to the env.list; with docker, use -e NAME=value before the image's name",
         )
     if re.search(r"[./\\]", word):
         return Problem(
@@ -121,25 +121,25 @@ def of_stray(word: str) -> Problem | None:
 
 
 def is_scenario(word: str) -> bool:
-    """Whether a word behind --rehearse is one or more scenarios, not the action."""
+    """Whether the word after --rehearse is a list of scenarios, not the action."""
     looks_so = re.fullmatch(r"[a-z][a-z,-]*", word)
-    # As for options: startup-fails is a little like Status.
+    # The same similarity as for options: startup-fails is somewhat similar to Status.
     like_an_action = difflib.get_close_matches(word[:_LONGEST], _ACTIONS, n=1, cutoff=_ALIKE)
     known = word in ACTIONS_BY_OTHER_NAMES or of_stray(word) is not None
     return bool(looks_so) and not like_an_action and not known
 
 
 def of_scenario(word: str) -> Problem:
-    """What to say of a scenario behind a blank."""
+    """The problem of a scenario that is separated from --rehearse by a blank."""
     return Problem(
-        what=f"{shown(word)} stands behind {Option.REHEARSE} where an action could stand",
-        why=f"{Option.REHEARSE} may stand alone, so a scenario is tied to it",
+        what=f"{shown(word)} after {Option.REHEARSE} is not an action",
+        why=f"a scenario must follow {Option.REHEARSE} with =, because it is optional",
         fix=f"did you mean {Option.REHEARSE}={word}?",
     )
 
 
 def _meant(word: str) -> Action | None:
-    """The action that a word means, by another name or by likeness."""
+    """The action that a word means, by another name or by similarity; None if there is none."""
     try:
         return Action(_parse(word))
     except parsing.InvalidValueError as error:
@@ -150,22 +150,22 @@ _parse: Final = parsing.choice(Action, ACTIONS_BY_OTHER_NAMES)
 
 
 def _fix_of_option(bare: str) -> tuple[str, bool | None]:
-    """What mends an option that there is not, and whether it has a value, as far as is known."""
+    """How to fix an unknown option, and whether it has a value; None if that is not known."""
     if bare in _OTHER_NAMES:
         return f"did you mean {_OTHER_NAMES[bare]}?", bare in _WITH_VALUE
     meant = _ACTIONS.get(bare) or ACTIONS_BY_OTHER_NAMES.get(bare)
     if meant:
         return f"did you mean {meant}? An action has no dashes", False
     if bare in _DOCKERS:
-        return "docker's own options stand before the image's name", bare in _DOCKERS_WITH_VALUE
+        return "write docker's options before the image's name", bare in _DOCKERS_WITH_VALUE
     from provision.settings import spelling  # noqa: PLC0415 - knows, and so loads, all settings
 
     setting = bare.replace("-", "_").upper()
     if spelling.is_known(setting):
-        return f"it is a setting: write {setting}=value into the env.list", True
+        return f"it is a setting: write {setting}=value to the env.list", True
     names = {option.lstrip("-"): option for option in Option}
     close = difflib.get_close_matches(bare[:_LONGEST], names, n=1, cutoff=_ALIKE)
     if close:
         option = names[close[0]]
         return f"did you mean {option}?", option.needs_value
-    return "--help says what there is", None
+    return "--help shows the options", None

@@ -1,4 +1,4 @@
-"""The help: what the program can do on one screen, and each action on one of its own."""
+"""The help: an overview on one screen, and one screen for each action."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PROGRAM: Final = "docker run -it --env-file env.list IMAGE"
 
 @dataclass(frozen=True)
 class _About:
-    """What there is to say of an action.
+    """The help about an action.
 
     Attributes:
-        line: In one line.
-        story: In a paragraph.
-        page: Where to read on.
+        line: One line.
+        story: One paragraph.
+        page: The page of the documentation.
     """
 
     line: str
@@ -35,26 +35,25 @@ class _About:
 _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
     {
         Action.CREATE: _About(
-            "make the cluster, or change it to what the settings say now",
-            "Check the settings, plan, show the plan and apply that plan; wait for the machines"
-            " and for their start-up, and say how to connect. Run it again to change the"
-            " cluster, or to go on after a run that ended early or found no capacity."
-            " It asks before it replaces, removes or shrinks anything; where nobody can be asked"
-            " it refuses.",
+            "create the cluster, or change it to match the settings",
+            "Check the settings, plan, show the plan and apply it; wait for the machines and"
+            " their start-up, and say how to connect. Run it again to change the cluster, or to"
+            " continue after a run that was interrupted or got no capacity. It asks before it"
+            " replaces, removes or shrinks anything; without a terminal it refuses to do so.",
             "docs/how-to/capacity.md",
         ),
         Action.DESTROY: _About(
-            "remove everything that Create made; it does not ask",
+            "remove everything that Create made, without asking",
             "Plan the destruction, show the plan, remove everything that Create made, and clear"
-            " the state folder but its logs. It needs PROJECT_ID, NAME_PREFIX and ZONE (and"
-            " TERRAFORM_GCS_PATH, where Create had it) and never asks.",
+            " the state folder except for its logs. It needs PROJECT_ID, NAME_PREFIX and ZONE"
+            " (and TERRAFORM_GCS_PATH if Create had it) and never asks.",
             "docs/how-to/after-a-kill.md",
         ),
         Action.VALIDATE: _About(
-            "check the settings; where there are credentials, ask Google too",
-            "List all problems of the settings at once. Where there are credentials, ask Google"
-            " about permissions, APIs, quota, machines, image and names too, and have Terraform"
-            " validate its modules. Nothing is made.",
+            "check the settings; with credentials, also check with Google",
+            "List all problems of the settings at once. With credentials, also check with Google:"
+            " permissions, APIs, quota, machines, image and names; and let Terraform validate its"
+            " modules. Nothing is created.",
             "docs/reference/online-checks.md",
         ),
         Action.PLAN: _About(
@@ -64,22 +63,22 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             "docs/how-to/terraform.md",
         ),
         Action.STATUS: _About(
-            "show what exists, how it stands and what it waits for",
+            "show what exists, its state, and what it is waiting for",
             "Show the VMs or node pools and the step that each is at, requests for capacity and"
-            " why they wait, and links to consoles. Nothing is changed.",
+            " why they are waiting, and links to the console. Nothing is changed.",
             "docs/how-to/look-after-a-cluster.md",
         ),
         Action.TEST: _About(
             "test the GPUs of the VMs, or the bandwidth between GKE nodes",
-            "Compare the GPUs and network interfaces that each VM has found with what its machine"
-            " type has. On GKE, run a job that measures NCCL's bandwidth between nodes, judge it"
-            " and remove the job.",
+            "Compare the GPUs and network interfaces that each VM found with those of its machine"
+            " type. On GKE, run a job that measures NCCL's bandwidth between nodes, judge the"
+            " result and delete the job.",
             "docs/how-to/look-after-a-cluster.md",
         ),
         Action.DEBUG: _About(
-            "write all that a run would use into a folder; open a shell there",
-            "Write the settings and Terraform's modules with their values into a folder, with"
-            " secrets masked, and on a terminal open a shell there. Nothing is made.",
+            "write all that a run would use to a folder; open a shell there",
+            "Write the settings and Terraform's modules with their values to a folder, with"
+            " secrets masked, and on a terminal open a shell there. Nothing is created.",
             "docs/how-to/terraform.md",
         ),
     }
@@ -87,32 +86,32 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
 
 
 def overview() -> str:
-    """What the program can do, on one screen."""
+    """The overview, on one screen."""
     common = [option for option in Option if option.actions == frozenset(Action)]
     others = ", ".join(option for option in Option if option not in common)
     return _text(
         [
             f"usage: {_PROGRAM} ACTION [OPTION]...",
             "",
-            "Turn an env.list into a GPU cluster on Google Cloud, and take it down again.",
+            "Turn an env.list into a GPU cluster on Google Cloud, and remove it again.",
             "",
-            "actions, in any case:",
+            "actions, in upper or lower case:",
             *_table((str(action), _ABOUT[action].line) for action in Action),
             "",
             "options:",
             *_table((option.form, option.words) for option in common),
-            f"  Of some actions: {others}",
+            *_paragraph(f"For some actions only: {others}"),
             "",
             *_paragraph(
-                "Read on: ACTION --help for an action and its options, --help settings for what an"
-                " env.list can say, README.md and docs/ for the rest."
+                "More: ACTION --help for an action and its options, --help settings for the"
+                " settings in an env.list, README.md and docs/ for everything else."
             ),
         ]
     )
 
 
 def of_action(action: Action) -> str:
-    """What an action does, and its options alone."""
+    """The help about an action, with its options."""
     about = _ABOUT[action]
     own = [option for option in Option if action in option.actions]
     return _text(
@@ -125,7 +124,7 @@ def of_action(action: Action) -> str:
             *_table((option.form, option.words) for option in own),
             "",
             *_paragraph(
-                f"Read on: {about.page}, and --help settings for what an env.list can say."
+                f"More: {about.page}, and --help settings for the settings in an env.list."
             ),
         ]
     )
@@ -136,7 +135,7 @@ def _paragraph(text: str) -> list[str]:
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Rows of a name and words, the words in one column."""
+    """A table with two columns, names and descriptions."""
     kept = list(rows)
     column = max(len(name) for name, _ in kept) + 4
     for name, words in kept:

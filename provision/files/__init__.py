@@ -1,1 +1,1 @@
-"""The folder that travels to the VMs, as one archive."""
+"""Packing the folder for the VMs into one archive."""

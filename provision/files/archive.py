@@ -1,10 +1,10 @@
-"""The folder that travels to every VM, as one archive.
+"""Packing the folder that is copied to every VM into one archive.
 
-The same folder gives the same archive, byte for byte, on any machine and at any time: its name
-is the sum of its bytes, and another name would mean other VMs. So entries are sorted, owners and
-times left out, and the bytes are not compressed, since what a compressor makes of them depends on
-its version. The archive still has gzip's frame, so that `tar -xzf` unpacks it and its checksum
-tells a damaged one.
+The same folder gives the same archive, byte for byte, on any machine and at any time. Its name is
+the checksum of its bytes, and another name would replace the VMs. So the entries are sorted, owners
+and times are omitted, and the bytes are not compressed, because the output of a compressor depends
+on its version. The archive still has the gzip format, so that `tar -xzf` can unpack it and detects
+damage by the checksum.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COPY_FOLDER: Final = Path("/usr/aiinfra/copy")
-"""Where `docker run -v` mounts the folder in the container."""
+"""The path in the container at which `docker run -v` mounts the folder."""
 
 LARGEST_FILE: Final = 1 << 30
-"""The most bytes of one file."""
+"""The maximum size of one file, in bytes."""
 
 LARGEST_FOLDER: Final = 4 << 30
-"""The most bytes of all files together."""
+"""The maximum size of all files together, in bytes."""
 
 # 1 January 1980: GNU tar warns of the epoch itself as "implausibly old".
 _TIME: Final = 315_532_800
-# A symlink's chain is no longer than this on Linux; a longer one goes round in circles.
+# Linux follows at most this many symlinks; a longer chain is a loop.
 _LONGEST_CHAIN: Final = 40
 _DISK_FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 _GIB: Final = 1 << 30
@@ -55,9 +55,9 @@ class Archive:
 
     Attributes:
         path: The file, named `<sha256>.tar.gz`.
-        sha256: Of the file's bytes, in hexadecimal.
-        count: Files and symlinks in it; folders are not counted.
-        size: Bytes of those files.
+        sha256: The SHA-256 of the file, in hexadecimal.
+        count: The number of files and symlinks in it, without folders.
+        size: The size of those files, in bytes.
     """
 
     path: Path
@@ -68,7 +68,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class _Entry:
-    """Something in the folder: its path below it, what the file system says, a link's target."""
+    """An entry of the folder: its relative path, its status, and for a link its target."""
 
     name: str
     status: os.stat_result
@@ -80,19 +80,19 @@ class _Entry:
 
 
 def pack(folder: Path, into: Path) -> Archive | None:
-    """Pack a folder's tree: files, empty folders too, permissions, symlinks that stay inside.
+    """Pack a folder recursively: files, empty folders, permissions, symlinks that stay inside it.
 
-    The set-user-id, set-group-id and sticky bits are left out, as root owns the files on the VMs.
+    The setuid, setgid and sticky bits are dropped, because root owns the files on the VMs.
 
     Args:
-        folder: The folder; the archive has its contents, not itself.
-        into: The existing folder in which the archive is made.
+        folder: The folder; the archive contains its contents, not the folder itself.
+        into: The existing folder to write the archive to.
 
     Returns:
-        The archive; None when there is no such folder, or nothing in it.
+        The archive; None if the folder does not exist or is empty.
 
     Raises:
-        SettingsError: Something in the folder can't travel; all of it is said at once.
+        SettingsError: Entries of the folder can't be packed; the error lists all of them.
         OSError: The archive can't be written.
     """
     if not folder.exists():
@@ -100,8 +100,8 @@ def pack(folder: Path, into: Path) -> Archive | None:
     entries, problems = _survey(folder)
     size = sum(entry.status.st_size for entry in entries if entry.kind == stat.S_IFREG)
     if size > LARGEST_FOLDER:
-        limit = f"at most {LARGEST_FOLDER // _GIB} GiB travel with a cluster"
-        problems.append(_problem(folder, f"holds {size} bytes", limit, _DATA))
+        limit = f"at most {LARGEST_FOLDER // _GIB} GiB can be copied to the VMs"
+        problems.append(_problem(folder, f"has {size} bytes", limit, _DATA))
     if problems:
         raise SettingsError.of(problems)
     if not entries:
@@ -112,7 +112,7 @@ def pack(folder: Path, into: Path) -> Archive | None:
 
 
 def _survey(folder: Path) -> tuple[list[_Entry], list[Problem]]:
-    """All entries below the folder, and what is wrong with them."""
+    """All entries below the folder, and their problems."""
     entries: list[_Entry] = []
     problems: list[Problem] = []
     pending = [""]
@@ -130,7 +130,7 @@ def _survey(folder: Path) -> tuple[list[_Entry], list[Problem]]:
             problems.extend(_judge(folder, entry))
             if entry.kind == stat.S_IFDIR:
                 pending.append(f"{entry.name}/")
-    # One order for the whole tree, in which a folder stands before what it holds.
+    # One order for the whole tree, in which a folder comes before its contents.
     return sorted(entries, key=lambda entry: os.fsencode(entry.name)), problems
 
 
@@ -146,7 +146,7 @@ def _target(link: Path) -> str:
 
 
 def _judge(folder: Path, entry: _Entry) -> Iterator[Problem]:
-    """What keeps an entry from travelling; a folder is judged when it is read."""
+    """The problems of an entry; those of a folder are found when it is read."""
     path = folder / entry.name
     if entry.kind == stat.S_IFREG:
         yield from _judge_file(path, entry.status.st_size)
@@ -155,21 +155,21 @@ def _judge(folder: Path, entry: _Entry) -> Iterator[Problem]:
             yield _problem(
                 path,
                 f"is a link to {_shown(entry.target)}, which is not in the folder",
-                "on the VMs there is nothing at the other end",
-                "a relative link to something inside, or a copy of the file",
+                "on the VMs the target of the link would not exist",
+                "use a relative link to a file in the folder, or copy the file into the folder",
             )
     elif entry.kind != stat.S_IFDIR:
         yield _problem(
             path,
             f"is {_NOT_A_FILE.get(entry.kind, 'of an unknown kind')}",
-            "only files, folders and links travel",
-            f"take {_shown(path)} out of the folder",
+            "only files, folders and links can be copied",
+            f"remove {_shown(path)} from the folder",
         )
 
 
 def _judge_file(path: Path, size: int) -> Iterator[Problem]:
     if size > LARGEST_FILE:
-        limit = f"a file has at most {LARGEST_FILE // _GIB} GiB"
+        limit = f"a file can have at most {LARGEST_FILE // _GIB} GiB"
         yield _problem(path, f"has {size} bytes", limit, _DATA)
         return
     try:
@@ -180,10 +180,10 @@ def _judge_file(path: Path, size: int) -> Iterator[Problem]:
 
 
 def _leaves(folder: Path, entry: _Entry) -> bool:
-    """Whether the way to a link's target leads out of the folder at any of its steps.
+    """Whether the path to a link's target leaves the folder at any step.
 
-    The way is walked as the kernel walks it, through the links on it: a `..` behind a link to a
-    folder goes up from where that link leads.
+    The path is resolved as the kernel does it, following links on the way: a `..` after a link to
+    a folder goes up from the target of that link.
     """
     here = entry.name.split("/")[:-1]
     ahead = entry.target.split("/")[::-1]
@@ -208,19 +208,19 @@ def _leaves(folder: Path, entry: _Entry) -> bool:
         if target.startswith("/"):
             return True
         if links > _LONGEST_CHAIN:
-            return False  # it goes round inside of the folder
+            return False  # a loop inside the folder
         ahead += target.split("/")[::-1]
     return False
 
 
 def _write(folder: Path, entries: list[_Entry], into: Path) -> tuple[Path, str]:
-    """Write the archive under its final name; gives that and the sum of its bytes."""
+    """Write the archive with its final name; returns its path and its SHA-256."""
     with tempfile.NamedTemporaryFile(dir=into, prefix=".files-", delete=False) as file:
         unnamed = Path(file.name)
         try:
             with (
                 StoredGzip(file) as packed,
-                # GNU's form has any name as it is and any size; GNU tar is what unpacks it.
+                # The GNU format allows any name and any size; GNU tar is what unpacks it.
                 tarfile.open(
                     fileobj=packed,
                     mode="w|",
@@ -260,7 +260,7 @@ def _add(archive: tarfile.TarFile, folder: Path, entry: _Entry) -> None:
                     archive.addfile(about, content)
             except OSError as error:
                 if error.errno in _DISK_FULL:
-                    raise  # of the archive, not of what goes into it
+                    raise  # this is about the archive, not about the packed file
                 raise SettingsError.of([_unreadable(path, error)]) from error
 
 
@@ -269,7 +269,7 @@ def _unreadable(path: Path, error: OSError) -> Problem:
         path,
         "can't be read",
         error.strerror or str(error),
-        "let the user who runs this read it, or take it out of the folder",
+        "give the user who runs this permission to read it, or remove it from the folder",
     )
 
 
@@ -278,6 +278,6 @@ def _problem(path: Path, what: str, why: str, fix: str) -> Problem:
 
 
 def _shown(name: Path | str) -> str:
-    """A name for a message: what can't be printed is escaped."""
+    """A name for a message, with unprintable characters escaped."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

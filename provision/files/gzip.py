@@ -1,6 +1,6 @@
-"""Gzip's frame around bytes that are stored as they are.
+"""The gzip format without compression.
 
-What a compressor makes of the same bytes differs between its versions; this does not.
+The output of a compressor differs between its versions; the output of this module does not.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _LARGEST_BLOCK: Final = 0xFFFF
 
 
 class StoredGzip(io.RawIOBase):
-    """A gzip stream whose bytes are stored as they are (RFC 1951 3.2.4, RFC 1952).
+    """A gzip stream with stored (uncompressed) blocks (RFC 1951 3.2.4, RFC 1952).
 
     Attributes:
-        sha256: Of everything written, in hexadecimal; there when the stream is closed.
+        sha256: The SHA-256 of the stream, in hexadecimal; set when the stream is closed.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -36,7 +36,7 @@ class StoredGzip(io.RawIOBase):
         self._put(b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff")
 
     def write(self, data: Buffer) -> int:
-        """Take bytes; only full blocks go on, so that blocks do not depend on the calls."""
+        """Buffer bytes and write only full blocks, so that blocks do not depend on the calls."""
         taken = bytes(data)
         self._crc = zlib.crc32(taken, self._crc)
         self._size += len(taken)
@@ -47,7 +47,7 @@ class StoredGzip(io.RawIOBase):
         return len(taken)
 
     def close(self) -> None:
-        """Write the last block and the sums."""
+        """Write the last block, the CRC and the size."""
         try:
             if not self.closed:
                 self._block(bytes(self._waiting), last=True)

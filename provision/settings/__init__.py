@@ -1,5 +1,5 @@
-"""The settings: from text to one frozen model, in which every value is good by itself.
+"""The settings: from text to one frozen model, in which each value is valid on its own.
 
-`model` has every variable, `reading` the rules by which files and environments are read. What must
-hold between settings stands in `spec.rules`; `intake` brings it all together.
+`model` has all variables, and `reading` reads them from files and the environment. `spec.rules` has
+the rules between settings; `intake` combines all of it.
 """

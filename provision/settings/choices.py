@@ -1,4 +1,4 @@
-"""The closed sets of words that settings take."""
+"""The enums of values that settings can have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Action(enum.StrEnum):
-    """What the program is asked to do."""
+    """What the program does."""
 
     CREATE = "Create"
     DESTROY = "Destroy"
@@ -32,7 +32,7 @@ ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = MappingProxyType(
         **dict.fromkeys(("bash", "sh", "shell"), Action.DEBUG),
     }
 )
-"""What other programs call an action, in lower case; never taken for it, only suggested."""
+"""Names of actions in other programs, in lower case. They are only used for suggestions."""
 
 
 class Orchestrator(enum.StrEnum):
@@ -52,7 +52,7 @@ class NetworkConfig(enum.StrEnum):
 
 
 class DiskType(enum.StrEnum):
-    """A type of boot disk, by the API's name."""
+    """A type of boot disk, by its name in the API."""
 
     PD_SSD = "pd-ssd"
     PD_STANDARD = "pd-standard"
@@ -62,7 +62,7 @@ class DiskType(enum.StrEnum):
 
 
 class ReleaseChannel(enum.StrEnum):
-    """A GKE release channel, by the API's name."""
+    """A GKE release channel, by its name in the API."""
 
     RAPID = "RAPID"
     REGULAR = "REGULAR"
@@ -72,14 +72,14 @@ class ReleaseChannel(enum.StrEnum):
 
 
 class DriverVersion(enum.StrEnum):
-    """The GPU driver that GKE installs on nodes, by the API's name."""
+    """The GPU driver that GKE installs on nodes, by its name in the API."""
 
     DEFAULT = "DEFAULT"
     LATEST = "LATEST"
 
 
 class OnlineCheck(enum.StrEnum):
-    """What can be asked of Google before anything is made, and left out by SKIP_CHECKS."""
+    """The names of the online checks, as SKIP_CHECKS has them."""
 
     BILLING = "billing"
     APIS = "apis"

@@ -1,4 +1,4 @@
-"""Defaults that follow from other settings, each with the words that explain it."""
+"""Defaults that depend on other settings, each with its description for the documentation."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TEST_NODES: Final = 2
 
 @dataclass(frozen=True)
 class Derived:
-    """A default that is computed from settings that stand before it in the model.
+    """A default that is computed from fields that come before it in the model.
 
     Attributes:
-        words: The default as the documentation says it.
-        of: The fields that it follows from.
-        rule: From their values, in that order, to the default.
+        words: The description of the default in the documentation.
+        of: The fields that it depends on.
+        rule: Computes the default from their values, in that order.
     """
 
     words: str
@@ -32,7 +32,7 @@ class Derived:
     rule: Callable[..., Any]
 
     def __call__(self, validated: dict[str, Any]) -> Any:
-        """The default; pydantic calls this with the fields validated so far."""
+        """Compute the default; pydantic calls this with the fields that it has validated so far."""
         return self.rule(*(validated[name] for name in self.of))
 
 
@@ -52,7 +52,7 @@ def _boot_disk(vm_type: str) -> DiskType:
 
 
 def _state_bucket(project_id: str) -> str | None:
-    # No bucket name holds the colon of a domain scoped project.
+    # A bucket name can't contain the colon of a domain-scoped project.
     return None if ":" in project_id else f"gs://aiinfra-terraform-{project_id}"
 
 
@@ -60,7 +60,7 @@ def _scales(orchestrator: Orchestrator, *on: bool) -> bool:
     return orchestrator is Orchestrator.GKE and any(on)
 
 
-def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it follows from
+def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it depends on
     queued: bool,  # noqa: FBT001 - a setting's value
     pools: tuple[NodePool, ...] | None,
     pool_count: int,
@@ -68,7 +68,7 @@ def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it fol
     largest: int | None,
     instances: int,
 ) -> int | None:
-    """The GPUs of all queued pools at their largest; None when no pool is queued."""
+    """The number of GPUs of all queued pools at their largest size; None without queued pools."""
     size = instances if largest is None else largest
     if pools is None:
         return pool_count * size * (gpus or 0) if queued else None
@@ -82,10 +82,10 @@ def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it fol
 
 REGION: Final = Derived("the zone without its last part", ("zone",), zones.region_of)
 STATE_PATH: Final = Derived(
-    "`gs://aiinfra-terraform-<PROJECT_ID>`, made when missing", ("project_id",), _state_bucket
+    "`gs://aiinfra-terraform-<PROJECT_ID>`, created if missing", ("project_id",), _state_bucket
 )
-GPU_COUNT: Final = Derived("by `VM_TYPE`", ("vm_type",), _built_in_gpus)
-ACCELERATOR_TYPE: Final = Derived("by `VM_TYPE`", ("vm_type",), _built_in_accelerator)
+GPU_COUNT: Final = Derived("that of `VM_TYPE`", ("vm_type",), _built_in_gpus)
+ACCELERATOR_TYPE: Final = Derived("that of `VM_TYPE`", ("vm_type",), _built_in_accelerator)
 IMAGE_FAMILY: Final = Derived(
     f"`{DEFAULT_IMAGE_FAMILY}`",
     ("image_name",),
@@ -97,7 +97,7 @@ DISK_SIZE: Final = Derived(
     lambda orchestrator: 100 if orchestrator is Orchestrator.GKE else 2000,
 )
 DISK_TYPE: Final = Derived(
-    "`pd-ssd`, or `hyperdisk-balanced` where the machine family takes no pd",
+    "`pd-ssd`, or `hyperdisk-balanced` if the machine family does not support `pd-ssd`",
     ("vm_type",),
     _boot_disk,
 )
@@ -115,18 +115,18 @@ EXTERNAL_IP: Final = Derived(
 )
 _SCALING: Final = ("orchestrator_type", "enable_flex_start", "enable_queued_provisioning")
 MIN_NODES: Final = Derived(
-    "unset; `0` with flex start or queueing",
+    "unset; `0` with flex start or queued provisioning",
     _SCALING,
     lambda *scaling: 0 if _scales(*scaling) else None,
 )
 MAX_NODES: Final = Derived(
-    "unset; `INSTANCE_COUNT` with flex start or queueing",
+    "unset; `INSTANCE_COUNT` with flex start or queued provisioning",
     ("instance_count", *_SCALING),
     lambda instances, *scaling: instances if _scales(*scaling) else None,
 )
 SYSTEM_ZONE: Final = Derived("`ZONE`", ("zone",), lambda zone: zone)
 GPU_QUOTA: Final = Derived(
-    "the most GPUs of the queued pools",
+    "all GPUs of the queued pools at their largest size",
     (
         "enable_queued_provisioning",
         "gke_node_pools",
@@ -145,7 +145,7 @@ TEST_NODES: Final = Derived(
 
 
 def words_of(default: Any) -> str:
-    """A default as the documentation says it."""
+    """The description of a default in the documentation."""
     if isinstance(default, Derived):
         return default.words
     if default is None:
@@ -156,6 +156,6 @@ def words_of(default: Any) -> str:
 
 
 def affected_by(field: str, derived: Mapping[str, Derived]) -> set[str]:
-    """The fields whose defaults follow from this one, directly or through others."""
+    """The fields whose defaults depend on this one, directly or through other fields."""
     found = {name for name, default in derived.items() if field in default.of}
     return found.union(*(affected_by(name, derived) for name in found)) if found else found

@@ -1,9 +1,9 @@
-"""Texts that are made from the code: the README's tables and the help on an env.list.
+"""Texts that are generated from the code: tables in the README, and the help about settings.
 
     python -m provision.settings.documentation README.md
 
-renews what stands between the markers `<!-- settings:begin -->` and `<!-- settings:end -->`, and
-those of `exit-codes`, in place.
+replaces what is between the markers `<!-- settings:begin -->` and `<!-- settings:end -->`, and
+between those of `exit-codes`, in place.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _SECTIONS: Final = {
     "metadata": "On the VMs",
     "gke_version": "GKE",
 }
-"""The field that begins a section -> its heading."""
+"""The first field of a section -> the section's heading."""
 
 _WIDTH: Final = 80
 
 
 def settings_table() -> str:
-    """All settings as Markdown: a table for each section, other spellings, what is to come."""
+    """All settings as Markdown: a table for each section, then the other spellings."""
     lines: list[str] = []
     for name, about in Settings.model_fields.items():
         if name in _SECTIONS:
@@ -61,7 +61,7 @@ def settings_table() -> str:
 
 def env_list_help() -> str:
     """All settings as plain text, for `--help settings`."""
-    paragraphs = ["NAME=value lines, with comments on lines of their own and no quotes."]
+    paragraphs = ["NAME=value lines without quotes; comments on lines of their own."]
     for name, about in Settings.model_fields.items():
         if name in _SECTIONS:
             paragraphs.append(f"\n{_SECTIONS[name]}")
@@ -83,7 +83,7 @@ def exit_code_table() -> str:
 
 
 def renew(text: str) -> str:
-    """The document with what stands between the markers made anew.
+    """Replace what is between the markers of a document.
 
     Raises:
         ValueError: A pair of markers is missing.
@@ -129,7 +129,7 @@ def _other(name: str) -> str:
 
 
 def _filled(text: str) -> str:
-    """Lines for a terminal, indented below the first."""
+    """Wrap a text for a terminal; all lines after the first are indented."""
     return textwrap.fill(
         text,
         width=_WIDTH,
@@ -140,7 +140,7 @@ def _filled(text: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Renew the named documents in place."""
+    """Update the named documents in place."""
     for argument in arguments:
         path = Path(argument)
         text = path.read_text(encoding="utf-8")

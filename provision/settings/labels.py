@@ -1,4 +1,4 @@
-"""Labels and metadata: what users may attach to the VMs."""
+"""The users' own labels and VM metadata."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from provision.settings.parsing import InvalidValueError, shorten
 RESERVED_METADATA: Final[Mapping[str, str]] = {
     "startup-script": "use STARTUP_COMMAND",
     "startup-script-url": "use STARTUP_COMMAND, or a script in the copied folder",
-    "enable-guest-attributes": "leave it out: it is always on, as VMs report by it",
+    "enable-guest-attributes": "remove it: it is always on, as VMs report their status with it",
     "proxy-mode": "use ENABLE_NOTEBOOK",
 }
-"""Metadata key that the tool rests on -> what to do instead."""
+"""Metadata key that the tool itself uses -> what to do instead."""
 
 OWN_METADATA: Final = "aiinfra-"
-"""What begins the keys by which the tool configures the start-up of the VMs."""
+"""The prefix of the keys with which the tool configures the start-up of the VMs."""
 
-# Google takes 256 KiB for one value and 512 KiB for all of a VM's. Half of it is the user's, a
-# quarter STARTUP_COMMAND's (`values.py`), and the last the tool's own files.
+# Google's limits are 256 KiB for one value and 512 KiB for all metadata of a VM. Half of that is
+# for the user, a quarter for STARTUP_COMMAND (`values.py`), and the rest for the tool's own files.
 _METADATA_BYTES: Final = 256 * 1024
 
 
@@ -33,32 +33,33 @@ def _metadata(values: Mapping[str, str]) -> Mapping[str, str]:
         instead = _instead_of(key.lower())
         if instead:
             raise InvalidValueError(
-                f"has the key {shorten(key)}, on which this tool rests", instead
+                f"has the key {shorten(key)}, which this tool uses itself", instead
             )
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", key):
             raise InvalidValueError(
-                f"has the key {shorten(key)}", "1 to 128 letters, digits, hyphens and underscores"
+                f"has the key {shorten(key)}",
+                "a key has 1 to 128 letters, digits, hyphens and underscores",
             )
     if not all(map(parsing.is_utf8, values.values())):
-        raise InvalidValueError("has a value that is not UTF-8 text", "values are text in UTF-8")
+        raise InvalidValueError("has a value that is not UTF-8 text", "values must be UTF-8 text")
     size = sum(len(value.encode()) for value in values.values())
     if size > _METADATA_BYTES:
         raise InvalidValueError(
             f"has {size} bytes of values",
-            "at most 256 KiB; Google takes 512 KiB for a VM, and the tool needs the rest",
+            "at most 256 KiB; Google allows 512 KiB for each VM, and the tool needs the rest",
         )
     return values
 
 
 def _instead_of(key: str) -> str:
-    """What to use in place of a key on which the tool rests; "" for any other key."""
+    """What to use instead of a key that the tool itself uses; "" for any other key."""
     if key.startswith(OWN_METADATA):
-        return f"choose another name: what begins with {OWN_METADATA} configures the start-up"
+        return f"choose another name: keys with the prefix {OWN_METADATA} configure the start-up"
     return RESERVED_METADATA.get(key, "")
 
 
 CLUSTER_LABEL: Final = "aiinfra-cluster"
-"""The label that the tool puts on everything that it makes."""
+"""The label that the tool adds to all its resources."""
 
 _USER_LABELS: Final = 62  # of Google's 64: one is the tool's, one the provider's
 
@@ -66,12 +67,13 @@ _USER_LABELS: Final = 62  # of Google's 64: one is the tool's, one the provider'
 def _labels(values: Mapping[str, str]) -> Mapping[str, str]:
     if len(values) > _USER_LABELS:
         raise InvalidValueError(
-            f"has {len(values)} labels", f"at most {_USER_LABELS}, next to those of the tool"
+            f"has {len(values)} labels",
+            f"at most {_USER_LABELS}; the others of Google's 64 are needed by the tool",
         )
     for key, value in values.items():
         if key == CLUSTER_LABEL:
             raise InvalidValueError(
-                f"has the key {shorten(key)}", "that label is this tool's own: the cluster's id"
+                f"has the key {shorten(key)}", "this tool sets that label to the cluster's ID"
             )
         if not (_is_label(key) and key[:1].isalpha()):
             raise InvalidValueError(

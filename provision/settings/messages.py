@@ -1,4 +1,4 @@
-"""What is said about a value that breaks its own setting's rule."""
+"""The messages about single values that are invalid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from provision.settings.reading import Reading
 
 _SHOWN: Final = 4096
-"""Characters that a message begins to make its excerpt of."""
+"""The number of characters of a value from which a message makes its excerpt."""
 
 _NESTED: Final = {
     "gcs_mount_list": "mount",
@@ -25,11 +25,11 @@ _NESTED: Final = {
 
 
 def of_error(details: ErrorDetails, read: Reading) -> Problem:
-    """One error of the model's, in words.
+    """The problem for one validation error.
 
     Args:
-        details: The error, by pydantic.
-        read: Where the value came from.
+        details: The error, as pydantic reports it.
+        read: The values that were read.
     """
     name = str(details["loc"][0])
     given = read.given.get(name)
@@ -41,9 +41,9 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
             fix=f"{name.upper()}={example_of(name)}",
         )
     what, why, fix = _words(details)
-    # The quotes of `docker run --env-file` are removed, its comments are not: they may be meant.
+    # Quotes around a value are removed, but a " #" is not: it may be part of the value.
     if " #" in given.raw:
-        why = f"{why}; a comment stands on a line of its own"
+        why = f"{why}; a comment must be on a line of its own"
     return Problem(
         setting=given.name,
         what=f"{shown(name, read)} {_place(details)}{what}",
@@ -53,25 +53,25 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
 
 
 def example_of(name: str) -> str:
-    """A value of the field that passes."""
+    """A valid value of the field."""
     examples = Settings.model_fields[name].examples
     return str(examples[0]) if examples else ""
 
 
 def shown(name: str, read: Reading) -> str:
-    """The value that was given, for a message: in quotes, shortened, masked."""
+    """The value that was given, quoted, shortened and masked for a message."""
     return shorten(masked(name, read.given[name].raw[:_SHOWN]))
 
 
 def masked(name: str, raw: str) -> str:
-    """The text of a value without what looks like a credential."""
-    # Bytes of the process environment that are no UTF-8 come as characters that can't be printed.
+    """Mask what looks like a credential in the text of a value."""
+    # Bytes of the environment that are not UTF-8 are decoded to characters that can't be printed.
     text = raw.encode("utf-8", "backslashreplace").decode("utf-8")
     return masking.mask_unreadable(text) if name == "metadata" else masking.mask(text)
 
 
 def _place(details: ErrorDetails) -> str:
-    """Where in a list the value stands, and the value."""
+    """The position of the value in a list, and the value."""
     name, *rest = details["loc"]
     if not rest:
         return ""
@@ -87,7 +87,7 @@ def _place(details: ErrorDetails) -> str:
 
 
 def _words(details: ErrorDetails) -> tuple[str, str, str]:
-    """What is wrong, the rule, and a value that would pass, if the error knows one."""
+    """What is wrong, the rule, and a valid value if the error has one."""
     context: dict[str, Any] = details.get("ctx", {})
     error = context.get("error")
     if isinstance(error, InvalidValueError):
@@ -95,7 +95,7 @@ def _words(details: ErrorDetails) -> tuple[str, str, str]:
         return error.what, error.why, "" if nested else error.fix
     match details["type"]:
         case "missing":
-            return f"has no {details['loc'][-1]}", "every pool says it", ""
+            return f"has no {details['loc'][-1]}", "every pool needs one", ""
         case "greater_than_equal":
             return "is too small", f"at least {context['ge']}", ""
         case "less_than_equal":

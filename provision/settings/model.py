@@ -1,10 +1,10 @@
-"""The settings: one frozen model of everything that an env.list can say.
+"""The settings: one frozen model of everything that an env.list can set.
 
-The model is the single source. The README's table, the help text and the examples are made from
-it or compared with it. A field's name is its variable's in lower case.
+The model is the single source: the README's table, the help text and the examples are generated
+from it or compared with it. A field's name is its variable's name in lower case.
 """
 
-# No deferred annotations: pydantic reads them as it makes the class.
+# No deferred annotations: pydantic reads them when it creates the class.
 
 from collections.abc import Mapping
 from typing import Any
@@ -68,7 +68,7 @@ def _setting(
     only_with: Orchestrator | None = None,
     default_words: str = "",
 ) -> Any:
-    """A field: what it does, a value that passes, its default, and the orchestrator it needs."""
+    """A field: its description, a valid value, its default, and the orchestrator that it needs."""
     extra = {"only_with": only_with.value if only_with else "", "default_words": default_words}
     about: dict[str, Any] = {
         "description": description,
@@ -81,14 +81,14 @@ def _setting(
 
 
 class _Given(PydanticBaseSettingsSource):
-    """The source of values: the texts that were read for this run, by field."""
+    """The source of the values: the texts that were read for this run, by field."""
 
     def __init__(self, settings_cls: type[BaseSettings], texts: Mapping[str, str]) -> None:
         super().__init__(settings_cls)
         self._texts = texts
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        """The text of one field; fields parse their own texts, so none is complex here."""
+        """The text of one field; each field parses its own text, so no value is complex here."""
         del field
         return self._texts.get(field_name), field_name, False
 
@@ -98,17 +98,17 @@ class _Given(PydanticBaseSettingsSource):
 
 
 class Settings(BaseSettings):
-    """What one run is asked for: effective values, every default resolved.
+    """The settings of one run: effective values, with every default resolved.
 
-    `model_fields_set` names the fields that somebody gave. Durations are whole seconds. `None`
-    is unset without a default.
+    `model_fields_set` has the fields that the user set. Durations are whole seconds. `None` means
+    unset, without a default.
 
     Args:
-        texts: Field name -> the text of its value. The process environment is never read here.
+        texts: Field name -> the text of its value. The process environment is not read here.
 
     Raises:
-        pydantic.ValidationError: A text does not follow its field's rule. `intake.load` says
-            it in words, for all fields at once.
+        pydantic.ValidationError: A text is invalid. `intake.load` turns this into messages, for
+            all fields at once.
     """
 
     # Defaults are values already; only texts go through the parsers.
@@ -126,7 +126,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only the texts that were handed over: no environment, no files."""
+        """Use only the texts that were passed: no environment, no files."""
         del env_settings, dotenv_settings, file_secret_settings
         if not isinstance(init_settings, InitSettingsSource):  # pragma: no cover - the library's
             raise TypeError("pydantic-settings hands over the arguments in another way")
@@ -134,13 +134,13 @@ class Settings(BaseSettings):
 
     # --- Mandatory
     project_id: ProjectId = _setting(
-        "The Google Cloud project in which everything is made, and which is billed for it.",
+        "The Google Cloud project in which everything is created, and which is billed for it.",
         "my-project",
         PydanticUndefined,
     )
     name_prefix: NamePrefix = _setting(
-        "Begins the name of everything that is made and identifies the cluster: another prefix is"
-        " another cluster.",
+        "The prefix of all resource names, which identifies the cluster: another prefix is another"
+        " cluster.",
         "my-cluster",
         PydanticUndefined,
     )
@@ -150,7 +150,8 @@ class Settings(BaseSettings):
 
     # --- The run
     action: ActionWord | None = _setting(
-        "What to do, in any case; the first argument of the command line wins.", "Create"
+        "The action to run, in upper or lower case; an action on the command line overrides it.",
+        "Create",
     )
     region: Region = _setting(
         "The region of networks, cluster and bucket; it must contain the zone.",
@@ -158,64 +159,67 @@ class Settings(BaseSettings):
         derived.REGION,
     )
     terraform_gcs_path: GcsPath | None = _setting(
-        "Where the state is kept, as `gs://bucket[/folder]`, in a folder"
-        " `<NAME_PREFIX>-deployment`; a bucket that is named here must exist.",
+        "Where to store the state, as `gs://bucket[/folder]`, in a folder"
+        " `<NAME_PREFIX>-deployment`; a bucket that you set here must exist.",
         "gs://my-bucket/clusters",
         derived.STATE_PATH,
     )
     minimize_terraform_logging: Presence | None = _setting(
-        "Any value: Terraform's output goes to a log file that is uploaded next to the state,"
-        " also after a failure.",
+        "With any value, Terraform's output goes to a log file, which is uploaded next to the"
+        " state, even after a failure.",
         "yes",
     )
     capacity_timeout: Seconds = _setting(
-        "How long Create waits for capacity; then it ends with exit code 75, everything is kept,"
-        " and a second Create goes on.",
+        "How long Create waits for capacity; after that it ends with exit code 75, everything is"
+        " kept, and another Create continues to wait.",
         "1h",
         1800,
         default_words="`30m`",
     )
     protect: Switch = _setting(
-        "`yes`: Destroy refuses to delete this deployment without `--yes`; Create stores it.",
+        "With `yes`, Destroy deletes this deployment only with `--yes`; Create stores the setting.",
         "yes",
         False,
     )
     skip_checks: Checks | None = _setting(
-        "Names of online checks to skip, with commas between.", "quota,image"
+        "Names of online checks to skip, separated by commas.", "quota,image"
     )
 
     # --- Machines
     orchestrator_type: OrchestratorWord = _setting(
-        "`none` makes a group of VMs, `ray` the same with a Ray cluster on it, `gke` a GKE cluster"
-        " with GPU node pools.",
+        "`none` creates a group of VMs, `ray` a group of VMs with a Ray cluster on it, `gke` a GKE"
+        " cluster with GPU node pools.",
         "none",
         Orchestrator.NONE,
     )
-    instance_count: Count = _setting("VMs of the group, or nodes of each GKE node pool.", "4", 1)
+    instance_count: Count = _setting(
+        "The number of VMs in the group, or of nodes in each GKE node pool.", "4", 1
+    )
     vm_type: MachineTypeName = _setting(
-        "The machine type; it decides number and type of the GPUs, except for N1.",
+        "The machine type; except for N1, it determines the number and type of the GPUs.",
         "a2-highgpu-2g",
         "a2-highgpu-2g",
     )
     gpu_count: Gpus | None = _setting(
-        "GPUs of each machine: needed for N1, and otherwise the number that the type has.",
+        "The number of GPUs of each machine: required for N1, otherwise it must be the number that"
+        " the machine type has.",
         "2",
         derived.GPU_COUNT,
     )
     accelerator_type: AcceleratorName | None = _setting(
-        "The GPU: needed for N1, and otherwise the one that the type has.",
+        "The GPU type: required for N1, otherwise it must be the one that the machine type has.",
         "nvidia-tesla-a100",
         derived.ACCELERATOR_TYPE,
     )
 
     # --- Image and disk
     image_name: ImageName | None = _setting(
-        "One image, for VMs that stay the same; not together with IMAGE_FAMILY_NAME.",
+        "A specific image, so that new VMs do not change; not together with IMAGE_FAMILY_NAME.",
         "my-image-20260101",
     )
     image_family_name: ImageName | None = _setting(
-        "The newest image of this family; when neither is set, the online check takes the first"
-        " family of a short list that exists, and says which.",
+        "Use the newest image of this family; if neither is set, the online check chooses the first"
+        " family of a short list that exists, and says which one.",
         "pytorch-2-7-cu128-ubuntu-2204-nvidia-570",
         derived.IMAGE_FAMILY,
     )
@@ -225,13 +229,13 @@ class Settings(BaseSettings):
         "deeplearning-platform-release",
     )
     disk_size_gb: DiskSize = _setting(
-        "Size of each machine's boot disk, 10 to 65536 GiB, at least the image's.",
+        "The size of each machine's boot disk in GiB, 10 to 65536 and at least that of the image.",
         "500",
         derived.DISK_SIZE,
     )
     disk_type: DiskTypeWord = _setting(
-        "Type of the boot disks: pd-ssd, pd-standard, pd-balanced, pd-extreme or"
-        " hyperdisk-balanced, as far as the machine family takes it.",
+        "The type of the boot disks: pd-ssd, pd-standard, pd-balanced, pd-extreme or"
+        " hyperdisk-balanced, if the machine family supports it.",
         "pd-ssd",
         derived.DISK_TYPE,
     )
@@ -243,28 +247,28 @@ class Settings(BaseSettings):
         False,
     )
     enable_queued_provisioning: Switch = _setting(
-        "Nodes come when a job asks for them, all at once, through Kueue.",
+        "Nodes are created only when a job needs them, all at once, through Kueue.",
         "yes",
         False,
         only_with=Orchestrator.GKE,
     )
     max_run_duration: RunSeconds | None = _setting(
-        "After this time Google deletes the machines: up to 7d, and at least 10m for VM groups.",
+        "Google deletes each machine after this time: at most 7d, and at least 10m for VM groups.",
         "12h",
         derived.MAX_RUN,
     )
     enable_spot: Switch = _setting(
-        "Cheaper machines that Google may take back at any time; not with flex start, queueing or"
-        " a reservation.",
+        "Spot VMs: cheaper, but Google may preempt them at any time; not with flex start, queued"
+        " provisioning or a reservation.",
         "yes",
         False,
     )
     reservation_name: ReservationName | None = _setting(
-        "Take the machines from this reservation; not with flex start, queueing or spot.",
+        "Use the machines of this reservation; not with flex start, queued provisioning or spot.",
         "my-reservation",
     )
     enable_compact_placement: Switch = _setting(
-        "Machines stand close together in one zone; not with queueing, and with flex start only"
+        "Place the machines close together; not with queued provisioning, and with flex start only"
         " for A3 Ultra, A4 and H4D.",
         "yes",
         False,
@@ -272,43 +276,46 @@ class Settings(BaseSettings):
 
     # --- Network and identity
     network_config: NetworkWord = _setting(
-        "`default_network` uses the project's, `new_network` makes one, `multi_nic_network` makes"
-        " those that the GPUs of `VM_TYPE` are networked by, or 5; GKE makes its own, so leave it"
-        " out there.",
+        "`default_network` uses the project's default network, `new_network` creates one, and"
+        " `multi_nic_network` creates those that the GPUs of `VM_TYPE` need, or 5; not for GKE"
+        " clusters, which always get the networks that they need.",
         "new_network",
         NetworkConfig.DEFAULT,
     )
     enable_external_ip: Switch = _setting(
-        "Machines have public addresses; without, they reach out by Cloud NAT and you reach them"
-        " by ssh through IAP.",
+        "Give the machines external IP addresses; without them, they use Cloud NAT for outgoing"
+        " connections, and you connect with ssh through IAP.",
         "no",
         derived.EXTERNAL_IP,
     )
     service_account: ServiceAccount = _setting(
-        "Whom the machines act as: `dedicated` is made, with the least roles, `default` is the"
-        " project's compute account, an email address is one that exists.",
+        "The service account of the machines: `dedicated` creates one with the least roles,"
+        " `default` uses the Compute Engine default service account, an email address uses an"
+        " existing one.",
         "dedicated",
         "dedicated",
     )
 
     # --- On the VMs
     metadata: Metadata = _setting(
-        "Metadata of the VMs; your keys win, but those on which the tool rests are refused.",
+        "Metadata of the VMs; your keys override the tool's defaults, but keys that the tool"
+        " itself depends on are refused.",
         '{ key1 = "val", key2 = "val2" }',
         {},
     )
     labels: Labels = _setting(
-        "Labels of everything that takes labels, next to the tool's own `aiinfra-cluster`.",
+        "Labels for all resources that support labels, in addition to the tool's own"
+        " `aiinfra-cluster`.",
         '{ team = "research", cost-center = "42" }',
         {},
     )
     startup_command: ShellLine | None = _setting(
-        "One line of shell that runs last at each VM's first boot; taken as it stands, quotes"
-        " included.",
+        "One line of shell that runs at the end of each VM's first boot; it is used verbatim,"
+        " including quotes.",
         "python3 /usr/aiinfra/copy/train.py",
     )
     vm_localfile_dest_path: AbsolutePath = _setting(
-        "Where files mounted at /usr/aiinfra/copy in the container land on every VM.",
+        "The folder on every VM for the files mounted at /usr/aiinfra/copy in the container.",
         "/usr/aiinfra/copy",
         "/usr/aiinfra/copy",
     )
@@ -317,19 +324,21 @@ class Settings(BaseSettings):
         "my-data:/mnt/data,my-models:/mnt/models",
     )
     nfs_fileshare_list: Shares | None = _setting(
-        "Filestore shares to make and mount, as `</mount/path>:<TIER>[:<GiB>],...`; they are"
+        "Filestore shares to create and mount, as `</mount/path>:<TIER>[:<GiB>],...`; they are"
         " deleted with the cluster.",
         "/mnt/nfs:BASIC_SSD:2560",
     )
-    enable_notebook: Switch = _setting("Jupyter on the VMs, reached through a proxy.", "yes", True)
+    enable_notebook: Switch = _setting(
+        "Run Jupyter on the VMs, accessible through a proxy.", "yes", True
+    )
     show_proxy_url: Switch = _setting(
         "Create waits for the notebooks' proxy URLs and prints them.", "yes", True
     )
     disable_ops_agent: Switch = _setting(
-        "Leave out the Ops Agent, and with it the GPU metrics.", "true", False
+        "Do not install the Ops Agent; then there are no GPU metrics.", "true", False
     )
     ray_version: RayVersion = _setting(
-        "The Ray that is installed; programs must use the same.",
+        "The version of Ray to install; programs must use the same version.",
         "2.60.0",
         "2.60.0",
         only_with=Orchestrator.RAY,
@@ -337,8 +346,8 @@ class Settings(BaseSettings):
 
     # --- GKE
     gke_version: GkeVersion | None = _setting(
-        "Version of the cluster, or a prefix; unset, the channel's default at creation, which no"
-        " later Create changes.",
+        "The version of the cluster, or a prefix of it; if unset, the channel's default version at"
+        " creation, which a later Create does not change.",
         "1.33.",
         only_with=Orchestrator.GKE,
     )
@@ -349,57 +358,57 @@ class Settings(BaseSettings):
         only_with=Orchestrator.GKE,
     )
     gke_node_pool_count: PoolCount = _setting(
-        "Equal GPU node pools, 1 to 50.", "1", 1, only_with=Orchestrator.GKE
+        "The number of equal GPU node pools, 1 to 50.", "1", 1, only_with=Orchestrator.GKE
     )
     gke_min_node_count: Nodes | None = _setting(
-        "The fewest nodes of each pool that scales by itself; with neither limit, each pool has"
-        " INSTANCE_COUNT nodes.",
+        "The minimum number of nodes of each pool with autoscaling; with neither limit, each pool"
+        " has INSTANCE_COUNT nodes.",
         "0",
         derived.MIN_NODES,
         only_with=Orchestrator.GKE,
     )
     gke_max_node_count: MostNodes | None = _setting(
-        "The most nodes of each pool that scales by itself, up to 1000.",
+        "The maximum number of nodes of each pool with autoscaling, up to 1000.",
         "4",
         derived.MAX_NODES,
         only_with=Orchestrator.GKE,
     )
     gke_node_pools: NodePools | None = _setting(
-        "GPU node pools that differ, as `name=a,vm_type=...;name=b,...`, in place of VM_TYPE,"
+        "Different GPU node pools, as `name=a,vm_type=...;name=b,...`, instead of VM_TYPE,"
         " GPU_COUNT, ACCELERATOR_TYPE and GKE_NODE_POOL_COUNT.",
         "name=a100,vm_type=a2-highgpu-1g,max=4;name=l4,vm_type=g2-standard-24,count=2",
         only_with=Orchestrator.GKE,
     )
     system_node_pool_vm_type: MachineTypeName = _setting(
-        "Machine type of the pool for system pods.",
+        "The machine type of the node pool for system pods.",
         "e2-standard-4",
         "e2-standard-4",
         only_with=Orchestrator.GKE,
     )
     system_node_pool_min: Count = _setting(
-        "The fewest nodes of the system pool.", "1", 1, only_with=Orchestrator.GKE
+        "The minimum number of nodes of the system pool.", "1", 1, only_with=Orchestrator.GKE
     )
     system_node_pool_max: Count = _setting(
-        "The most nodes of the system pool.", "3", 3, only_with=Orchestrator.GKE
+        "The maximum number of nodes of the system pool.", "3", 3, only_with=Orchestrator.GKE
     )
     system_node_pool_disk_size_gb: DiskSize = _setting(
-        "Boot disk of each system node, in GiB.", "100", 100, only_with=Orchestrator.GKE
+        "The boot disk size of system nodes in GiB.", "100", 100, only_with=Orchestrator.GKE
     )
     system_node_pool_spot: Switch = _setting(
-        "System nodes are spot machines, cheaper and less steady.",
+        "Use Spot VMs for system nodes: cheaper, but Google may preempt them.",
         "no",
         False,
         only_with=Orchestrator.GKE,
     )
     system_node_pool_zone: Zone = _setting(
-        "Zone of the system pool, in the same region.",
+        "The zone of the system pool, in the same region.",
         "us-central1-a",
         derived.SYSTEM_ZONE,
         only_with=Orchestrator.GKE,
     )
     authorized_cidr: Networks | None = _setting(
-        "Networks that may reach the cluster by IP; unset, its DNS endpoint with IAM is the only"
-        " way in.",
+        "CIDR blocks that may access the cluster's IP endpoint; if unset, the cluster is only"
+        " accessible at its DNS endpoint, with IAM.",
         "203.0.113.0/24",
         only_with=Orchestrator.GKE,
     )
@@ -410,17 +419,20 @@ class Settings(BaseSettings):
         only_with=Orchestrator.GKE,
     )
     kueue_gpu_quota: Count | None = _setting(
-        "GPUs that Kueue hands out at the same time.",
+        "The number of GPUs that jobs in Kueue's queue can use at the same time.",
         "16",
         derived.GPU_QUOTA,
         only_with=Orchestrator.GKE,
     )
     enable_ray_operator: Switch = _setting(
-        "GKE's Ray operator add-on, with RayCluster and RayJob examples.",
+        "Enable GKE's Ray operator add-on, with RayCluster and RayJob examples.",
         "yes",
         False,
         only_with=Orchestrator.GKE,
     )
     test_nodes: Count = _setting(
-        "Nodes of the bandwidth test.", "2", derived.TEST_NODES, only_with=Orchestrator.GKE
+        "The number of nodes of the bandwidth test.",
+        "2",
+        derived.TEST_NODES,
+        only_with=Orchestrator.GKE,
     )

@@ -1,7 +1,7 @@
-"""From the text of one value to data: numbers, booleans, durations, lists, maps.
+"""Parsing the text of one value: numbers, booleans, durations, lists, maps.
 
-Every function takes what stands behind `NAME=`, without surrounding blanks or quotes, and raises
-`InvalidValueError` when it does not follow the rule.
+Every function takes the text after `NAME=`, without surrounding blanks or quotes, and raises
+`InvalidValueError` if it is invalid.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOOLEANS: Final = {
 }
 
 
-# Nothing here has more; hostile input costs no more time than its size.
+# No valid value has more; this keeps the time for hostile input linear.
 _MOST_ITEMS: Final = 256
 _MOST_HCL: Final = 32 * 1024
 
@@ -36,9 +36,9 @@ class InvalidValueError(ValueError):
     """A value that breaks the rule of its setting.
 
     Attributes:
-        what: What is wrong, as it follows the value: "is not a whole number".
+        what: What is wrong, as the predicate of the value: "is not a whole number".
         why: The rule.
-        fix: A value that would pass; empty where the setting's example is the best advice.
+        fix: A valid value; "" if the setting's example is the best advice.
     """
 
     def __init__(self, what: str, why: str = "", *, fix: str = "") -> None:
@@ -56,7 +56,7 @@ def whole_number(text: str) -> int:
 
 
 def boolean(text: str) -> bool:
-    """yes/no, true/false, on/off, 1/0 in any case; anything else is an error, never a silent no."""
+    """yes/no, true/false, on/off, 1/0 in any case; anything else is an error, never a no."""
     try:
         return _BOOLEANS[text.lower()]
     except KeyError:
@@ -67,7 +67,7 @@ def boolean(text: str) -> bool:
 
 
 def duration(text: str) -> int:
-    """Seconds from a number of them, or from `90s`, `10m`, `12h`, `7d`."""
+    """A duration in seconds, from a number of seconds or from `90s`, `10m`, `12h`, `7d`."""
     found = _DURATION.fullmatch(text)
     if not found:
         raise InvalidValueError(
@@ -79,11 +79,11 @@ def duration(text: str) -> int:
 def choice(
     kind: type[enum.StrEnum], other_names: Mapping[str, enum.StrEnum] = _NO_NAMES
 ) -> Callable[[str], enum.StrEnum]:
-    """A parser of a closed set of words, in any case.
+    """Make a parser for the values of an enum, in any case.
 
     Args:
-        kind: The words.
-        other_names: Words in lower case that are refused -> the word that is meant by them.
+        kind: The enum.
+        other_names: Invalid words in lower case -> the member to suggest for them.
     """
     members = {member.value.lower(): member for member in kind}
 
@@ -103,14 +103,14 @@ def choice(
 
 
 def comma_list(text: str) -> list[str]:
-    """Items between commas; blanks around them and one trailing comma are allowed."""
+    """Comma-separated items; blanks around them and one trailing comma are allowed."""
     if text.count(",") > _MOST_ITEMS:
         raise InvalidValueError("has too many items", f"at most {_MOST_ITEMS}")
     items = [item.strip() for item in text.split(",")]
     if len(items) > 1 and not items[-1]:
         items.pop()
     if not all(items):
-        raise InvalidValueError("has an empty item", "items are separated by single commas")
+        raise InvalidValueError("has an empty item", "separate items with single commas")
     return items
 
 
@@ -138,7 +138,7 @@ def mounts(text: str) -> list[dict[str, str]]:
         bucket, colon, path = item.removeprefix("gs://").partition(":")
         if not (bucket and colon and path) or item.startswith("gs://"):
             raise InvalidValueError(
-                f"has {shorten(item)}, which is no bucket with a mount path",
+                f"has {shorten(item)}, which is not a bucket with a mount path",
                 "<bucket>:</mount/path>, separated by commas; the bucket without gs://",
             )
         found.append({"bucket": bucket, "path": path})
@@ -152,7 +152,7 @@ def shares(text: str) -> list[dict[str, str]]:
         path, *rest = (part.strip() for part in item.split(":"))
         if not 1 <= len(rest) <= 2 or not all(rest):  # noqa: PLR2004 - the tier, then the size
             raise InvalidValueError(
-                f"has {shorten(item)}, which is no mount path with a tier",
+                f"has {shorten(item)}, which is not a mount path with a tier",
                 "</mount/path>:<TIER> or </mount/path>:<TIER>:<GB>, separated by commas",
             )
         found.append({"path": path, **dict(zip(("tier", "size_gb"), rest, strict=False))})
@@ -160,7 +160,7 @@ def shares(text: str) -> list[dict[str, str]]:
 
 
 def pools(text: str, keys: Iterable[str]) -> list[dict[str, str]]:
-    """`name=a,vm_type=...;name=b,...` as one map per node pool; `keys` are those that exist."""
+    """`name=a,vm_type=...;name=b,...` as one map per node pool; `keys` are the valid keys."""
     known = tuple(keys)
     if text.count(";") > _MOST_ITEMS:
         raise InvalidValueError("has too many pools", f"at most {_MOST_ITEMS}")
@@ -168,16 +168,16 @@ def pools(text: str, keys: Iterable[str]) -> list[dict[str, str]]:
     for key in (key for pool in found for key in pool if key not in known):
         close = difflib.get_close_matches(key.lower()[:64], known, n=1)
         raise InvalidValueError(
-            f"has the key {shorten(key)}, which a node pool does not have",
-            f"did you mean {close[0]}?" if close else f"keys are {', '.join(known)}",
+            f"has the key {shorten(key)}, which node pools do not have",
+            f"did you mean {close[0]}?" if close else f"the keys are {', '.join(known)}",
         )
     return found
 
 
 def unquoted(text: str) -> str:
-    """The text without one matching pair of quotes around the whole of it.
+    """Remove one matching pair of quotes around the whole text.
 
-    A quote inside means that the outer two are no pair (`"a"="b"`), unless they hold a map.
+    If there is a quote inside, the outer two are not a pair (`"a"="b"`), unless they enclose a map.
     """
     if len(text) < 2 or text[0] != text[-1] or text[0] not in "\"'":  # noqa: PLR2004 - two quotes
         return text
@@ -186,12 +186,12 @@ def unquoted(text: str) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether the text can be written; bytes of an environment that are no UTF-8 can't."""
+    """Whether the text is valid UTF-8; bytes of an environment may not be."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def shorten(text: str, limit: int = 80) -> str:
-    """The text in quotes for a message: control characters visible, the end cut when long."""
+    """Quote a text for a message: with control characters escaped, and cut if it is long."""
     return repr(text if len(text) <= limit else f"{text[: limit - 3]}...")
 
 
@@ -200,9 +200,9 @@ def _pairs(items: list[str]) -> dict[str, str]:
     for item in items:
         key, equals, value = (part.strip() for part in item.partition("="))
         if not (key and equals):
-            # Not echoed: what should have been a pair may hold a credential.
+            # Not echoed: the item may contain a credential.
             raise InvalidValueError(
-                "has an item that is no key=value", "key=value, separated by commas"
+                "has an item that is not key=value", "key=value, separated by commas"
             )
         pairs.append((unquoted(key), unquoted(value)))
     return _without_duplicates(pairs)
@@ -211,7 +211,7 @@ def _pairs(items: list[str]) -> dict[str, str]:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise InvalidValueError("has the same key twice", "a key has one value")
+        raise InvalidValueError("has the same key twice", "each key can have only one value")
     return found
 
 
@@ -221,7 +221,7 @@ def _scalar(key: str, value: object) -> str:
     if isinstance(value, str | int | float):
         return str(value)
     raise InvalidValueError(
-        f"has no text as the value of {shorten(key)}", "a map's values are texts"
+        f"has a value of {shorten(key)} that is not text", "the values of a map must be text"
     )
 
 
@@ -234,7 +234,7 @@ def _hcl_object(text: str) -> dict[str, object]:
             "is not a map in JSON",
             f"a map of more than {_MOST_HCL} characters is read as JSON only",
         )
-    # Imported here: the grammar takes longer to load than all else, and few need it.
+    # Imported here: the grammar takes longer to load than everything else, and few runs need it.
     import hcl2  # noqa: PLC0415
     from hcl2.utils import SerializationOptions  # noqa: PLC0415
 
@@ -260,7 +260,7 @@ def _hcl_key(key: str) -> str:
         return _hcl_text(key)
     if not re.fullmatch(r"[\w-]+", key):
         raise InvalidValueError(
-            "has an expression as a key", "keys are words, or texts in double quotes"
+            "has an expression as a key", "keys must be words, or text in double quotes"
         )
     return key
 
@@ -271,14 +271,14 @@ def _hcl_value(key: str, value: object) -> object:
     if not value.startswith('"'):
         raise InvalidValueError(
             f"has an expression as the value of {shorten(key)}",
-            "texts stand in double quotes in the HCL form",
+            "in the HCL form, text must be in double quotes",
         )
     unescaped = value.replace("$${", "").replace("%%{", "")
     if "${" in unescaped or "%{" in unescaped:
         raise InvalidValueError(
             f"has a template as the value of {shorten(key)}",
-            "in the HCL form ${ begins a template, which has nothing to refer to; write $${ for"
-            " the characters themselves, or use the JSON form",
+            "in the HCL form, ${ begins a template, which is not supported here; write $${ for the"
+            " characters themselves, or use the JSON form",
         )
     return _hcl_text(value)
 
@@ -293,7 +293,7 @@ def _hcl_text(quoted: str) -> str:
             return found["twice"] + "{"
         point = int(found["u"] or found["U"], 16)
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:  # noqa: PLR2004 - bounds of Unicode
-            raise InvalidValueError(f"has the escape {found[0]}, which is no character")
+            raise InvalidValueError(f"has the escape {found[0]}, which is not a valid character")
         return chr(point)
 
     return _HCL_ESCAPE.sub(plain, quoted[1:-1])

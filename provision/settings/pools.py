@@ -25,7 +25,7 @@ from provision.settings.values import (
 
 
 class NodePool(BaseModel):
-    """One GPU node pool; what is None is as the cluster-wide setting of that name says."""
+    """One GPU node pool; for None, the cluster-wide setting of that name applies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,7 +1,8 @@
-"""Where values come from: command line, process environment, env file; and how they are read.
+"""Reading the values of settings from the command line, the process environment and an env file.
 
-Strongest first, and a blank value is none. The rules of `docker run --env-file` and of
-python-dotenv differ on quotes and comments; what is read here is the same either way.
+The command line overrides the environment, which overrides the file; a blank value counts as unset.
+`docker run --env-file` and python-dotenv treat quotes and comments differently; this module makes
+the result the same either way.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# A shell's line is taken as it stands: its quotes and comments are the shell's.
+# A shell command is taken verbatim: its quotes and comments are for the shell.
 _VERBATIM: Final = "STARTUP_COMMAND"
 _VERBATIM_LINE: Final = re.compile(
     rf"^[ \t]*(?:export[ \t]+)?{_VERBATIM}[ \t]*=(?P<value>[^\r\n]*)", re.MULTILINE
@@ -33,9 +34,9 @@ class Given:
     """One value that somebody gave.
 
     Attributes:
-        name: The variable as it was written.
-        raw: The value as it came.
-        text: The value as its field reads it.
+        name: The variable as the user wrote it.
+        raw: The value as it was read.
+        text: The value as its field parses it.
     """
 
     name: str
@@ -48,10 +49,10 @@ class Reading:
     """What was read.
 
     Attributes:
-        given: Field -> the strongest value that somebody gave.
-        problems: Names that set nothing, values that contradict, lines that are no assignments.
-        notes: What was read otherwise than it may have been meant.
-        readable: Whether the env file could be read, if one was named.
+        given: Field -> its value from the source with the highest precedence.
+        problems: Unknown names, contradicting values, invalid lines.
+        notes: What may have been read differently than it was meant.
+        readable: False if an env file was named and could not be read.
     """
 
     given: dict[str, Given] = field(default_factory=dict)
@@ -61,12 +62,12 @@ class Reading:
 
 
 def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, str]) -> Reading:
-    """Gather the values of all settings from all sources.
+    """Collect the values of all settings from all sources.
 
     Args:
-        environ: The process environment; what is no setting in it is ignored.
-        env_file: A file of `NAME=value` lines.
-        flags: Variable -> value from the command line; these override all else.
+        environ: The process environment; variables that are not settings are ignored.
+        env_file: A file of `NAME=value` lines; None for none.
+        flags: Variable -> value from the command line, with the highest precedence.
     """
     reading = Reading()
     lines: dict[str, str] = {}
@@ -77,7 +78,7 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
             return Reading(problems=[_unreadable(env_file, error)], readable=False)
     for name in dict.fromkeys((*lines, *environ)):
         _check_name(name, environ.get(name, ""), lines.get(name, ""), reading)
-    # A blank value is none, so that of a weaker source counts.
+    # A blank value counts as unset, so a source with lower precedence can set it.
     values: dict[str, str] = {}
     for source in (lines, environ, flags):
         values |= {name: value for name, value in source.items() if value.strip()}
@@ -92,7 +93,7 @@ def _text_of(env_file: Path) -> str:
     if len(content) > _MAX_FILE_BYTES:
         raise ValueError(f"it has more than {_MAX_FILE_BYTES} bytes")
     if b"\0" in content:
-        raise ValueError("it is no text")
+        raise ValueError("it is not a text file")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -105,13 +106,13 @@ def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
     return Problem(
         what=f"{shorten(str(env_file))} can't be read as an env file",
         why=reason or str(error),
-        fix="name a text file of NAME=value lines",
+        fix="use a text file with NAME=value lines",
     )
 
 
 def _assignments(text: str, reading: Reading) -> dict[str, str]:
-    """Variable -> value of an env file; adds to the problems and notes of the reading."""
-    # What dotenv_values itself reads with; it alone tells lines and errors.
+    """Parse an env file: variable -> value; adds to the problems and notes of the reading."""
+    # The parser behind dotenv_values; unlike that, it reports line numbers and errors.
     from dotenv.parser import parse_stream  # noqa: PLC0415 - only needed with a file
 
     found: dict[str, str] = {}
@@ -122,8 +123,8 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
             reading.notes.append(
                 Problem(
                     setting=name,
-                    what=f"stands on lines {seen[name]} and {line} with different values",
-                    why="the last one counts",
+                    what=f"is set on lines {seen[name]} and {line} to different values",
+                    why="the last one is used",
                 )
             )
         found[name] = value
@@ -148,14 +149,14 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
 def _no_assignment(line: int, source: str) -> Problem:
     if "\n" in source:
         return Problem(
-            what=f"a quote opens on line {line} and does not close there",
-            why="a value ends with its line",
-            fix="close the quote, or leave quotes out",
+            what=f"a quote on line {line} is not closed on that line",
+            why="a value can't span several lines",
+            fix="close the quote, or remove it",
         )
     return Problem(
-        what=f"line {line} is no assignment: {shorten(mask(source))}",
-        why="NAME=value, with comments on lines of their own",
-        fix="begin a comment with #, and leave out quotes",
+        what=f"line {line} is not NAME=value: {shorten(mask(source))}",
+        why="every line is NAME=value, a comment or blank",
+        fix="begin a comment with #, and remove quotes",
     )
 
 
@@ -167,12 +168,12 @@ def _check_name(name: str, in_environ: str, in_file: str, reading: Reading) -> N
         reading.problems.append(problem)
     elif in_file.strip():
         reading.notes.append(
-            Problem(setting=name, what="is not a setting", why="it is ignored", fix="take it out")
+            Problem(setting=name, what="is not a setting", why="it is ignored", fix="remove it")
         )
 
 
 def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
-    """Add one value to what is given, under the field that it sets."""
+    """Add one value to the reading, under the field that it sets."""
     other = spelling.SPELLINGS.get(name)
     field_name = spelling.SETTINGS[other.setting if other else name]
     text = _text(name, raw, reading)
@@ -187,7 +188,7 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
                 setting=name,
                 what=f"{shorten(mask(raw))} contradicts {first.name}, {shorten(mask(first.raw))}",
                 why=f"both set {field_name.upper()}",
-                fix=f"leave one of them out; {field_name.upper()} is the setting's name",
+                fix=f"remove one of them; {field_name.upper()} is the setting's own name",
             )
         )
         return
@@ -196,14 +197,14 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
 
 def _text(name: str, raw: str, reading: Reading) -> str:
     if name == _VERBATIM:
-        raw = raw.rstrip("\r\n")  # a Windows line's end is no part of the command
+        raw = raw.rstrip("\r\n")  # a Windows line ending is not part of the command
         if parsing.unquoted(raw.strip()) != raw.strip():
             reading.notes.append(
                 Problem(
                     setting=name,
                     what="begins and ends with a quote",
-                    why="it is taken as it stands, so the shell sees one quoted word",
-                    fix="leave the outer quotes out",
+                    why="it is used verbatim, so the shell sees one quoted word",
+                    fix="remove the outer quotes",
                 )
             )
         return raw
@@ -214,8 +215,8 @@ def _text(name: str, raw: str, reading: Reading) -> str:
             Problem(
                 setting=name,
                 what="had quotes around its value; they were removed",
-                why="docker run --env-file hands quotes over as part of the value",
-                fix="leave the quotes out",
+                why="docker run --env-file passes quotes on as part of the value",
+                fix="remove the quotes",
             )
         )
     return bare
@@ -225,11 +226,11 @@ def _opposite(text: str) -> str:
     try:
         return "no" if parsing.boolean(text) else "yes"
     except parsing.InvalidValueError:
-        return text  # the field will say what is wrong with it
+        return text  # the field reports what is wrong with it
 
 
 def _meaning(text: str) -> object:
-    """What two spellings of one setting are compared by."""
+    """The value by which two spellings of one setting are compared."""
     try:
         return parsing.boolean(text)
     except parsing.InvalidValueError:

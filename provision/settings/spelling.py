@@ -1,4 +1,4 @@
-"""The names of variables: settings, other spellings, retired ones, and slips of the pen."""
+"""The names of variables: settings, other spellings, retired names, and typos."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Spelling:
-    """Another name of a setting, as later versions of the predecessor had it.
+    """Another name of a setting, from later versions of the predecessor.
 
     Attributes:
         setting: The setting's own name.
         opposite: Whether yes means no.
-        gke_only: Whether the name is one of a GKE cluster, though the setting is not.
-        words: What else the name means.
+        gke_only: Whether the name is only for GKE clusters, although the setting is not.
+        words: What else the name means, for the documentation.
     """
 
     setting: str
@@ -46,7 +46,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = MappingProxyType(
         "GKE_ENABLE_COMPACT_PLACEMENT": Spelling("ENABLE_COMPACT_PLACEMENT", gke_only=True),
     }
 )
-"""Accepted names that are not the setting's own."""
+"""Other names of settings that are accepted."""
 
 _RETIRED: Final[Mapping[str, str]] = {
     "GCS_PATH": "TERRAFORM_GCS_PATH",
@@ -59,12 +59,12 @@ _RETIRED: Final[Mapping[str, str]] = {
 }
 _WITHOUT_SUCCESSOR: Final[Mapping[str, str]] = {
     "CLEANUP_ON_EXIT": "run Destroy instead: a cluster outlives the container",
-    "KUBERNETES_SETUP_CONFIG": "take it out: what GKE needs is set up by itself",
+    "KUBERNETES_SETUP_CONFIG": "remove it: what GKE needs is set up automatically",
 }
-_SLURM: Final = "take it out: Slurm is not supported"
+_SLURM: Final = "remove it: Slurm is not supported"
 
-# What the environments of other programs hold and what is none of ours, although it looks alike:
-# CI systems, OpenStack, images of language runtimes. Slurm sets a variable per fact of a job.
+# Variables of other programs whose names look like settings: CI systems, OpenStack, images of
+# language runtimes. Slurm sets many variables in its jobs.
 _FOREIGN: Final = frozenset(
     {
         "CI_PROJECT_ID",
@@ -99,12 +99,12 @@ def is_known(name: str) -> bool:
 
 
 def misnomer(name: str) -> Problem | None:
-    """What is wrong with a variable that sets nothing; None when it is none of ours."""
+    """The problem of an unknown variable; None if it has nothing to do with this tool."""
     if name in _RETIRED:
         return Problem(
             setting=name,
-            what="is retired: it would be ignored",
-            why="the predecessor of this tool had it",
+            what="is no longer supported: it would be ignored",
+            why="it is a setting of this tool's predecessor",
             fix=f"use {_RETIRED[name]}",
         )
     gone = _WITHOUT_SUCCESSOR.get(name)
@@ -113,8 +113,8 @@ def misnomer(name: str) -> Problem | None:
     if gone:
         return Problem(
             setting=name,
-            what="is retired, without a successor: it would be ignored",
-            why="the predecessor of this tool had it",
+            what="is no longer supported and has no replacement: it would be ignored",
+            why="it is a setting of this tool's predecessor",
             fix=gone,
         )
     close = _closest(name)

@@ -22,7 +22,7 @@ class Mount(BaseModel):
 
 
 class Share(BaseModel):
-    """A Filestore share that is made for the cluster, and the path where it is mounted."""
+    """A Filestore share that is created for the cluster, and the path where it is mounted."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,16 +34,16 @@ class Share(BaseModel):
     @field_validator("size_gb", mode="before")
     @classmethod
     def _fits_the_tier(cls, value: Any, info: ValidationInfo) -> int:
-        """What the user wrote, or the tier's default; both by the tier's sizes."""
+        """Check the user's size, or the tier's default, against the tier's sizes."""
         tier = info.data.get("tier")
         if tier is None:
-            return 0  # what is wrong with the tier is said already
+            return 0  # the tier is invalid, which is reported already
         size = filestores.default_size(tier) if value is None else parsing.whole_number(value)
         if size is None or not filestores.takes(tier, size):
             fits = filestores.nearest_size(tier, size or 0)
             raise parsing.InvalidValueError(
-                "is missing" if size is None else f"is not a size of {tier}",
-                f"{tier} takes {filestores.sizes_in_words(tier)}",
+                "is missing" if size is None else f"is not a valid size for {tier}",
+                f"{tier} supports {filestores.sizes_in_words(tier)}",
                 fix=f"{info.data.get('path', '/mnt/share')}:{tier}:{fits}",
             )
         return size

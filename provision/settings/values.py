@@ -1,4 +1,4 @@
-"""The kinds of values that settings have: each a type with the rule of a single value."""
+"""The types of the settings' values, each with the rule for a single value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from provision.settings.parsing import InvalidValueError, shorten
 
 
 def _matching(pattern: str, what: str, why: str) -> AfterValidator:
-    """A text that matches the whole pattern."""
+    """Check that the whole text matches a pattern."""
     compiled = re.compile(pattern)
 
     def check(text: str) -> str:
@@ -39,13 +39,14 @@ def _project_id(text: str) -> str:
     domain, colon, short = text.rpartition(":")
     if colon and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\.[a-z]{2,}", domain):
         raise InvalidValueError(
-            "has no domain before the colon", "domain scoped projects are example.com:my-project"
+            "has no domain before the colon",
+            "domain-scoped projects have IDs such as example.com:my-project",
         )
     if not re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", short):
         raise InvalidValueError(
-            "is not a project id",
+            "is not a project ID",
             "6 to 30 lower-case letters, digits and hyphens, a letter first and no hyphen last;"
-            " the project's name and number are something else",
+            " use neither the project's name nor its number",
         )
     return text
 
@@ -56,7 +57,7 @@ def _name_prefix(text: str) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", text[:500].lower()).lstrip("-0123456789")[:limit].rstrip("-")
     if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", text):
         raise InvalidValueError(
-            "can't begin the names of resources",
+            "can't be a prefix of resource names",
             "lower-case letters, digits and hyphens, a letter first and no hyphen last (RFC 1035);"
             f" at most {limit} characters",
             fix=slug,
@@ -65,7 +66,7 @@ def _name_prefix(text: str) -> str:
         raise InvalidValueError(
             f"has {len(text)} characters",
             f"at most {limit}, because the {tightest.kind} is named <NAME_PREFIX>{tightest.suffix}"
-            f" and Google allows {tightest.limit} characters there",
+            f" and Google allows at most {tightest.limit} characters there",
             fix=slug,
         )
     return text
@@ -75,18 +76,20 @@ def _zone(text: str) -> str:
     if text in zones.REGIONS:
         example = zones.ZONES[text][0]
         raise InvalidValueError(
-            "is a region", f"a zone is a region and a letter: {example}", fix=example
+            "is a region", f"a zone is a region with a letter, such as {example}", fix=example
         )
     region = zones.region_of(text)
     meant = zones.did_you_mean_zone(text) or ""
     if not zones.has_zone_form(text):
         raise InvalidValueError(
-            "is not a zone", "a region and a letter: us-central1-a, us-central1-ai1a", fix=meant
+            "is not a zone",
+            "a region with a letter, such as us-central1-a or us-central1-ai1a",
+            fix=meant,
         )
     if region not in zones.REGIONS:
         raise InvalidValueError(
-            "is in no known region",
-            f"{region} is no region of Google Cloud{f'; did you mean {meant}?' if meant else ''}",
+            "is not in a known region",
+            f"Google Cloud has no region {region}{f'; did you mean {meant}?' if meant else ''}",
             fix=meant,
         )
     return text
@@ -109,7 +112,9 @@ def _machine_type(text: str) -> str:
         family = machines.family(meant)
         kin = [name for name in machines.MACHINE_TYPES if machines.family(name) is family]
         raise InvalidValueError(
-            "is not a machine type", f"did you mean {meant}? There are {', '.join(kin)}", fix=meant
+            "is not a machine type",
+            f"did you mean {meant}? The family has {', '.join(kin)}",
+            fix=meant,
         )
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", text):
         raise InvalidValueError("is not a machine type", "such as a2-highgpu-2g")
@@ -119,9 +124,9 @@ def _machine_type(text: str) -> str:
 def _disk_type(text: str) -> DiskType:
     if text.lower() == "local-ssd":
         raise InvalidValueError(
-            "cannot be a boot disk",
-            "local SSDs lose their data when the VM stops, so Google boots from none;"
-            f" one of {', '.join(DiskType)}",
+            "can't be a boot disk",
+            "local SSDs lose their data when the VM stops, so VMs can't boot from them; use one of"
+            f" {', '.join(DiskType)}",
             fix=DiskType.PD_SSD.value,
         )
     return DiskType(parsing.choice(DiskType)(text))
@@ -130,7 +135,7 @@ def _disk_type(text: str) -> DiskType:
 def _orchestrator(text: str) -> Orchestrator:
     if text.lower() == "slurm":
         raise InvalidValueError(
-            "is not supported", "one of none, ray, gke; Slurm has no successor here"
+            "is not supported", "one of none, ray, gke; this tool does not support Slurm"
         )
     return Orchestrator(parsing.choice(Orchestrator)(text))
 
@@ -140,7 +145,7 @@ def _bucket(text: str) -> str:
         len(part) not in range(1, 64) for part in text.split(".")
     ):
         raise InvalidValueError(
-            "is no bucket name",
+            "is not a bucket name",
             "3 to 63 lower-case letters, digits, hyphens, underscores and dots, with a letter or"
             " digit first and last",
         )
@@ -167,7 +172,7 @@ def _gcs_path(text: str) -> str:
         "..",
     } & set(parts):
         raise InvalidValueError(
-            "has a folder that can't be used",
+            "has an invalid folder",
             "names between single slashes, without blanks, quotes, wildcards, . and ..",
         )
     return text
@@ -176,29 +181,29 @@ def _gcs_path(text: str) -> str:
 def _absolute_path(text: str) -> str:
     if not re.fullmatch(r"(/[A-Za-z0-9._@+~-]+)+", text) or {".", ".."} & set(text.split("/")):
         raise InvalidValueError(
-            "is no path for this",
+            "is not a valid path",
             "an absolute path, such as /mnt/data: letters, digits, . _ @ + ~ and - between single"
-            " slashes, no slash last",
+            " slashes, no slash at the end",
         )
     return text
 
 
 _COMMAND_BYTES: Final = 128 * 1024
-"""A quarter of the 512 KiB that Google takes as a VM's metadata; `labels.py` has the others."""
+"""A quarter of the 512 KiB that Google allows for a VM's metadata; see `labels.py` for the rest."""
 
 
 def _one_line(text: str) -> str:
     if re.search(r"[\n\r\0]", text):
         raise InvalidValueError(
-            "is more than one line", "one line of shell; put a script into the copied folder"
+            "has more than one line", "one line of shell; put a script into the copied folder"
         )
     if not parsing.is_utf8(text):
         raise InvalidValueError("is not UTF-8 text", "text in UTF-8")
     if len(text.encode()) > _COMMAND_BYTES:
         raise InvalidValueError(
             f"has {len(text.encode())} bytes",
-            "at most 128 KiB, as it travels in the VM's metadata; put a script into the copied"
-            " folder",
+            "at most 128 KiB, because it is stored in the VM's metadata; put a script into the"
+            " copied folder",
         )
     return text
 
@@ -210,7 +215,7 @@ def _networks(items: tuple[str, ...]) -> tuple[str, ...]:
             found.append(str(ipaddress.ip_network(item)))
         except ValueError:
             raise InvalidValueError(
-                f"has {shorten(item)}, which is no network", "CIDR blocks such as 203.0.113.0/24"
+                f"has {shorten(item)}, which is not a CIDR block", "such as 203.0.113.0/24"
             ) from None
     return tuple(found)
 
@@ -226,8 +231,8 @@ def _checks(text: str) -> tuple[OnlineCheck, ...]:
             meant = f"did you mean {error.fix}? " if error.fix else ""
             corrected = [*words[:position], error.fix, *words[position + 1 :]]
             raise InvalidValueError(
-                f"has {shorten(word)}, which is no online check",
-                f"{meant}There are {', '.join(OnlineCheck)}",
+                f"has {shorten(word)}, which is not an online check",
+                f"{meant}The checks are {', '.join(OnlineCheck)}",
                 fix=",".join(corrected) if error.fix else "",
             ) from None
     return tuple(found)
@@ -238,7 +243,7 @@ def _reservation(text: str) -> str:
     if not re.fullmatch(path + r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", text):
         raise InvalidValueError(
             "is not the name of a reservation",
-            "lower-case letters, digits and hyphens; another project's is"
+            "lower-case letters, digits and hyphens; for another project's,"
             " projects/<project>/reservations/<name>",
         )
     return text
@@ -249,9 +254,9 @@ def _service_account(text: str) -> str:
         return text.lower()
     if not re.fullmatch(r"[^@\s/]{1,64}@[a-z0-9][a-z0-9.-]{0,189}\.[a-z]{2,}", text):
         raise InvalidValueError(
-            "is no service account",
-            "dedicated (made, with the least roles), default (the project's compute account), or"
-            " the email address of one that exists",
+            "is not a service account",
+            "dedicated (created with the least roles), default (the Compute Engine default service"
+            " account), or the email address of an existing one",
         )
     return text
 
@@ -305,7 +310,7 @@ DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersi
 
 Switch = Annotated[bool, BeforeValidator(parsing.boolean)]
 Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
-"""True as soon as it has any value."""
+"""True if it has any value."""
 
 Count = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1)]
 Nodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=0, le=limits.MOST_NODES)]

@@ -1,1 +1,1 @@
-"""What is asked for, with every default resolved: pure values."""
+"""The specification of a cluster: what the settings ask for, with every default resolved."""

@@ -1,7 +1,7 @@
-"""The ways to get machines, and what each of them means: the one table of it.
+"""The capacity modes, the ways to get machines: one table with one row for each.
 
-What a way asks for, refuses, costs in quota and waits for is read here by rules, variables, checks,
-waits and Kubernetes objects alike. Another way is another row.
+Rules, variables, checks, waits and Kubernetes objects all read here what a mode requires, which
+quota it uses and what to wait for. A new mode is a new row.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """What a way to get machines means.
+    """The properties of a capacity mode.
 
     Attributes:
-        consumption: What the catalogue says of machine types that can be had so.
-        asked_by: The settings, by field, that together ask for it; none of the others is set.
+        consumption: The consumption option that a machine type must offer (see the catalogue).
+        asked_by: The fields of the settings that together select the mode.
         preemptible: Whether it uses preemptible quota.
-        reserved: Whether the reservation has used the quota already.
-        requested: Whether machines come by a request that Google queues. A GKE pool of them
-            starts empty: its nodes come when a job asks for them.
+        reserved: Whether the reservation already used the quota for it.
+        requested: Whether machines come with a request that Google queues. A GKE pool of this mode
+            starts empty: its nodes come when a job needs them.
         flex_start: Whether it is DWS flex start.
-        queued: Whether a job's nodes come all at once, by a ProvisioningRequest.
-        limited: Whether a machine that nobody gave a run duration has the longest one.
-        run_of_nodes: Whether a node pool says how long its nodes run; else each request does.
+        queued: Whether a job's nodes come all at once, with a ProvisioningRequest.
+        limited: Whether machines without a run duration get the longest one.
+        run_of_nodes: Whether the node pool has the run duration of its nodes; otherwise each
+            request has it.
     """
 
     consumption: Consumption
@@ -45,7 +46,7 @@ class Meaning:
 
 
 class Mode(enum.StrEnum):
-    """A way to get machines, as Terraform's variables name it."""
+    """A capacity mode, by its name in Terraform's variables."""
 
     STANDARD = "standard"
     SPOT = "spot"
@@ -56,15 +57,15 @@ class Mode(enum.StrEnum):
 
     @property
     def means(self) -> Meaning:
-        """Its row."""
+        """Its row in the table."""
         return MODES[self]
 
     @classmethod
     def asked(cls, wanted: Mapping[str, object]) -> Mode:
-        """The way that settings ask for; of two that exclude each other, the later row.
+        """The mode that settings select; of two that exclude each other, the later row.
 
         Args:
-            wanted: Field of the settings -> its value; fields that ask for no way do not matter.
+            wanted: Field of the settings -> its value; fields that select no mode are ignored.
         """
         on = {name for name, value in wanted.items() if value}
         fitting = [mode for mode in cls if on.issuperset(mode.means.asked_by)]
@@ -105,7 +106,7 @@ MODES: Final[Mapping[Mode, Meaning]] = {
 }
 
 ASKING: Final = tuple(dict.fromkeys(name for it in MODES.values() for name in it.asked_by))
-"""The settings that ask for a way, each once."""
+"""The settings that select a mode, without duplicates."""
 
 POOL_KEYS: Final[Mapping[str, str]] = {
     "enable_spot": "spot",
@@ -113,18 +114,22 @@ POOL_KEYS: Final[Mapping[str, str]] = {
     "enable_queued_provisioning": "queued",
     "reservation_name": "reservation",
 }
-"""A setting that asks for a way -> the key by which one node pool asks for it."""
+"""A setting that selects a mode -> the key with which one node pool selects it."""
 
 EXCLUSIVE: Final = (
-    ("enable_spot", "enable_flex_start", "flex start machines are not taken back before their end"),
-    ("enable_spot", "enable_queued_provisioning", "queued nodes are not spot machines"),
-    ("enable_spot", "reservation_name", "a reservation holds machines that are not spot"),
-    ("reservation_name", "enable_flex_start", "flex start takes from its own pool of machines"),
-    ("reservation_name", "enable_queued_provisioning", "queued nodes come from no reservation"),
+    ("enable_spot", "enable_flex_start", "Google does not preempt flex start machines"),
+    ("enable_spot", "enable_queued_provisioning", "queued provisioning does not support Spot VMs"),
+    ("enable_spot", "reservation_name", "reservations do not support Spot VMs"),
+    ("reservation_name", "enable_flex_start", "flex start does not use reservations"),
+    (
+        "reservation_name",
+        "enable_queued_provisioning",
+        "queued provisioning does not use reservations",
+    ),
     (
         "enable_compact_placement",
         "enable_queued_provisioning",
-        "queued nodes can't be placed compactly",
+        "queued provisioning does not support compact placement",
     ),
 )
 """Two settings that exclude each other, with the reason (dws-rules F3 to F5, Q3 to Q5)."""
@@ -135,4 +140,4 @@ ASKED_FOR: Final[Mapping[Consumption, tuple[str, str]]] = {
     Consumption.FLEX_START: ("enable_flex_start", "ENABLE_FLEX_START=yes"),
     Consumption.RESERVATION: ("reservation_name", "RESERVATION_NAME=<your reservation>"),
 }
-"""How a user asks for machines so: the field, and what to write; on demand needs no asking."""
+"""Consumption option -> the field that selects it, and what to write; "" for the default."""

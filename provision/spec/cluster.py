@@ -1,7 +1,7 @@
-"""What is asked for: the specification of a cluster, every default resolved.
+"""The specification of a cluster: what the settings ask for, with every default resolved.
 
-Everything that follows from the settings reads it: Terraform's variables, the online checks, the
-waits, the objects in Kubernetes, Status. It is pure data; nothing is asked of Google here.
+Terraform's variables, the online checks, the waits, the objects in Kubernetes and Status all read
+it. It is pure data; this module does not call Google.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSpec:
-    """What every kind of cluster is asked for.
+    """The specification that all kinds of cluster have in common.
 
     Attributes:
-        project_id: Where it is made.
-        name_prefix: How the names of all that is made begin.
-        region: Of its networks.
-        zone: Of its machines, where they say no other.
-        labels: The user's, of everything that takes labels.
-        service_account: Whom machines act as: "dedicated", "default" or an email address.
-        buckets: Cloud Storage that is mounted on every machine.
-        shares: Filestore that is made, and mounted on every machine.
-        capacity_timeout: Seconds of cloud time that machines are waited for.
-        skipped_checks: Online checks that are left out.
+        project_id: The project.
+        name_prefix: The prefix of all resource names.
+        region: The region of its networks.
+        zone: The zone of machines that have no zone of their own.
+        labels: The user's labels, for all resources that support labels.
+        service_account: The service account of the machines: "dedicated", "default" or an email
+            address.
+        buckets: The Cloud Storage buckets to mount on every machine.
+        shares: The Filestore shares to create, and to mount on every machine.
+        capacity_timeout: The longest wait for machines, in seconds of cloud time.
+        skipped_checks: The online checks to skip.
     """
 
     project_id: str
@@ -53,7 +54,7 @@ class ClusterSpec:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        """All machines, those that carry jobs first."""
+        """All machines; those that run jobs come first."""
         raise NotImplementedError
 
     @property
@@ -64,13 +65,13 @@ class ClusterSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """The image of VMs that is asked for, by its name or by its family.
+    """The image of VMs, by its name or by its family.
 
     Attributes:
-        project: Where it is.
-        family: Whose newest image is used; None where one is named.
-        name: One image; None for a family's newest.
-        by_default: Whether nobody named the family.
+        project: The image's project.
+        family: The family whose newest image is used; None if an image is named.
+        name: The image's name; None for the newest image of the family.
+        by_default: Whether the family is a default and was not set by the user.
     """
 
     project: str
@@ -85,15 +86,15 @@ class VmSpec(ClusterSpec):
 
     Attributes:
         group: The VMs.
-        network: Which networks they use.
-        metadata: The user's.
-        image: What they boot from.
-        command: The user's line of shell at first boot; None for none.
-        files_destination: Where the copied folder lands.
-        notebook: Whether Jupyter is set up.
-        shows_urls: Whether Create waits for the notebooks' addresses.
-        ops_agent: Whether the Ops Agent is installed, and a dashboard made.
-        ray_version: Of the Ray cluster on them; None for none.
+        network: The networks that they use.
+        metadata: The user's metadata.
+        image: The image that they boot from.
+        command: The user's shell command for the first boot; None for none.
+        files_destination: The folder on the VMs for the copied files.
+        notebook: Whether to run Jupyter.
+        shows_urls: Whether Create waits for the notebooks' URLs.
+        ops_agent: Whether to install the Ops Agent and to create a dashboard.
+        ray_version: The version of Ray; None for no Ray cluster.
     """
 
     group: Pool
@@ -119,7 +120,7 @@ class VmSpec(ClusterSpec):
 
     @property
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
-        """The networks of the second interface and those after it, in their order."""
+        """The networks of the additional interfaces, in order."""
         if self.network is not NetworkConfig.MULTI_NIC:
             return ()
         return gpu_networks.beside_the_first(self.group.machine)
@@ -131,15 +132,16 @@ class GkeSpec(ClusterSpec):
 
     Attributes:
         gpu_pools: Its GPU pools, in the order of the settings.
-        system_pool: The one for system pods.
-        version: As it is asked for, in full or in part; None for the channel's usual one.
-        release_channel: How fast GKE upgrades it.
-        authorized_cidrs: Networks that may reach it by IP.
-        driver: The GPU driver that GKE installs, by the API's name.
-        ray_operator: Whether it runs RayClusters.
-        ray_version: Of the examples.
-        gpu_quota: GPUs that the queue hands out at the same time; None: all of the queued pools'.
-        test_nodes: Nodes of the bandwidth test.
+        system_pool: The node pool for system pods.
+        version: The full version or a prefix of it; None for the channel's default version.
+        release_channel: The release channel.
+        authorized_cidrs: The CIDR blocks that may access its IP endpoint.
+        driver: The GPU driver that GKE installs, by its name in the API.
+        ray_operator: Whether to enable the Ray operator.
+        ray_version: The Ray version of the example jobs.
+        gpu_quota: The number of GPUs that jobs in the queue can use at the same time; None for all
+            GPUs of the queued pools.
+        test_nodes: The number of nodes of the bandwidth test.
     """
 
     gpu_pools: tuple[Pool, ...]
@@ -165,12 +167,12 @@ class GkeSpec(ClusterSpec):
 
     @property
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
-        """Those of the pools that have some: the same for all, as the settings' rules say."""
+        """The networks of additional interfaces; a rule makes sure that all pools have the same."""
         return next((pool.networks for pool in self.gpu_pools if pool.networks), ())
 
 
 def vms(settings: Settings) -> VmSpec:
-    """What settings ask for, as a group of VMs."""
+    """Make the specification of a group of VMs."""
     is_ray = settings.orchestrator_type is Orchestrator.RAY
     return VmSpec(
         **_common(settings),
@@ -194,7 +196,7 @@ def vms(settings: Settings) -> VmSpec:
 
 
 def gke(settings: Settings) -> GkeSpec:
-    """What settings ask for, as a GKE cluster."""
+    """Make the specification of a GKE cluster."""
     return GkeSpec(
         **_common(settings),
         gpu_pools=pools.of(settings),

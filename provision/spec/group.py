@@ -1,4 +1,4 @@
-"""A managed instance group, and what is wanted of it."""
+"""A managed instance group and its intended size and machines."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """A managed instance group, and what is wanted of it.
+    """A managed instance group and its intended size and machines.
 
     Attributes:
         project: Its project.
         zone: Its zone.
         name: Its name.
-        size: How many VMs it is to have.
-        machine_type: Of its VMs.
-        gpu: The kind of GPU that is attached to each; None where the machine type brings its own.
-        gpus: How many GPUs are attached to each.
-        pool: The node pool whose nodes its VMs are; None for a group of VMs.
-        zone_setting: Where a user says which zone it has.
+        size: The intended number of VMs.
+        machine_type: The machine type of its VMs.
+        gpu: The type of GPUs that are attached to each; None if the machine type includes them.
+        gpus: The number of GPUs that are attached to each.
+        pool: The node pool that the group belongs to; None for a group of VMs.
+        zone_setting: The setting that has its zone.
     """
 
     project: str
@@ -40,12 +40,12 @@ class Group:
 
     @classmethod
     def of(cls, project: str, pool: Pool, name: str = "") -> Self:
-        """The group behind a pool of a fixed size.
+        """The group of a pool with a fixed size.
 
         Args:
             project: Its project.
-            pool: What is wanted.
-            name: The group's, where its VMs are the nodes of a node pool; "" for a group of VMs.
+            pool: The pool.
+            name: The name of the group, for a node pool of GKE; "" for a group of VMs.
         """
         return cls(
             project=project,
@@ -61,16 +61,16 @@ class Group:
 
     @property
     def members(self) -> str:
-        """What its VMs are, in words."""
+        """What to call its VMs in messages."""
         return f"nodes of {self.pool}" if self.pool else "VMs"
 
     @property
     def called(self) -> str:
-        """What it is, in words."""
+        """What to call the group itself in messages."""
         return "node pool" if self.pool else "group"
 
     def in_zone(self, zone: str) -> str:
-        """How a user says that it is to have another zone."""
+        """What the user has to write to move it to another zone."""
         if self.zone_setting == "ZONE":
             return f"set ZONE={zone}"
         return f"set its zone={zone} in {self.zone_setting}"
@@ -82,18 +82,18 @@ class Group:
 
     @property
     def path(self) -> str:
-        """Where Google has it."""
+        """Its path in Google's API."""
         return GROUP.path(project=self.project, zone=self.zone, name=self.name)
 
     @property
     def machine(self) -> str:
-        """What one VM is, in words."""
+        """What to call one of its machines in messages."""
         attached = f" with {self.gpus} {self.gpu}" if self.gpu else ""
         return self.machine_type + attached
 
     @property
     def all_gpus(self) -> int:
-        """The GPUs of all its VMs together; 0 if that is not known."""
+        """The number of GPUs of all its VMs together; 0 if it is not known."""
         known = machines.lookup(self.machine_type)
         own = known.gpus if known is not None else None
         return self.size * (own or self.gpus)

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from provision.settings.pools import NodePool
 
 _SYSTEM_DISK = "pd-balanced"
-"""What GKE gives nodes whose pool names no disk type."""
+"""GKE's default disk type for nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How many machines a pool has.
+    """The number of machines of a pool.
 
     Attributes:
-        count: A fixed number; None where it scales.
-        min: The fewest of one that scales.
-        max: The most.
+        count: The fixed number; None with autoscaling.
+        min: The minimum with autoscaling.
+        max: The maximum with autoscaling.
     """
 
     count: int | None = None
@@ -37,36 +37,37 @@ class Size:
 
     @property
     def first(self) -> int:
-        """How many there are from the start."""
+        """The number of machines at the start."""
         return self.count if self.count is not None else self.min or 0
 
     @property
     def most(self) -> int:
-        """The most that there ever are."""
+        """The largest number of machines."""
         return self.count if self.count is not None else self.max or 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """Equal machines in one zone, everything said.
+    """Equal machines in one zone, with every default resolved.
 
     Attributes:
-        name: As Google has it: of the managed instance group, or of the node pool.
-        setting: The variable that says their type.
-        zone_setting: The variable that says their zone.
-        machine_type: As the API has it.
-        zone: Of all machines.
-        gpu_type: Each machine's GPUs, by the API's name; None where it has none, or where nobody
-            said it of a machine type that the tool does not know.
-        gpu_count: How many each has; None likewise.
-        mode: How machines are got.
-        reservation: Where from, for those of a reservation.
-        max_run_seconds: When each machine ends; None: never, or as the request says.
-        size: How many machines.
-        disk_size_gb: Boot disk, in GiB.
-        disk_type: Its type, by the API's name.
-        compact: Whether machines stand close together.
-        external_ip: Whether each has a public address; GKE's nodes never have.
+        name: The name of the managed instance group or of the node pool.
+        setting: The setting that has their machine type.
+        zone_setting: The setting that has their zone.
+        machine_type: The machine type.
+        zone: The zone.
+        gpu_type: The GPU type of each machine, by its name in the API; None if it has no GPUs, or
+            if it is not set for a machine type that the tool does not know.
+        gpu_count: The number of GPUs of each machine; None in the same cases.
+        mode: The capacity mode.
+        reservation: The reservation, if they come from one.
+        max_run_seconds: The run duration of each machine, in seconds; None for no limit, or if the
+            request has it.
+        size: The number of machines.
+        disk_size_gb: The size of the boot disk, in GiB.
+        disk_type: The type of the boot disk, by its name in the API.
+        compact: Whether the machines are placed close together.
+        external_ip: Whether each machine has an external IP address; GKE's nodes never do.
     """
 
     name: str
@@ -92,27 +93,27 @@ class Pool:
 
     @property
     def machine(self) -> MachineType | None:
-        """What the tool knows of the machine type."""
+        """The catalogue's row for the machine type; None if the tool does not know it."""
         return machines.lookup(self.machine_type)
 
     @property
     def gpus(self) -> int:
-        """How many GPUs each machine has, as far as that is known."""
+        """The number of GPUs of each machine; 0 if it is not known."""
         return self.gpu_count or 0
 
     @property
     def attached(self) -> bool:
-        """Whether its GPUs are attached, and not part of the machine type."""
+        """Whether the GPUs are attached, instead of included in the machine type."""
         return self.gpu_type is not None and machines.takes_gpus(self.machine_type)
 
     @property
     def local_ssds(self) -> int:
-        """The local SSDs that are part of each machine."""
+        """The number of local SSDs that the machine type includes."""
         return self.machine.local_ssds if self.machine else 0
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """The networks of each machine's interfaces after the first that its GPUs need."""
+        """The networks of the additional interfaces that the GPUs need."""
         machine = self.machine
         if machine is None or machine.gpu_network is None:
             return ()
@@ -140,14 +141,14 @@ def group(settings: Settings) -> Pool:
 
 
 def of(settings: Settings) -> tuple[Pool, ...]:
-    """All GPU pools of a GKE cluster, in the order in which they were written."""
+    """All GPU pools of a GKE cluster, in the order of the settings."""
     if settings.gke_node_pools is not None:
         return tuple(_written(pool, settings) for pool in settings.gke_node_pools)
     return tuple(_equal(number, settings) for number in range(1, settings.gke_node_pool_count + 1))
 
 
 def system(settings: Settings) -> Pool:
-    """The pool of a GKE cluster for system pods."""
+    """The node pool of a GKE cluster for system pods."""
     return Pool(
         name=names.SYSTEM_POOL.of(settings.name_prefix),
         setting="SYSTEM_NODE_POOL_VM_TYPE",
@@ -203,25 +204,26 @@ def _written(pool: NodePool, settings: Settings) -> Pool:
 
 
 def asking(pool: NodePool, settings: Settings) -> Iterator[tuple[str, object]]:
-    """What one written pool asks for, by the cluster-wide settings that it leaves open."""
+    """The mode settings of one pool in GKE_NODE_POOLS, completed with the cluster-wide ones."""
     for name, key in capacity.POOL_KEYS.items():
         own = getattr(pool, key)
         yield name, getattr(settings, name) if own is None else own
 
 
 def _run(own: int | None, mode: Mode, settings: Settings) -> int | None:
-    """The seconds that each node runs at most.
+    """The longest run time of a node, in seconds.
 
-    The cluster-wide value may be a default for flex start alone, of which other pools have none.
+    If the cluster-wide value is only the default for flex start, other pools do not have it.
     """
     asked = settings.max_run_duration if "max_run_duration" in settings.model_fields_set else None
     return own or asked or (limits.LONGEST_RUN if mode.means.limited else None)
 
 
 def _cluster_wide_size(mode: Mode, settings: Settings) -> Size:
-    """The size of a pool that says nothing of its own.
+    """The size of a pool without a size of its own.
 
-    The cluster-wide limits may be defaults for flex start and queueing alone.
+    If the cluster-wide limits are only defaults for flex start and queued provisioning, other pools
+    do not have them.
     """
     asked = {"gke_min_node_count", "gke_max_node_count"} & settings.model_fields_set
     if not asked and not mode.means.requested:

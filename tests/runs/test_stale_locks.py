@@ -69,7 +69,7 @@ def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
 
     agreed = rehearsal.run(action, "--yes")
     assert agreed.code == 0, agreed.said
-    assert "Freed the lock" in agreed.said
+    assert "Released the lock" in agreed.said
     assert [name for name in rehearsal.objects() if name == LOCK or "/runs/" in name] == []
 
 

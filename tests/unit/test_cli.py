@@ -85,7 +85,7 @@ def test_an_option_that_means_nothing_is_refused_wherever_the_action_comes_from(
     assert said[0] == said[1] == said[2]
     action, (problem,) = said[0]
     assert action == "Status"
-    assert problem["what"] == "--copy means nothing to Status"
+    assert problem["what"] == "Status does not support --copy"
 
 
 def test_a_wrong_action_is_told_together_with_the_problems_of_the_settings(
@@ -183,7 +183,7 @@ def test_a_command_line_with_problems_starts_no_rehearsal(
 
     monkeypatch.setattr(session, "run", run)
     assert _run("--rehearse", "Status", "--yes", **MANDATORY) == 2
-    assert "--yes means nothing to Status" in capsys.readouterr().err
+    assert "Status does not support --yes" in capsys.readouterr().err
 
 
 def test_a_rehearsal_gets_all_arguments_but_the_one_that_asks_for_it(

@@ -1,1 +1,1 @@
-"""What must hold between settings."""
+"""The rules between settings."""

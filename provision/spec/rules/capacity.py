@@ -1,4 +1,4 @@
-"""Which ways to get machines exclude each other."""
+"""Rules about capacity modes that exclude each other, and about what they support."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
-    """Disagreements of one node pool, where what it leaves open is as the cluster says."""
+    """Check one node pool, with the cluster-wide values for what it does not set."""
     wanted = dict(pools.asking(pool, case.settings))
     wanted["enable_compact_placement"] = case.value("enable_compact_placement")
     own = {name for name, key in POOL_KEYS.items() if getattr(pool, key) is not None}
     for one, other, why in _conflicts(wanted):
-        if own & {one, other}:  # else the cluster's own settings disagree, and that is said once
+        if own & {one, other}:  # otherwise the cluster-wide rule reports it, once
             yield Finding(
                 field=POOL_KEYS.get(one, one),
-                what=f"does not go together with {POOL_KEYS.get(other, other)}",
+                what=f"can't be combined with {POOL_KEYS.get(other, other)}",
                 why=why,
                 fix="choose one of them",
             )
@@ -49,8 +49,8 @@ def _flex_compact(vm_type: str, *, compact: bool, flex_start: bool) -> Iterator[
     if compact and flex_start and family is not None and not family.flex_compact:
         yield Finding(
             field="enable_compact_placement",
-            what=f"does not go together with flex start for {vm_type}",
-            why=f"with flex start only {', '.join(others)} and {last} can be placed compactly",
+            what=f"can't be combined with flex start for {vm_type}",
+            why=f"with flex start, only {', '.join(others)} and {last} support compact placement",
             fix="ENABLE_COMPACT_PLACEMENT=no",
         )
 
@@ -61,9 +61,9 @@ def _exclusive(case: Case) -> Iterator[Finding]:
     for one, other, why in _conflicts(wanted):
         yield Finding(
             field=one,
-            what=f"does not go together with {case.name(other)}",
+            what=f"can't be combined with {case.name(other)}",
             why=why,
-            fix=f"take {case.name(one)} or {case.name(other)} out",
+            fix=f"remove {case.name(one)} or {case.name(other)}",
         )
 
 
@@ -108,12 +108,12 @@ def _offered(case: Case) -> Iterator[Finding]:
         field, _ = ASKED_FOR[way]
         yield Finding(
             field=field,
-            what=f"does not offer {machine.name}" if asked else "can't be had on demand",
-            why=f"the ways to get one: {_or(offers)}",
-            fix=f"take {case.name(field)} out"
+            what=f"is not available for {machine.name}" if asked else "is not available on demand",
+            why=f"{machine.name} is available as: {_or(offers)}",
+            fix=f"remove {case.name(field)}"
             if Consumption.ON_DEMAND in offers
             else _or([ASKED_FOR[it][1] for it in offers]),
-            # An open reservation serves VMs that name none, so asking for nothing may be meant.
+            # An open reservation is also used by VMs that name none, so this may be intended.
             note=not asked and Consumption.RESERVATION in machine.consumption,
         )
 
@@ -133,9 +133,9 @@ def _flex_machine(case: Case) -> Iterator[Finding]:
     ):
         yield Finding(
             field="enable_flex_start",
-            what=f"does not offer {settings.vm_type}",
-            why="flex start has all machine types with GPUs but A4X and A4X Max, and H4D",
-            fix=f"VM_TYPE=a3-highgpu-8g, or take {case.name('enable_flex_start')} out",
+            what=f"is not available for {settings.vm_type}",
+            why="flex start supports H4D and all machine types with GPUs except A4X and A4X Max",
+            fix=f"VM_TYPE=a3-highgpu-8g, or remove {case.name('enable_flex_start')}",
         )
 
 
@@ -144,10 +144,10 @@ def _one_request(case: Case) -> Iterator[Finding]:
     if _is_group(case) and settings.enable_flex_start and settings.instance_count > most:
         yield Finding(
             field="instance_count",
-            what="is more than flex start hands out at once",
-            why=f"one resize request asks for at most {most} VMs",
-            fix=f"INSTANCE_COUNT={most}, and another cluster with a NAME_PREFIX of its own for"
-            " the rest",
+            what="is more than flex start provides at once",
+            why=f"one resize request can ask for at most {most} VMs",
+            fix=f"INSTANCE_COUNT={most}, and another cluster with a different NAME_PREFIX for the"
+            " rest",
         )
 
 

@@ -1,4 +1,4 @@
-"""The rules across settings."""
+"""All rules between settings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# Where the Deep Learning VM images are, and were.
+# The projects that have, or had, the Deep Learning VM images.
 _NOTEBOOK_PROJECTS: Final = frozenset({"deeplearning-platform-release", "ml-images"})
 
 
 def judge(case: Case) -> list[Finding]:
-    """All that the rules have to say."""
+    """The findings of all rules."""
     return [finding for rule in RULES for finding in rule.judge(case)]
 
 
@@ -28,8 +28,8 @@ def _region(case: Case) -> Iterator[Finding]:
         yield Finding(
             field="region",
             what=f"does not contain the zone {zone}",
-            why="the region is the zone without its last part",
-            fix=f"REGION={zones.region_of(zone)}, or leave it out",
+            why=f"the zone is in {zones.region_of(zone)}",
+            fix=f"REGION={zones.region_of(zone)}, or remove REGION",
         )
 
 
@@ -40,7 +40,7 @@ def _unknown_zone(case: Case) -> Iterator[Finding]:
         yield Finding(
             field="zone",
             what="is not in this tool's list of zones",
-            why=f"known in {region}: {', '.join(zones.ZONES[region])}; Google adds zones, so the"
+            why=f"it has {', '.join(zones.ZONES[region])} in {region}; Google adds zones, so the"
             " online check decides",
             note=True,
         )
@@ -50,9 +50,9 @@ def _state_path(case: Case) -> Iterator[Finding]:
     if case.settings.terraform_gcs_path is None:
         yield Finding(
             field="terraform_gcs_path",
-            what="is needed with a domain scoped project",
-            why=f"the default bucket has the project's id in its name, and no bucket name can hold"
-            f" {case.settings.project_id}",
+            what="is required for a domain-scoped project",
+            why=f"the default bucket has the project ID in its name, and a bucket name can't"
+            f" contain {case.settings.project_id}",
             fix="TERRAFORM_GCS_PATH=gs://<an existing bucket>",
         )
 
@@ -61,9 +61,9 @@ def _one_image(case: Case) -> Iterator[Finding]:
     if case.asked("image_name") and case.asked("image_family_name"):
         yield Finding(
             field="image_family_name",
-            what="stands next to IMAGE_NAME",
-            why="an image is chosen by its name or by its family",
-            fix="take IMAGE_NAME or IMAGE_FAMILY_NAME out",
+            what="can't be combined with IMAGE_NAME",
+            why="an image is chosen either by its name or by its family",
+            fix="remove IMAGE_NAME or IMAGE_FAMILY_NAME",
         )
 
 
@@ -75,8 +75,8 @@ def _notebook(case: Case) -> Iterator[Finding]:
         if case.on("show_proxy_url"):
             yield Finding(
                 field="show_proxy_url",
-                what="has nothing to show",
-                why=f"{case.name('enable_notebook')} says that the VMs have no notebook",
+                what="has no effect",
+                why=f"with {case.name('enable_notebook')}=no the VMs have no notebook",
                 fix="SHOW_PROXY_URL=no, or ENABLE_NOTEBOOK=yes",
                 note=True,
             )
@@ -84,8 +84,8 @@ def _notebook(case: Case) -> Iterator[Finding]:
         yield Finding(
             field="enable_notebook",
             what=f"may have no effect with images of {settings.image_project}",
-            why="the notebook is part of the Deep Learning VM images; where the image has none,"
-            " its step at start-up is skipped",
+            why="the notebook is part of the Deep Learning VM images; if an image has none, the"
+            " start-up skips it",
             fix="ENABLE_NOTEBOOK=no, if your image has none",
             note=True,
         )
@@ -105,4 +105,4 @@ RULES: Final = (
     ),
     *gke.RULES,
 )
-"""Every rule across settings, in the order in which a reader meets them."""
+"""All rules between settings, in the order of the settings."""

@@ -1,4 +1,4 @@
-"""What the rules across settings find, and what they look at."""
+"""What a rule between settings is, what it gets, and what it finds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One disagreement, or one thing worth knowing.
+    """One problem between settings, or one note.
 
     Attributes:
         field: The field that it is about.
-        what: What is wrong, as it follows the value that was given: "is not in us-east1".
+        what: What is wrong, as the predicate of the field's value: "is not in us-east1".
         why: The rule.
         fix: What to write instead.
-        note: Whether it stops nothing.
+        note: Whether it is a note, which does not stop the run.
     """
 
     field: str
@@ -33,12 +33,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """The settings that a rule judges.
+    """The settings that a rule checks.
 
     Attributes:
-        settings: Every value; a field that is bad by itself has its default here.
-        names: Field -> the variable that gave its value, as it was written.
-        bad: Fields without a value that can be relied on.
+        settings: All values; a field with an invalid value has its default.
+        names: Field -> the variable that set it, as the user wrote it.
+        bad: The fields with an invalid value, or whose default depends on one.
     """
 
     settings: Settings
@@ -46,15 +46,15 @@ class Case:
     bad: frozenset[str] = frozenset()
 
     def asked(self, name: str) -> bool:
-        """Whether somebody gave this field a value, and a good one."""
+        """Whether the user set this field to a valid value."""
         return name in self.settings.model_fields_set and name not in self.bad
 
     def on(self, name: str) -> bool:
-        """Whether somebody gave this field a value that asks for something."""
+        """Whether the user set this field to a valid value other than no."""
         return self.asked(name) and getattr(self.settings, name) is not False
 
     def name(self, name: str) -> str:
-        """The variable of a field, as the user wrote it where they did."""
+        """The variable of a field, as the user wrote it if they did."""
         return self.names.get(name, name.upper())
 
     def value(self, name: str) -> Any:
@@ -64,16 +64,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule across settings.
+    """One rule between settings.
 
     Attributes:
-        touches: The fields that it compares; while one of them is bad it has nothing to say.
-        check: From the case to what it finds.
+        touches: The fields that it compares; it is skipped if one of them is bad.
+        check: Yields the findings for a case.
     """
 
     touches: tuple[str, ...]
     check: Callable[[Case], Iterator[Finding]]
 
     def judge(self, case: Case) -> list[Finding]:
-        """What the rule finds; nothing while a field that it touches is bad."""
+        """The findings of the rule; empty if a field that it touches is bad."""
         return [] if case.bad.intersection(self.touches) else list(self.check(case))

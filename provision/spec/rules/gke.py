@@ -1,4 +1,4 @@
-"""Whether the settings of a GKE cluster go together, with each other and with the rest."""
+"""Rules about the settings of a GKE cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REPLACED: Final = ("vm_type", "gpu_count", "accelerator_type", "gke_node_pool_c
 
 
 def _needs_of(case: Case, name: str) -> str:
-    """The orchestrator that the variable, as it was written, needs; "" for any."""
+    """The orchestrator that a variable is for, by the name that the user wrote; "" for any."""
     spelled = spelling.SPELLINGS.get(case.name(name))
     if spelled and spelled.gke_only:
         return Orchestrator.GKE
@@ -37,8 +37,8 @@ def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
             yield Finding(
                 field=name,
                 what=f"has no effect with ORCHESTRATOR_TYPE={orchestrator}",
-                why=f"only for ORCHESTRATOR_TYPE={needs}",
-                fix=f"ORCHESTRATOR_TYPE={needs}, or take {case.name(name)} out",
+                why=f"it is only for ORCHESTRATOR_TYPE={needs}",
+                fix=f"ORCHESTRATOR_TYPE={needs}, or remove {case.name(name)}",
             )
 
 
@@ -46,9 +46,9 @@ def _own_networks(case: Case) -> Iterator[Finding]:
     if case.settings.orchestrator_type is Orchestrator.GKE and case.asked("network_config"):
         yield Finding(
             field="network_config",
-            what="can't be chosen with ORCHESTRATOR_TYPE=gke",
+            what="can't be combined with ORCHESTRATOR_TYPE=gke",
             why="a GKE cluster always gets the networks that its machine types need",
-            fix="take NETWORK_CONFIG out",
+            fix="remove NETWORK_CONFIG",
         )
 
 
@@ -68,7 +68,7 @@ def _limits(case: Case) -> Iterator[Finding]:
         yield Finding(
             field="gke_min_node_count",
             what=f"is more than GKE_MAX_NODE_COUNT, {most}",
-            why="the fewest nodes are at most the most",
+            why="the minimum can't be larger than the maximum",
             fix=f"GKE_MIN_NODE_COUNT={most}",
         )
 
@@ -82,10 +82,10 @@ def _fixed_size(case: Case) -> Iterator[Finding]:
             return
         yield Finding(
             field="instance_count",
-            what="stands next to autoscaling limits",
-            why="it asks for pools of a fixed size, GKE_MIN_NODE_COUNT and GKE_MAX_NODE_COUNT for"
-            " pools that scale",
-            fix=f"take {spelled} out, or the limits",
+            what="can't be combined with autoscaling limits",
+            why="it sets a fixed size, GKE_MIN_NODE_COUNT and GKE_MAX_NODE_COUNT set limits for"
+            " autoscaling",
+            fix=f"remove {spelled}, or the limits",
         )
 
 
@@ -95,7 +95,7 @@ def _system_pool(case: Case) -> Iterator[Finding]:
         yield Finding(
             field="system_node_pool_min",
             what=f"is more than SYSTEM_NODE_POOL_MAX, {settings.system_node_pool_max}",
-            why="the fewest nodes are at most the most",
+            why="the minimum can't be larger than the maximum",
             fix=f"SYSTEM_NODE_POOL_MIN={settings.system_node_pool_max}",
         )
 
@@ -116,9 +116,9 @@ def _replaced(case: Case) -> Iterator[Finding]:
         for name in filter(case.asked, _REPLACED):
             yield Finding(
                 field=name,
-                what="stands next to GKE_NODE_POOLS",
-                why="each of those pools says its own machine type and GPUs",
-                fix=f"take {case.name(name)} out, or GKE_NODE_POOLS",
+                what="can't be combined with GKE_NODE_POOLS",
+                why="each of those pools has its own machine type and GPUs",
+                fix=f"remove {case.name(name)}, or GKE_NODE_POOLS",
             )
 
 
@@ -129,8 +129,8 @@ def _pools(case: Case) -> Iterator[Finding]:
         if pool.name in seen:
             yield Finding(
                 field="gke_node_pools",
-                what=f"has two pools of the name {pool.name}",
-                why="a pool is known by its name",
+                what=f"has two pools with the name {pool.name}",
+                why="the names of pools must be unique",
                 fix=f"another name, such as {pool.name}-2",
             )
         seen.add(pool.name)
@@ -153,22 +153,22 @@ def _of_one_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
     if pool.count is not None and (pool.min is not None or pool.max is not None):
         yield Finding(
             field="count",
-            what="stands next to min or max",
-            why="count is a fixed size, min and max are limits of scaling",
+            what="can't be combined with min or max",
+            why="count is a fixed size, min and max are limits for autoscaling",
             fix=f"max={pool.count}",
         )
     if pool.min is not None and pool.max is not None and pool.min > pool.max:
         yield Finding(
             field="min",
             what=f"is more than max, {pool.max}",
-            why="the fewest nodes are at most the most",
+            why="the minimum can't be larger than the maximum",
             fix=f"min={pool.max}",
         )
     yield from capacity.of_pool(pool, case)
 
 
 def _in_pool(pool: NodePool, finding: Finding) -> Finding:
-    """The finding about a pool's key, as one about the setting."""
+    """Turn a finding about a pool's key into one about GKE_NODE_POOLS."""
     value = getattr(pool, finding.field, None)
     if isinstance(value, bool):
         value = "yes" if value else "no"

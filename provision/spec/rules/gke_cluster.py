@@ -1,4 +1,4 @@
-"""Whether a GKE cluster can hold all its pools at once: networks, names, room, version."""
+"""Rules about all pools of a GKE cluster together: networks, names, number of nodes, version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _fixed_by_name(case: Case) -> Iterator[Finding]:
-    """A fixed size that was asked for by name, where a default has made limits of it."""
+    """Refuse a fixed size for pools that always scale."""
     spelled = case.names.get("instance_count")
     settings = case.settings
     if spelled == "GKE_NODE_COUNT_PER_NODE_POOL" and any(
@@ -27,8 +27,8 @@ def _fixed_by_name(case: Case) -> Iterator[Finding]:
     ):
         yield Finding(
             field="instance_count",
-            what="asks for a fixed number of nodes, with flex start or queued provisioning",
-            why="their nodes come when a job asks for them, so their number can't be fixed",
+            what="sets a fixed number of nodes, with flex start or queued provisioning",
+            why="those nodes are created when a job needs them, so their number can't be fixed",
             fix=f"GKE_MIN_NODE_COUNT=0 and GKE_MAX_NODE_COUNT={settings.instance_count}",
         )
 
@@ -42,17 +42,17 @@ def _networks(case: Case) -> Iterator[Finding]:
         one, other = list(kinds.values())[:2]
         yield Finding(
             field="gke_node_pools",
-            what=f"has {one.machine_type} and {other.machine_type}, whose GPUs are in different"
+            what=f"has {one.machine_type} and {other.machine_type}, whose GPUs need different"
             " networks",
-            why="a cluster has one set of networks for GPUs",
-            fix="a cluster with another NAME_PREFIX for one of them",
+            why="a cluster has only one set of networks for GPUs",
+            fix="another cluster with a different NAME_PREFIX for one of them",
         )
     zones = sorted({pool.zone for pool in networked if _is_of_a_zone(pool)})
     if len(zones) > 1:
         yield Finding(
             field="gke_node_pools",
             what=f"has pools with RDMA in {' and '.join(zones)}",
-            why="a network for RDMA is of one zone",
+            why="a network for RDMA is in one zone",
             fix=f"zone={zones[0]} for all of them, or a cluster for each zone",
         )
 
@@ -71,16 +71,16 @@ def _names(case: Case) -> Iterator[Finding]:
         yield Finding(
             field="name_prefix",
             what=f"is too long for a GKE cluster: {len(settings.name_prefix)} characters",
-            why=f"at most {tightest.longest_prefix}, as the {tightest.kind} is called"
-            f" <NAME_PREFIX>{tightest.suffix} and has at most {tightest.limit} characters",
+            why=f"at most {tightest.longest_prefix}, because the {tightest.kind} is named"
+            f" <NAME_PREFIX>{tightest.suffix} and Google allows {tightest.limit} characters",
             fix=f"NAME_PREFIX={settings.name_prefix[: tightest.longest_prefix].rstrip('-')}",
         )
     system = names.SYSTEM_POOL.of(settings.name_prefix)
     if any(pool.name == system for pool in pools.of(settings)):
         yield Finding(
             field="gke_node_pools",
-            what="has a pool of the name system",
-            why="that is the pool for system pods",
+            what="has a pool with the name system",
+            why="that is the name of the pool for system pods",
             fix="name=gpus",
         )
 
@@ -95,8 +95,8 @@ def _room(case: Case) -> Iterator[Finding]:
         yield Finding(
             field="gke_node_pools" if several else "gke_node_pool_count",
             what=f"makes a cluster of up to {nodes} nodes",
-            why=f"its range for pods has room for {limits.MOST_CLUSTER_NODES},"
-            " the system pool's included",
+            why=f"its IP range for pods is large enough for {limits.MOST_CLUSTER_NODES} nodes,"
+            " including the system pool",
             fix="fewer or smaller pools, or several clusters",
         )
 
@@ -112,13 +112,13 @@ def _floors(case: Case) -> Iterator[Finding]:
                 field="gke_version",
                 what=f"is older than {floor.feature} needs",
                 why=f"{floor.version} or newer",
-                fix="GKE_VERSION=1.33., or leave it out",
+                fix="GKE_VERSION=1.33., or remove GKE_VERSION",
             )
             return
 
 
 def _needed(case: Case) -> Iterator[Floor]:
-    """The floors of all that is asked for, the highest first."""
+    """The minimum versions of all features that are used, the highest first."""
     modes = [pool.mode.means for pool in pools.of(case.settings)]
     if any(mode.flex_start for mode in modes):
         yield gke_versions.FLEX_START

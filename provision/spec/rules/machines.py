@@ -1,4 +1,4 @@
-"""Whether machine types, GPUs and disks go together."""
+"""Rules about machine types, GPUs, disks and network interfaces."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def gpu_findings(
     vm_type: str, gpu_count: int | None, accelerator_type: str | None
 ) -> Iterator[Finding]:
-    """Disagreements of a machine type with number and type of its GPUs.
+    """Check the number and type of GPUs for a machine type.
 
-    A type that the tool does not know disagrees with nothing: the online check decides.
+    Nothing is reported for a type that the tool does not know: the online check decides.
     """
     machine = machines.lookup(vm_type)
     if machine is None:
@@ -31,12 +31,12 @@ def gpu_findings(
 
 
 def disk_finding(vm_type: str, disk_type: str) -> Iterator[Finding]:
-    """The disagreement of a machine family with the type of its boot disk."""
+    """Check the boot disk type for a machine type."""
     family = machines.family(vm_type)
     if family is not None and disk_type not in family.boot_disks:
         yield Finding(
             field="disk_type",
-            what=f"is no boot disk for {vm_type}",
+            what=f"can't be the boot disk of {vm_type}",
             why=f"{family.name} machines boot from {', '.join(family.boot_disks)}",
             fix=f"DISK_TYPE={family.boot_disks[0]}",
         )
@@ -74,18 +74,18 @@ def _attached(
     machine: MachineType, gpu_count: int | None, accelerator_type: str | None
 ) -> Iterator[Finding]:
     takes, usual = ", ".join(machines.ATTACHMENTS), next(iter(machines.ATTACHMENTS))
-    without = f"{machine.family.title} machines have no GPU of their own"
+    without = f"{machine.family.title} machines do not include GPUs"
     if accelerator_type is None:
         yield Finding(
             field="accelerator_type",
-            what=f"is needed with {machine.name}",
-            why=f"{without}; they take {takes}",
+            what=f"is required for {machine.name}",
+            why=f"{without}; you can attach {takes}",
             fix=f"ACCELERATOR_TYPE={usual}",
         )
     if gpu_count is None:
         yield Finding(
             field="gpu_count",
-            what=f"is needed with {machine.name}",
+            what=f"is required for {machine.name}",
             why=without,
             fix="GPU_COUNT=1",
         )
@@ -95,7 +95,7 @@ def _attached(
         yield Finding(
             field="accelerator_type",
             what=f"can't be attached to {machine.name}",
-            why=f"{machine.family.title} machines take {takes}",
+            why=f"{machine.family.title} machines support {takes}",
             fix=f"ACCELERATOR_TYPE={meant if meant in machines.ATTACHMENTS else usual}",
         )
     if gpu is not None and gpu_count is not None:
@@ -109,14 +109,14 @@ def _attached_count(machine: MachineType, gpu: machines.Gpu, gpu_count: int) -> 
     words = ", ".join(map(str, counts))
     yield Finding(
         field="gpu_count",
-        what=f"is no number of {gpu.name} that {machine.name} takes",
-        why=f"with its {machine.vcpus} vCPUs it takes {words}",
+        what=f"is not a number of {gpu.name} that {machine.name} supports",
+        why=f"with its {machine.vcpus} vCPUs it supports {words}",
         fix=f"GPU_COUNT={counts[0]}",
     )
 
 
 def _gpus(case: Case) -> Iterator[Finding]:
-    # Pools that differ have their own types; the group's settings are then refused as a whole.
+    # GKE_NODE_POOLS has machine types of its own; another rule refuses these settings then.
     if not case.asked("gke_node_pools"):
         settings = case.settings
         yield from gpu_findings(settings.vm_type, settings.gpu_count, settings.accelerator_type)
@@ -131,8 +131,8 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
     if machines.lookup(case.settings.vm_type) is None:
         yield Finding(
             field="vm_type",
-            what="is of a family that this tool does not know",
-            why="whether it exists and has GPUs is left to the online check",
+            what="is a machine type that this tool does not know",
+            why="the online check decides whether it exists and has GPUs",
             note=True,
         )
 
@@ -148,15 +148,15 @@ def _interfaces(case: Case) -> Iterator[Finding]:
         yield Finding(
             field="network_config",
             what=f"gives each VM {gpu_networks.USUAL_INTERFACES} network interfaces, more than"
-            f" {machine.name} takes",
-            why=f"with its {machine.vcpus} vCPUs it takes {machine.max_nics}: 2 for up to 2 vCPUs,"
-            " else one for each vCPU, up to 8",
+            f" {machine.name} supports",
+            why=f"with its {machine.vcpus} vCPUs it supports {machine.max_nics}: 2 for up to 2"
+            " vCPUs, otherwise one for each vCPU, up to 8",
             fix=f"NETWORK_CONFIG=new_network, or VM_TYPE={_with_interfaces(machine)}",
         )
 
 
 def _with_interfaces(machine: MachineType) -> str:
-    """The smallest machine type of the family that takes the usual number of interfaces."""
+    """The smallest machine type of the family that supports the usual number of interfaces."""
     kin = (other for other in machines.MACHINE_TYPES.values() if other.family is machine.family)
     fit = (other for other in kin if other.max_nics >= gpu_networks.USUAL_INTERFACES)
     return min(fit, key=lambda other: other.vcpus).name
@@ -168,7 +168,7 @@ def _gpus_without_network(machine: MachineType) -> Iterator[Finding]:
         yield Finding(
             field="network_config",
             what=f"leaves each {machine.name} with one network interface instead of {machine.nics}",
-            why=f"the GPUs of several VMs then talk over the first interface alone, without"
+            why=f"the GPUs of different VMs then communicate only over the first interface, without"
             f" GPUDirect-{label}",
             fix="NETWORK_CONFIG=multi_nic_network",
             note=True,

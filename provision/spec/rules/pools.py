@@ -1,7 +1,7 @@
-"""Whether what each GPU node pool comes to is what GKE and flex start allow.
+"""Rules about GPU node pools: what GKE and flex start allow.
 
-These rules judge the pools as they will be made, cluster-wide values filled in; a finding is told
-about the key of a written pool, or about the setting that stands for it in equal ones.
+These rules check the pools as they will be created, with cluster-wide values filled in. A finding
+is reported for the key of a pool in GKE_NODE_POOLS, or for the setting that all equal pools share.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from provision.settings.pools import NodePool
     from provision.spec.pools import Pool
 
-# A pool's key -> the setting that says it for equal pools.
+# A pool's key -> the setting that has it for equal pools.
 _SETTINGS: Final = {
     "accelerator_type": "accelerator_type",
     "count": "instance_count",
@@ -44,7 +44,7 @@ _TPU: Final = re.compile(r"ct\d|tpu")
 def _starts_empty(pool: Pool) -> Iterator[Finding]:
     if not pool.mode.means.requested:
         return
-    why = "nodes of flex start and of queued provisioning come when a job asks for them"
+    why = "with flex start and queued provisioning, nodes are created when a job needs them"
     if pool.size.count is not None:
         yield Finding(
             field="count",
@@ -56,7 +56,7 @@ def _starts_empty(pool: Pool) -> Iterator[Finding]:
         yield Finding(
             field="min",
             what="must be 0 with flex start or queued provisioning",
-            why=f"{why}, so their pool starts empty",
+            why=f"{why}, so the pool starts empty",
             fix="MIN=0",
         )
 
@@ -67,7 +67,7 @@ def _most(pool: Pool) -> Iterator[Finding]:
         yield Finding(
             field=key,
             what="is more than a pool can have",
-            why=f"GKE has at most {limits.MOST_NODES} nodes in a pool",
+            why=f"GKE allows at most {limits.MOST_NODES} nodes in a pool",
             fix=f"{key.upper()}={limits.MOST_NODES}",
         )
 
@@ -77,22 +77,23 @@ def _machine(pool: Pool) -> Iterator[Finding]:
         yield Finding(
             field="vm_type",
             what="is a machine with TPUs",
-            why="pools are of GPU machines; Google refuses TPUs where flex start and queueing meet",
+            why="this tool creates pools of GPU machines; Google does not support TPUs with flex"
+            " start and queued provisioning",
             fix="VM_TYPE=a3-ultragpu-8g",
         )
     elif pool.machine is None and not (pool.gpu_type and pool.gpu_count):
         yield Finding(
             field="accelerator_type" if pool.gpu_type is None else "gpu_count",
-            what=f"is needed with {pool.machine_type}",
-            why="this tool does not know the machine type, and a node pool says type and number of"
-            " its GPUs",
+            what=f"is required for {pool.machine_type}",
+            why="this tool does not know the machine type, and a node pool needs the type and the"
+            " number of its GPUs",
             fix="ACCELERATOR_TYPE=nvidia-b200, GPU_COUNT=8",
         )
     elif pool.machine is not None and pool.machine.family.arm:
         yield Finding(
             field="vm_type",
-            what="can't be in a node pool of this tool",
-            why="GKE reaches its GPUs' network by DRANET, which the tool does not set up",
+            what="is not supported in node pools",
+            why="GKE needs DRANET for its GPU network, which this tool does not set up",
             fix="VM_TYPE=a4-highgpu-8g",
         )
 
@@ -104,16 +105,16 @@ def _offered(pool: Pool) -> Iterator[Finding]:
     ways = " or ".join(str(it) for it in Consumption if it in pool.machine.consumption)
     yield Finding(
         field=_key(way),
-        what=f"can't get {pool.machine_type} nodes: they do not come {way}",
-        why=f"{pool.machine_type} comes by {ways} alone",
+        what=f"can't get {pool.machine_type} nodes: they are not available as {way}",
+        why=f"{pool.machine_type} is only available as {ways}",
         fix="SPOT=yes" if Consumption.SPOT in pool.machine.consumption else "RESERVATION=...",
-        # An open reservation serves nodes that name none.
+        # An open reservation is also used by nodes that name none.
         note=way is Consumption.ON_DEMAND and Consumption.RESERVATION in pool.machine.consumption,
     )
 
 
 def _key(way: Consumption) -> str:
-    """The key by which a pool asks for machines so."""
+    """The key with which a pool selects a consumption option."""
     name, _ = ASKED_FOR[way]
     return POOL_KEYS.get(name, name)
 
@@ -141,25 +142,25 @@ def _written_pools(case: Case) -> Iterator[Finding]:
         findings = [finding for check in _OF_A_POOL for finding in check(pool)]
         findings += _left_open(written, pool)
         found += [_told(written, finding, case) for finding in findings]
-    # What is wrong with a cluster-wide value is so in many pools.
+    # A wrong cluster-wide value is found in many pools; report it once.
     yield from dict.fromkeys(found)
 
 
 def _left_open(written: NodePool, pool: Pool) -> Iterator[Finding]:
-    """Disagreements of a pool's own keys with what it has because it leaves others open."""
+    """Check a pool's own keys against the cluster-wide values for keys that it does not set."""
     if written.disk_type is None:
         yield from machines.disk_finding(pool.machine_type, pool.disk_type)
     if written.max is None and (written.min or 0) > pool.size.most:
         yield Finding(
             field="min",
-            what=f"is more than the {pool.size.most} nodes that the pool has at most",
-            why="the fewest nodes are at most the most",
+            what=f"is more than the pool's maximum of {pool.size.most} nodes",
+            why="the minimum can't be larger than the maximum",
             fix=f"MAX={written.min}",
         )
 
 
 def _told(written: NodePool, finding: Finding, case: Case) -> Finding:
-    """The finding, as one about the key of the pool or about the setting that it has instead."""
+    """Turn a finding into one about the pool's key, or about the cluster-wide setting for it."""
     own = getattr(written, finding.field) is not None
     if not own and case.asked(_SETTINGS[finding.field]):
         return _of_the_cluster(finding)
@@ -204,7 +205,7 @@ MAKES_POOLS: Final = (
     "zone",
     "name_prefix",
 )
-"""The settings that decide what the pools are."""
+"""The settings that determine the pools."""
 
 RULES: Final = (
     Rule(MAKES_POOLS, _equal_pools),

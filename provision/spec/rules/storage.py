@@ -1,4 +1,4 @@
-"""Whether the paths at which a machine mounts storage go together."""
+"""Rules about the paths at which machines mount storage."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 _SETTINGS: Final = ("gcs_mount_list", "nfs_fileshare_list")
 
-# A mount hides what stood at its path before. These hold the system and the tool's own files:
-# nothing goes at them, above them or below them.
+# A mount hides what was at its path before. These paths have files of the system and of this tool:
+# nothing may be mounted at, above or below them.
 _HELD: Final = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/aiinfra", "/proc", "/run", "/sbin",
     "/sys", "/usr/bin", "/usr/lib", "/usr/sbin",
 )  # fmt: skip
-# Nothing goes at these or above them; below them is a good place.
+# Nothing may be mounted at or above these paths; below them is fine.
 _NEEDED: Final = ("/home/jupyter", "/root", "/tmp", "/usr/local/bin", "/var/lib")  # noqa: S108 - a path of the VMs, not of this machine
 
 
 def _is_within(path: str, other: str) -> bool:
-    """Whether the path is the other one or lies below it."""
+    """Whether the path is the other one or is below it."""
     return path == other or path.startswith(f"{other}/")
 
 
 def _mounts(case: Case) -> Iterator[tuple[str, str]]:
-    """Every mount that was asked for: its setting and its path."""
+    """All mounts: setting and path."""
     for name in _SETTINGS:
         asked: Sequence[Mount | Share] = case.value(name) or ()
         for mounted in asked:
@@ -42,11 +42,11 @@ def _mount_paths(case: Case) -> Iterator[Finding]:
         for other, its_name in seen.items():
             if path == other:
                 what = f"mounts {path} twice{_elsewhere(case, name, its_name)}"
-                why, free = "a path holds one mount", f"{path}-2"
+                why, free = "a path can have only one mount", f"{path}-2"
             elif _is_within(path, other) or _is_within(other, path):
                 inner, outer = sorted((path, other), key=len, reverse=True)
                 what = f"has {inner} inside {outer}{_elsewhere(case, name, its_name)}"
-                why, free = "a mount inside another one hides what that holds there", f"{outer}-2"
+                why, free = "a mount inside another one hides files of the other", f"{outer}-2"
             else:
                 continue
             yield Finding(field=name, what=what, why=why, fix=f"another path, such as {free}")
@@ -67,7 +67,7 @@ def _system_paths(case: Case) -> Iterator[Finding]:
             yield Finding(
                 field=name,
                 what=f"mounts {path}",
-                why=f"the VMs need {hidden}, which a mount there hides or disturbs",
+                why=f"the VMs need {hidden}, which a mount there would hide or break",
                 fix="another path, such as /mnt/data",
             )
 
@@ -78,9 +78,9 @@ def _files_on_a_mount(case: Case) -> Iterator[Finding]:
         if _is_within(destination, path):
             yield Finding(
                 field="vm_localfile_dest_path",
-                what=f"lies in {path}, which is mounted",
-                why="every VM then writes the copied files into the same shared storage",
-                fix="a path outside of the mounts, if each VM is to have its own copy",
+                what=f"is inside the mount {path}",
+                why="every VM then writes the copied files to the same shared storage",
+                fix="a path outside of all mounts, if each VM should have its own copy",
                 note=True,
             )
 

@@ -66,7 +66,7 @@ def test_validate_knows_its_gpus_its_disks_and_the_ways_to_get_it() -> None:
         ({"GPU_COUNT": "8"}, "GPU_COUNT"),
         ({"ACCELERATOR_TYPE": "nvidia-b200"}, "z9-megagpu-4g has exactly 4 x nvidia-z900"),
         ({"DISK_TYPE": "pd-ssd"}, "z9-megagpu machines boot from hyperdisk-balanced"),
-        ({"ENABLE_SPOT": "no"}, "the ways to get one: spot or flex start"),
+        ({"ENABLE_SPOT": "no"}, "is available as: spot or flex start"),
         ({"VM_TYPE": "z9-megagpu-5g"}, "VM_TYPE"),
         ({"NETWORK_CONFIG": "new_network"}, "GPUDirect-TCPXO"),
     ):

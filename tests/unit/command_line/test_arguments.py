@@ -40,36 +40,30 @@ MISTAKES: dict[str, list[str]] = {
         "'--action' is not an option; did you mean the action alone, as in: Create --yes?"
     ],
     "Create --zone us-central1-a": [
-        "'--zone' is not an option; it is a setting: write ZONE=value into the env.list"
+        "'--zone' is not an option; it is a setting: write ZONE=value to the env.list"
     ],
     "Create --project-id=p": [
-        "'--project-id' is not an option; it is a setting: write PROJECT_ID=value into the env.list"
+        "'--project-id' is not an option; it is a setting: write PROJECT_ID=value to the env.list"
     ],
-    "-it Create": ["'-it' is not an option; docker's own options stand before the image's name"],
-    "-e ZONE=z Create": [
-        "'-e' is not an option; docker's own options stand before the image's name"
-    ],
-    "Validate --online": ["'--online' is not an option; --help says what there is"],
-    "--frobnicate x Create": ["'--frobnicate' is not an option; --help says what there is"],
-    "Create -": ["'-' is not an option; --help says what there is"],
+    "-it Create": ["'-it' is not an option; write docker's options before the image's name"],
+    "-e ZONE=z Create": ["'-e' is not an option; write docker's options before the image's name"],
+    "Validate --online": ["'--online' is not an option; --help shows the options"],
+    "--frobnicate x Create": ["'--frobnicate' is not an option; --help shows the options"],
+    "Create -": ["'-' is not an option; --help shows the options"],
     # No abbreviations.
-    "Create --env x": [
-        "'--env' is not an option; docker's own options stand before the image's name"
-    ],
-    "Create --off": ["'--off' is not an option; --help says what there is"],
+    "Create --env x": ["'--env' is not an option; write docker's options before the image's name"],
+    "Create --off": ["'--off' is not an option; --help shows the options"],
     # Values.
     "Create --env-file": [
-        "--env-file has no FILE behind it; --env-file FILE, or leave it out",
+        "--env-file needs a FILE; --env-file FILE, or remove --env-file",
     ],
-    "Create --env-file=": ["--env-file has no FILE behind it; --env-file FILE, or leave it out"],
-    "--env-file --yes Create": [
-        "--env-file has no FILE behind it; --env-file FILE, or leave it out"
-    ],
-    "Create --yes=no": ["--yes takes no value; write --yes alone, or leave all of it out"],
+    "Create --env-file=": ["--env-file needs a FILE; --env-file FILE, or remove --env-file"],
+    "--env-file --yes Create": ["--env-file needs a FILE; --env-file FILE, or remove --env-file"],
+    "Create --yes=no": ["--yes takes no value; write only --yes, or remove all of it"],
     "Create --output xml": [
         "--output 'xml' is not one of the choices; one of text, json; --output json"
     ],
-    "Create --output": ["--output has no FORMAT behind it; --output FORMAT, or leave it out"],
+    "Create --output": ["--output needs a FORMAT; --output FORMAT, or remove --output"],
     # Actions.
     "Delete": ["'Delete' is not an action; …; did you mean Destroy?"],
     "remove": ["'remove' is not an action; …; did you mean Destroy?"],
@@ -79,14 +73,14 @@ MISTAKES: dict[str, list[str]] = {
     "Start": ["'Start' is not an action; …; did you mean Create?"],
     "Craete": ["'Craete' is not an action; …; did you mean Create?"],
     "bash": ["'bash' is not an action; …; did you mean Debug?"],
-    "frobnicate": ["'frobnicate' is not an action; …; --help says what each of them does"],
+    "frobnicate": ["'frobnicate' is not an action; …; --help explains the actions"],
     "help": ["'help' is not an action; …; did you mean --help?"],
     "Settings": ["'Settings' is not an action; …; did you mean --help settings?"],
     "version": ["'version' is not an action; …; did you mean --version?"],
     "Create Destroy": [
         (
-            "2 actions are given: Create, Destroy; a run does one of them;"
-            " give one, and run the program again for the other"
+            "there are 2 actions: Create, Destroy; a run can do only one action;"
+            " write one action, and run the program again for the other"
         )
     ],
     "Create env.list": [
@@ -94,24 +88,24 @@ MISTAKES: dict[str, list[str]] = {
     ],
     "Create INSTANCE_COUNT=2": [
         (
-            "'INSTANCE_COUNT' is given a value on the command line;"
-            " settings come from the env.list and the environment;"
-            " write it into the env.list; with docker, -e NAME=value before the image's name"
+            "'INSTANCE_COUNT' is set on the command line;"
+            " settings are read from the env.list and the environment;"
+            " write it to the env.list; with docker, use -e NAME=value before the image's name"
         )
     ],
     "Delete --help": ["'Delete' is not an action; …; did you mean Destroy?"],
     # Scenarios.
     "--rehearse stockout Create": [
         (
-            "'stockout' stands behind --rehearse where an action could stand;"
-            " --rehearse may stand alone, so a scenario is tied to it;"
+            "'stockout' after --rehearse is not an action;"
+            " a scenario must follow --rehearse with =, because it is optional;"
             " did you mean --rehearse=stockout?"
         )
     ],
     "Create --rehearse flaky,slow": [
         (
-            "'flaky,slow' stands behind --rehearse where an action could stand;"
-            " --rehearse may stand alone, so a scenario is tied to it;"
+            "'flaky,slow' after --rehearse is not an action;"
+            " a scenario must follow --rehearse with =, because it is optional;"
             " did you mean --rehearse=flaky,slow?"
         )
     ],
@@ -119,18 +113,18 @@ MISTAKES: dict[str, list[str]] = {
     # Options that mean nothing to the action.
     "Status --copy /nonexistent --detailed-exitcode": [
         (
-            "--copy means nothing to Status; it is for Create, Validate, Plan and Debug;"
-            " leave it out; Status --help shows what there is"
+            "Status does not support --copy; it is for Create, Validate, Plan and Debug;"
+            " remove it; Status --help shows the options of Status"
         ),
         (
-            "--detailed-exitcode means nothing to Status; it is for Plan;"
-            " leave it out; Status --help shows what there is"
+            "Status does not support --detailed-exitcode; it is for Plan;"
+            " remove it; Status --help shows the options of Status"
         ),
     ],
     "--yes plan": [
         (
-            "--yes means nothing to Plan; it is for Create and Destroy;"
-            " leave it out; Plan --help shows what there is"
+            "Plan does not support --yes; it is for Create and Destroy;"
+            " remove it; Plan --help shows the options of Plan"
         )
     ],
     # All at once.
@@ -164,7 +158,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
-        expected = [] if action in option.actions else [f"{option} means nothing to {action}"]
+        expected = [] if action in option.actions else [f"{action} does not support {option}"]
         assert refused == expected
 
 
@@ -173,6 +167,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--copy": ["Create", "Debug", "Plan", "Validate"],
         "--yes": ["Create", "Destroy"],
         "--offline": ["Validate"],
+        "--replace-vms": ["Create"],
         "--detailed-exitcode": ["Plan"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)

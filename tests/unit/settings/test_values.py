@@ -138,7 +138,7 @@ def test_the_remedy_is_what_was_meant_where_that_is_clear(
 def test_a_comment_behind_a_value_is_named_as_the_cause(given: Given) -> None:
     problem = given(INSTANCE_COUNT="3 # three").problem("INSTANCE_COUNT")
 
-    assert "a comment stands on a line of its own" in problem.why
+    assert "a comment must be on a line of its own" in problem.why
 
 
 def test_slurm_is_plainly_not_supported(given: Given) -> None:

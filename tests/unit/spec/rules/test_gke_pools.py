@@ -87,12 +87,14 @@ def test_f2_q2_a_fixed_number_by_the_old_name_is_refused(
 
 @pytest.mark.parametrize("asked", [FLEX, QUEUED], ids=["F3", "Q3"])
 def test_f3_q3_a_reservation_is_refused(given: Given, asked: dict[str, str]) -> None:
-    _refused(given, "RESERVATION_NAME", "does not go", **ULTRA, **asked, RESERVATION_NAME="mine")
+    _refused(
+        given, "RESERVATION_NAME", "can't be combined", **ULTRA, **asked, RESERVATION_NAME="mine"
+    )
 
 
 @pytest.mark.parametrize("asked", [FLEX, QUEUED], ids=["F4", "Q5"])
 def test_f4_q5_spot_is_refused(given: Given, asked: dict[str, str]) -> None:
-    _refused(given, "ENABLE_SPOT", "does not go", **ULTRA, **asked, ENABLE_SPOT="yes")
+    _refused(given, "ENABLE_SPOT", "can't be combined", **ULTRA, **asked, ENABLE_SPOT="yes")
 
 
 @each_dws
@@ -184,7 +186,7 @@ def test_f9_compact_placement_with_flex_start_is_for_few_machines(given: Given) 
 def test_q4_compact_placement_with_queueing_is_refused(given: Given) -> None:
     asked = ULTRA | QUEUED | {"ENABLE_COMPACT_PLACEMENT": "yes"}
 
-    _refused(given, "ENABLE_COMPACT_PLACEMENT", "does not go together", **asked)
+    _refused(given, "ENABLE_COMPACT_PLACEMENT", "can't be combined", **asked)
 
 
 def test_f11_a_pool_that_is_neither_flex_nor_queued_is_always_there(given: Given) -> None:
@@ -230,16 +232,16 @@ def test_f14_q21_each_way_to_get_nodes_is_another_pool_to_terraform(
 @pytest.mark.parametrize(
     ("pools", "what"),
     [
-        ("name=a,vm_type=a9-highgpu-8g", "accelerator_type is needed with a9-highgpu-8g"),
-        ("name=a,vm_type=a4x-highgpu-4g,reservation=r", "vm_type can't be in a node pool"),
-        ("name=a,vm_type=a3-highgpu-1g", "do not come on-demand"),
-        ("name=a,vm_type=a2-highgpu-1g,min=2", "min is more than the 1 nodes"),
+        ("name=a,vm_type=a9-highgpu-8g", "accelerator_type is required for a9-highgpu-8g"),
+        ("name=a,vm_type=a4x-highgpu-4g,reservation=r", "vm_type is not supported in node pools"),
+        ("name=a,vm_type=a3-highgpu-1g", "are not available as on-demand"),
+        ("name=a,vm_type=a2-highgpu-1g,min=2", "min is more than the pool's maximum"),
         ("name=a,vm_type=a3-ultragpu-8g;name=b,vm_type=a3-megagpu-8g", "different networks"),
         (
             "name=a,vm_type=a3-ultragpu-8g;name=b,vm_type=a4-highgpu-8g,zone=us-central1-b,spot=1",
             "RDMA in us-central1-a and us-central1-b",
         ),
-        ("name=system,vm_type=a2-highgpu-1g", "a pool of the name system"),
+        ("name=system,vm_type=a2-highgpu-1g", "a pool with the name system"),
         (
             ";".join(f"name=p{number},vm_type=g2-standard-4,max=1000" for number in range(5)),
             "up to 5003 nodes",
@@ -263,7 +265,7 @@ def test_pools_that_cannot_be_made_are_refused(given: Given, pools: str, what: s
         (
             "DISK_TYPE",
             {"GKE_NODE_POOLS": "name=a,vm_type=a3-ultragpu-8g", "DISK_TYPE": "pd-ssd"},
-            "no boot disk for a3-ultragpu-8g",
+            "can't be the boot disk of a3-ultragpu-8g",
         ),
     ],
 )

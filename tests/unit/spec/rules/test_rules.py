@@ -19,16 +19,16 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
         (
             {"IMAGE_NAME": "a", "IMAGE_FAMILY_NAME": "b"},
             "IMAGE_FAMILY_NAME",
-            "next to IMAGE_NAME",
+            "can't be combined with IMAGE_NAME",
         ),
         ({"GPU_COUNT": "4"}, "GPU_COUNT", "not the number of GPUs of a2-highgpu-2g"),
         ({"ACCELERATOR_TYPE": "nvidia-l4"}, "ACCELERATOR_TYPE", "not the GPU of a2-highgpu-2g"),
         ({"VM_TYPE": "a3-megagpu-8g", "GPU_COUNT": "4"}, "GPU_COUNT", "a3-megagpu-8g"),
-        ({"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1"}, "ACCELERATOR_TYPE", "is needed"),
+        ({"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1"}, "ACCELERATOR_TYPE", "is required"),
         (
             {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4"},
             "GPU_COUNT",
-            "is needed with n1-standard-8",
+            "is required for n1-standard-8",
         ),
         (
             {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-l4", "GPU_COUNT": "1"},
@@ -38,14 +38,14 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
         (
             {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "3"},
             "GPU_COUNT",
-            "is no number of nvidia-tesla-t4",
+            "is not a number of nvidia-tesla-t4",
         ),
         (
             {"VM_TYPE": "n1-highmem-96", "ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "2"},
             "GPU_COUNT",
-            "is no number of nvidia-tesla-t4",
+            "is not a number of nvidia-tesla-t4",
         ),
-        ({"DISK_TYPE": "pd-extreme"}, "DISK_TYPE", "no boot disk for a2-highgpu-2g"),
+        ({"DISK_TYPE": "pd-extreme"}, "DISK_TYPE", "can't be the boot disk of a2-highgpu-2g"),
         ({"VM_TYPE": "a4-highgpu-8g", "DISK_TYPE": "pd-ssd"}, "DISK_TYPE", "a4-highgpu-8g"),
         (
             {"GCS_MOUNT_LIST": "data:/a,more:/b", "NFS_FILESHARE_LIST": "/b:BASIC_SSD"},
@@ -55,7 +55,7 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
         (
             {"VM_TYPE": "g2-standard-4", "NETWORK_CONFIG": "multi_nic_network"},
             "NETWORK_CONFIG",
-            "gives each VM 5 network interfaces, more than g2-standard-4 takes",
+            "gives each VM 5 network interfaces, more than g2-standard-4 supports",
         ),
         ({"MAX_RUN_DURATION": "9m"}, "MAX_RUN_DURATION", "too short for a group of VMs"),
         ({"GKE_VERSION": "1.33."}, "GKE_VERSION", "no effect with ORCHESTRATOR_TYPE=none"),
@@ -80,7 +80,7 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
             "ENABLE_COMPACT_PLACEMENT",
             "ENABLE_QUEUED_PROVISIONING",
         ),
-        (GKE | {"NETWORK_CONFIG": "new_network"}, "NETWORK_CONFIG", "can't be chosen"),
+        (GKE | {"NETWORK_CONFIG": "new_network"}, "NETWORK_CONFIG", "can't be combined"),
         (GKE | {"GKE_MIN_NODE_COUNT": "1"}, "GKE_MIN_NODE_COUNT", "without GKE_MAX_NODE_COUNT"),
         (GKE | {"GKE_MAX_NODE_COUNT": "1"}, "GKE_MAX_NODE_COUNT", "without GKE_MIN_NODE_COUNT"),
         (
@@ -96,7 +96,7 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
                 "GKE_MAX_NODE_COUNT": "2",
             },
             "GKE_NODE_COUNT_PER_NODE_POOL",
-            "next to autoscaling limits",
+            "can't be combined with autoscaling limits",
         ),
         (GKE | {"SYSTEM_NODE_POOL_MIN": "4"}, "SYSTEM_NODE_POOL_MIN", "SYSTEM_NODE_POOL_MAX, 3"),
         (
@@ -135,14 +135,14 @@ def test_settings_that_agree_are_fine(given: Given, environ: dict[str, str]) -> 
     ("pools", "what"),
     [
         ("name=a,vm_type=a2-highgpu-1g,gpu_count=2", "pool a, whose gpu_count=2"),
-        ("name=a,vm_type=n1-standard-2", "pool a, whose accelerator_type is needed"),
+        ("name=a,vm_type=n1-standard-2", "pool a, whose accelerator_type is required"),
         ("name=a,vm_type=a2-highgpu-1g,zone=us-east1-b", "zone=us-east1-b is not in us-central1"),
         ("name=a,vm_type=a4-highgpu-8g,disk_type=pd-ssd", "whose disk_type=pd-ssd"),
-        ("name=a,vm_type=a2-highgpu-1g,count=1,max=2", "count=1 stands next to min or max"),
+        ("name=a,vm_type=a2-highgpu-1g,count=1,max=2", "count=1 can't be combined with min or max"),
         ("name=a,vm_type=a2-highgpu-1g,min=3,max=2", "min=3 is more than max, 2"),
-        ("name=a,vm_type=a2-highgpu-1g,spot=yes,flex_start=on", "spot=yes does not go together"),
-        ("name=a,vm_type=a2-highgpu-1g,reservation=r,queued=1", "reservation=r does not go"),
-        ("name=a,vm_type=a2-highgpu-1g;name=a,vm_type=a2-highgpu-2g", "two pools of the name a"),
+        ("name=a,vm_type=a2-highgpu-1g,spot=yes,flex_start=on", "spot=yes can't be combined"),
+        ("name=a,vm_type=a2-highgpu-1g,reservation=r,queued=1", "reservation=r can't be combined"),
+        ("name=a,vm_type=a2-highgpu-1g;name=a,vm_type=a2-highgpu-2g", "two pools with the name a"),
     ],
 )
 def test_a_pool_that_disagrees_is_refused_by_its_name(given: Given, pools: str, what: str) -> None:
@@ -154,7 +154,7 @@ def test_a_pool_that_disagrees_is_refused_by_its_name(given: Given, pools: str, 
 def test_pools_take_what_they_leave_open_from_the_cluster(given: Given) -> None:
     case = given(**GKE, ENABLE_SPOT="yes", GKE_NODE_POOLS="name=a,vm_type=a2-highgpu-1g,queued=yes")
 
-    assert "spot does not go together with queued" in case.problem("GKE_NODE_POOLS").what
+    assert "spot can't be combined with queued" in case.problem("GKE_NODE_POOLS").what
 
 
 def test_pools_replace_the_settings_of_one_machine_type(given: Given) -> None:
@@ -167,14 +167,14 @@ def test_pools_replace_the_settings_of_one_machine_type(given: Given) -> None:
     )
 
     assert {"VM_TYPE", "GPU_COUNT", "GKE_NODE_POOL_COUNT"} <= case.refused
-    assert "next to GKE_NODE_POOLS" in case.problem("GPU_COUNT").what
+    assert "can't be combined with GKE_NODE_POOLS" in case.problem("GPU_COUNT").what
 
 
 def test_a_domain_scoped_project_needs_a_bucket_of_its_own(given: Given) -> None:
     case = given(PROJECT_ID="example.com:project-1")
 
     assert case["TERRAFORM_GCS_PATH"] is None
-    assert "is needed" in case.problem("TERRAFORM_GCS_PATH").what
+    assert "is required" in case.problem("TERRAFORM_GCS_PATH").what
 
 
 def test_an_unknown_zone_of_a_known_region_is_a_note(given: Given) -> None:
@@ -195,8 +195,8 @@ def test_a_machine_of_an_unknown_family_is_a_note(given: Given) -> None:
 @pytest.mark.parametrize(
     ("vm_type", "fits", "takes"),
     [
-        ("g2-standard-4", "g2-standard-8", "with its 4 vCPUs it takes 4:"),
-        ("n1-highcpu-2", "n1-highcpu-8", "with its 2 vCPUs it takes 2:"),
+        ("g2-standard-4", "g2-standard-8", "with its 4 vCPUs it supports 4:"),
+        ("n1-highcpu-2", "n1-highcpu-8", "with its 2 vCPUs it supports 2:"),
     ],
 )
 def test_a_machine_too_small_for_several_networks_hears_of_one_that_fits(

@@ -53,7 +53,7 @@ def test_files_that_every_vm_writes_into_the_same_mount_are_noted(given: Given) 
     case = given(GCS_MOUNT_LIST="a-b:/mnt/x", VM_LOCALFILE_DEST_PATH="/mnt/x/code")
 
     assert not case.loaded.problems
-    assert "lies in /mnt/x" in case.note("VM_LOCALFILE_DEST_PATH").what
+    assert "is inside the mount /mnt/x" in case.note("VM_LOCALFILE_DEST_PATH").what
 
 
 def test_shares_of_regional_tiers_alone_are_made_in_a_region() -> None:
