@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
 # A traceback of the program's own, in rich's box or bare; VMs tell of theirs further to the right.
 _CRASH = re.compile(r"^(?:╭─+ )?Traceback", re.MULTILINE)
+_READS = (":getIamPolicy", ":testIamPermissions", "/listManagedInstances")
+"""Ends of paths that are read by POST."""
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
@@ -165,7 +167,7 @@ class Rehearsal:
             request
             for request in self.requests()[since:]
             if request["method"] not in ("GET", "HEAD")
-            and not request["path"].endswith((":getIamPolicy", ":testIamPermissions"))
+            and not request["path"].endswith(_READS)
         ]
 
     def when_asked(self, method: str, part: str) -> None:

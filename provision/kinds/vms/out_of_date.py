@@ -126,7 +126,9 @@ def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator
     machine, wanted = _last(vm.get("machineType")), _last(template.get("machineType"))
     if machine != wanted:
         yield f"{machine} instead of {wanted}"
-    if _gpus(vm.get("guestAccelerators")) != _gpus(template.get("guestAccelerators")):
+    # Google also lists the GPUs that a machine type brings, which no template attaches.
+    attached = _gpus(template.get("guestAccelerators"))
+    if attached and _gpus(vm.get("guestAccelerators")) != attached:
         yield "its attached GPUs"
     model = "provisioningModel"
     old, new = vm.get("scheduling", {}).get(model), template.get("scheduling", {}).get(model)
