@@ -110,7 +110,7 @@ def apply(
             except ExistsError:
                 # Google can create a resource and answer with an error. Terraform then tries
                 # again, and finds what it takes for somebody else's.
-                context.console.progress("Looking for whose it is that exists already")
+                context.console.progress("A resource exists already: looking up whose it is")
                 _plan_and_apply(context, cloud, kind, prepared, desk)
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()

@@ -114,7 +114,7 @@ def test_row_16_what_google_made_and_answered_with_an_error_is_adopted_by_the_sa
     created = rehearsal.run("Create", NETWORK_CONFIG="new_network")
 
     assert created.code == 0, created.said
-    assert "brought into the state" in created.said
+    assert "looking up whose it is" in created.said
     again = rehearsal.run("Plan", "--detailed-exitcode", NETWORK_CONFIG="new_network")
     assert again.code == 0, again.said
 
