@@ -12,6 +12,7 @@ from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
 from provision.lifecycle import adopt, exclusive, ownership
 from provision.state.record import Record
+from provision.terraform.failures import ExistsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,18 +105,35 @@ def apply(
             tool.init()
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)
-            found = _planned(context, cloud, kind, prepared, desk)
-            context.report.changes = _sum(context.report.changes, found.counts)
-            older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
-            context.console.progress(counts(found, older))
-            _agree(context, found)
-            if not found.is_empty:
-                tool.apply()
+            try:
+                _plan_and_apply(context, cloud, kind, prepared, desk)
+            except ExistsError:
+                # Google can create a resource and answer with an error. Terraform then tries
+                # again, and finds what it takes for somebody else's.
+                context.console.progress("A resource exists already: looking up whose it is")
+                _plan_and_apply(context, cloud, kind, prepared, desk)
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
     deployment.show(context, prepared)
     return Applied(prepared, outputs, postponed)
+
+
+def _plan_and_apply(
+    context: Context,
+    cloud: Cloud,
+    kind: Kind[SpecT],
+    target: Deployment[SpecT],
+    desk: Workspace,
+) -> None:
+    """Plan, show the plan, have it agreed to, and apply it."""
+    found = _planned(context, cloud, kind, target, desk)
+    context.report.changes = _sum(context.report.changes, found.counts)
+    older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
+    context.console.progress(counts(found, older))
+    _agree(context, found)
+    if not found.is_empty:
+        desk.tool.apply()
 
 
 def _planned(

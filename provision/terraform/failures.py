@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
     from provision.terraform.child import Ended
 
+_EXISTS = re.compile(r"Error 409:.*already ?exists", re.IGNORECASE)
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class ExistsError(TerraformError):
+    """Terraform was to create something that exists."""
 
 
 def text(output: bytes) -> str:
@@ -56,7 +61,8 @@ def failure(command: str, done: Ended) -> ProvisionError:
         return _refused(command, errors)
     how = f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
     remedies = dict.fromkeys(filter(None, map(refusals.remedy, errors)))
-    return TerraformError(
+    kind = ExistsError if any(map(_EXISTS.search, errors)) else TerraformError
+    return kind(
         f"`terraform {command}` failed ({how})",
         why="\n".join(errors) or "\n".join(output.splitlines()[-5:]),
         fix="\n".join(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SCENARIOS = {
     "flaky": "a share of the requests is answered 429 or 503, or the connection drops",
+    "lost-answer": "the first answer to the making of a network, or else of a template, is lost",
     "slow": "everything takes ten times as long",
     "stockout": "the first zone in which VMs are wanted has none to give; other zones have",
     "quota": "the project's quota of every kind of GPU is 0",
@@ -107,6 +108,8 @@ def fault(request: Request, store: Store) -> Fault | None:
         request: Its path is the whole one here, the service's prefix included.
         store: Remembers the lots drawn.
     """
+    if "lost-answer" in request.scenarios and _makes_first(request, store):
+        return Fault(_UNAVAILABLE, effective=True)
     if "flaky" not in request.scenarios or not _survivable(request):
         return None
     name = f"{request.method} {request.path}"
@@ -117,6 +120,13 @@ def fault(request: Request, store: Store) -> Fault | None:
         found = Fault(found.error)
     store.put("flaky", name, {"failures": met["failures"] + 1 if found else 0})
     return found
+
+
+def _makes_first(request: Request, store: Store) -> bool:
+    """Whether this is the first request of the cloud's life that makes one of these."""
+    if request.method != "POST" or not request.path.endswith(("/networks", "/instanceTemplates")):
+        return False
+    return store.count("lost-answer") == 1
 
 
 def _draw(number: int) -> int:

@@ -106,6 +106,19 @@ def test_row_5_labels_are_changed_on_running_vms(standing: Callable[..., Rehears
     assert restarted == []
 
 
+def test_row_16_what_google_made_and_answered_with_an_error_is_adopted_by_the_same_create(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(scenario="lost-answer")
+
+    created = rehearsal.run("Create", NETWORK_CONFIG="new_network")
+
+    assert created.code == 0, created.said
+    assert "looking up whose it is" in created.said
+    again = rehearsal.run("Plan", "--detailed-exitcode", NETWORK_CONFIG="new_network")
+    assert again.code == 0, again.said
+
+
 def test_flex_start_vms_are_not_replaced(rehearsal: Rehearsal) -> None:
     flex = {"ENABLE_FLEX_START": "true", "MAX_RUN_DURATION": "1d"}
 
