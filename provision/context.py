@@ -39,6 +39,7 @@ class Context:
         report: The run's report, which the action fills.
         offline: Whether requests to Google are forbidden (`--offline`).
         agreed: Whether the user approved losses in advance (`--yes`).
+        break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
     """
@@ -51,6 +52,7 @@ class Context:
     offline: bool = False
     agreed: bool = False
     replace_vms: bool = False
+    break_lock: str = ""
     copy: Path | None = None
 
     @property

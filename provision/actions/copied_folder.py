@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provision.errors import SettingsError
 from provision.files import archive as files
+from provision.files import private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,8 +42,8 @@ def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | N
             )
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="aiinfra-files-") as place:
-        archive = files.pack(context.copy or files.COPY_FOLDER, Path(place))
+    with private.folder() as place:
+        archive = files.pack(context.copy or files.COPY_FOLDER, place)
         if archive is not None:
             context.console.progress(
                 f"{archive.count} files ({archive.size / 1e6:.1f} MB) are copied to every VM"

@@ -46,6 +46,10 @@ class Option(enum.StrEnum):
         *("--yes", "", "approve losses, and releasing the lock of a dead run"),
         *(Action.CREATE, Action.DESTROY),
     )
+    BREAK_LOCK = (
+        *("--break-lock", "ID", "release the lock with this ID, which a dead run left"),
+        *(Action.CREATE, Action.DESTROY),
+    )
     REPLACE_VMS = (
         *("--replace-vms", "", "replace VMs that are older than the settings"),
         Action.CREATE,

@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.files import private
 from provision.state import terraform_state
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def run_folder(target: Deployment[ClusterSpec], *, backend: bool) -> Iterator[Pa
         target: The deployment, which provides the root, the values and the backend.
         backend: Whether to use the state in the bucket; otherwise a local state that is discarded.
     """
-    with tempfile.TemporaryDirectory(prefix="aiinfra-") as name:
-        yield fill_folder(Path(name), target, target.variables, backend=backend)
+    with private.folder() as folder:
+        yield fill_folder(folder, target, target.variables, backend=backend)
 
 
 def fill_folder(
@@ -118,8 +118,7 @@ def removal_folder(root_name: str, location: StateLocation, record: Record) -> I
 
     It needs no variables, and it can't fail on a data source that no longer exists.
     """
-    with tempfile.TemporaryDirectory(prefix="aiinfra-") as name:
-        root = Path(name)
+    with private.folder() as root:
         for file in ("versions.tf", ".terraform.lock.hcl"):
             shutil.copy(_ROOTS / root_name / file, root / file)
         provider = {"project": record.project_id, "region": record.region, "zone": record.zone}

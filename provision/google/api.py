@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.errors import CheckError
-from provision.google.http import GoogleApiError, Rest, Service
+from provision.google.http import GoogleApiError, NoAnswerError, Rest, Service
 from provision.time import retries
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class GoogleApi(Rest):
         """
         try:
             return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
+        except NoAnswerError:
+            raise
         except GoogleApiError as error:
             raise CheckError(
                 f"The project {project} does not exist, or these credentials may not see it",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from provision import __version__
-from provision.errors import CheckError, CredentialsError
+from provision.errors import CheckError, CredentialsError, Problem
 from provision.google import refusals
 from provision.google.auth import refusals as credential_refusals
 from provision.time import retries
@@ -82,6 +83,31 @@ class GoogleApiError(CheckError):
         )
         self.code = code
         self.message = message
+
+
+class UnreachableError(PassingError):
+    """No answer came: the trouble is between this machine and Google."""
+
+
+class NoAnswerError(GoogleApiError):
+    """Google could not be reached.
+
+    Args:
+        message: What the connection failed with.
+        url: What was asked for.
+    """
+
+    def __init__(self, message: str, url: str) -> None:
+        super().__init__(503, message, url)
+        host = urlsplit(url).hostname
+        self.problems = (
+            Problem(
+                what=f"{host} could not be reached, {retries.TRIES} times in a row",
+                why=message,
+                fix="check this machine's network, DNS and proxy (HTTPS_PROXY), then run the same"
+                " action again",
+            ),
+        )
 
 
 class Rest:
@@ -176,6 +202,8 @@ class Rest:
         again = retries.policy(self._progress.clock, self._progress.tell)
         try:
             return again(self._once, method, url, query, body)
+        except UnreachableError as error:
+            raise NoAnswerError(str(error), url) from error
         except PassingError as error:
             raise GoogleApiError(503, f"{error}; tried {retries.TRIES} times", url) from error
 
@@ -201,7 +229,7 @@ class Rest:
         except RefreshError as error:
             raise _unauthorized(str(error)) from error
         except (*broken, TransportError) as error:
-            raise PassingError(str(error)) from error
+            raise UnreachableError(str(error)) from error
         if not answer.ok:
             raise _failure(answer, url)
         return _document(answer)

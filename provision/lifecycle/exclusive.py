@@ -52,6 +52,9 @@ def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
     Raises:
         StateError: The run that holds the lock may be alive, or nobody agreed.
     """
+    if context.break_lock:
+        _break(context, cloud, lock)
+        return
     if not liveness.is_stale(cloud.folder, lock):
         raise lock.error()
     error = lock.stale_error()
@@ -64,6 +67,20 @@ def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
     # If another run was faster and took the lock, Terraform reports who holds it now.
     if cloud.folder.free(lock):
         context.console.progress(f"Released the lock of {lock.who}: no process of that run is left")
+
+
+def _break(context: Context, cloud: Cloud, lock: Lock) -> None:
+    """Release a lock whose holder can't be proven dead, if it is the one that was named.
+
+    Raises:
+        StateError: It is another one.
+    """
+    if context.break_lock != lock.id:
+        raise lock.error()
+    if cloud.folder.free(lock):
+        context.console.progress(
+            f"Released the lock {lock.id}, which {lock.who} has held since {lock.created}"
+        )
 
 
 @contextlib.contextmanager

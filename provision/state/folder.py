@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from provision.errors import CredentialsError, StateError
 from provision.google.auth import refusals
-from provision.state import lost_record, terraform_state
+from provision.state import bucket_audit, lost_record, terraform_state
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
     from google.cloud import storage
 
+    from provision.errors import Problem
     from provision.state.location import Place, StateLocation
 
 _RECORD: Final = "deployment.json"
@@ -85,6 +86,40 @@ class StateFolder:
                 setting="TERRAFORM_GCS_PATH",
             )
         return True
+
+    def audit(self, *, needs_uniform: bool) -> list[Problem]:
+        """What is worth knowing of the bucket; none for one that does not exist.
+
+        Args:
+            needs_uniform: Whether roles with conditions are to be granted in it.
+
+        Raises:
+            StateError: No state should be written there, or the apply would fail.
+        """
+        with self._told("read the bucket", "storage.buckets.get"):
+            bucket = self._client.lookup_bucket(self.location.bucket)
+        if bucket is None:
+            return []
+        access = bucket.iam_configuration
+        is_closed = access.public_access_prevention == "enforced"
+        return bucket_audit.audit(
+            self.location.bucket,
+            versioned=bool(bucket.versioning_enabled),
+            uniform=bool(access.uniform_bucket_level_access_enabled),
+            readers=[] if is_closed else self._readers(bucket),
+            needs_uniform=needs_uniform,
+        )
+
+    def _readers(self, bucket: storage.Bucket) -> set[str]:
+        """Who has a role in the bucket; nobody where these credentials may not know."""
+        from google.api_core.exceptions import Forbidden  # noqa: PLC0415 - as above
+
+        with self._told("read the bucket's roles", "storage.buckets.getIamPolicy"):
+            try:
+                policy = bucket.get_iam_policy(requested_policy_version=3)
+            except Forbidden:
+                return set()
+        return {member for binding in policy.bindings for member in binding["members"]}
 
     def require_bucket(self, project_number: str, region: str) -> bool:
         """Create the default bucket if it does not exist; returns whether it was created.

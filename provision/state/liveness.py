@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from provision.errors import StateError
+from provision.files import private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from provision.terraform.lock import Lock
 
 _NOTES: Final = "runs/"
-_ALIVE: Final = "alive"
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACE: Final = Path("/proc/self/ns/mnt")
 
@@ -106,7 +106,7 @@ def announced(folder: StateFolder, root: Path) -> Iterator[int]:
         A file descriptor for child processes to inherit: the run counts as alive as long as one
         of them has it open.
     """
-    file = root / _ALIVE
+    file = root / private.ALIVE
     note = Note(machine=Machine.here(), alive=str(file))
     with _opened(file, os.O_RDWR | os.O_CREAT | os.O_EXCL) as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)

@@ -63,8 +63,8 @@ class Lock:
         return StateError(
             f"Another run is changing this deployment: {self.who} since {self.created}",
             why=f"the Terraform state is locked ({self.operation})",
-            fix="wait until that run has ended; if you are sure that it is dead, release the lock"
-            f" with: gcloud storage rm {self.url}",
+            fix="wait until that run has ended; if you are sure that it is dead, run the same"
+            f" action again with --break-lock {self.id}",
         )
 
     def stale_error(self) -> StateError:

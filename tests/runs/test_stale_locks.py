@@ -80,5 +80,21 @@ def test_yes_leaves_a_lock_alone_of_which_nothing_is_known(
     ended = rehearsal.run("Create", "--yes")
     assert ended.code == 5
     assert "ann@laptop" in ended.problem["what"]
-    assert "gcloud storage rm" in ended.problem["fix"]
+    assert "--break-lock" in ended.problem["fix"]
     assert LOCK in rehearsal.objects()
+
+
+def test_a_lock_whose_holder_may_live_is_released_by_its_id_alone(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(scenario="lock-held")
+    _, _, own_id = rehearsal.run("Create").problem["fix"].rpartition("--break-lock ")
+
+    other = rehearsal.run("Create", "--break-lock", "00000000-0000-0000-0000-000000000000")
+    assert other.code == 5
+    assert LOCK in rehearsal.objects()
+
+    named = rehearsal.run("Create", "--break-lock", own_id)
+    assert named.code == 0, named.said
+    assert "ann@laptop" in named.said
+    assert LOCK not in rehearsal.objects()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -45,6 +46,11 @@ class GkeCluster:
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with secrets masked."""
         return variables.masked(values)
+
+    def grants_in_state_folder(self, spec: GkeSpec, archive: Archive | None) -> bool:
+        """None: pods have nothing there."""
+        del spec, archive
+        return False
 
     def preflight(self, spec: GkeSpec) -> OfKind:
         """What the online checks need to know about a GKE cluster, and its own checks."""

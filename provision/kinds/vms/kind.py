@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -44,6 +45,10 @@ class VmGroup:
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with secrets masked."""
         return variables.masked(values)
+
+    def grants_in_state_folder(self, spec: VmSpec, archive: Archive | None) -> bool:
+        """For files that are copied, and for the election of a Ray head."""
+        return archive is not None or spec.ray_version is not None
 
     def preflight(self, spec: VmSpec) -> OfKind:
         """What the online checks need to know about a group of VMs, and its own checks."""

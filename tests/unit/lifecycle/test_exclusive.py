@@ -30,7 +30,9 @@ class Situation:
         console = SimpleNamespace(
             is_terminal=answer is not None, progress=self.said.append, ask=self._ask
         )
-        self.run = SimpleNamespace(agreed=agreed, console=console, report=Report(action=action))
+        self.run = SimpleNamespace(
+            agreed=agreed, break_lock="", console=console, report=Report(action=action)
+        )
         self.cloud = SimpleNamespace(folder=self)
 
     def _ask(self, question: str) -> bool | None:

@@ -185,8 +185,7 @@ def test_a_held_lock_says_who_since_when_and_how_to_free_it(stage: Stage) -> Non
         stage.terraform(f"import sys\nsys.stderr.write('''{_LOCKED}''')\nsys.exit(1)").apply()
     (problem,) = caught.value.problems
     assert "ann@laptop since 2026-11-21 09:00:00 +0000 UTC" in problem.what
-    lock = "gs://b/np-deployment/terraform/state/default.tflock"
-    assert problem.fix.endswith(f"gcloud storage rm {lock}")
+    assert problem.fix.endswith("--break-lock 1780000000000000")
 
 
 # Ends in order on the first SIGINT; a second one would leave it no time.

@@ -1,0 +1,61 @@
+"""Temporary folders of one run, with values that nobody else should read.
+
+A run that is killed can't delete its folder, so the next one on this machine does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PREFIX: Final = "aiinfra-"
+_IN_USE: Final = "in-use"
+ALIVE: Final = "alive"
+"""The file in a run folder that Terraform holds open too; the folder is in use as long as that."""
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """A temporary folder of this run, deleted afterwards; what dead runs left is deleted first."""
+    _sweep()
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
+        path = Path(name)
+        with _locked(path / _IN_USE):
+            yield path
+
+
+def _sweep() -> None:
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if path.is_dir() and path.stat().st_uid == os.getuid() and _is_left(path):
+                shutil.rmtree(path)
+
+
+def _is_left(path: Path) -> bool:
+    """Whether no process holds a folder; one without the file is only being made, or not ours."""
+    marks = [path / _IN_USE, *path.glob(f"**/{ALIVE}")]
+    return marks[0].exists() and all(map(_is_free, marks))
+
+
+def _is_free(file: Path) -> bool:
+    with file.open("rb") as opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    with file.open("xb") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,112 @@
+"""What a run needs around it: the state's bucket (row 15), the network, its own folders."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.runs import state_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.runs.conftest import Rehearsal
+
+OWN = {"TERRAFORM_GCS_PATH": "gs://my-own-state"}
+
+
+@pytest.fixture
+def bucket(rehearsal: Rehearsal) -> Callable[..., Rehearsal]:
+    """Make a rehearsal with a bucket of somebody's own making."""
+
+    def make(*, uniform: bool = False, public: bool = False) -> Rehearsal:
+        with state_file.client(rehearsal) as client:
+            made = client.bucket("my-own-state")
+            made.iam_configuration.uniform_bucket_level_access_enabled = uniform
+            client.create_bucket(made)
+            if public:
+                policy = made.get_iam_policy(requested_policy_version=3)
+                role = {"role": "roles/storage.objectViewer", "members": {"allUsers"}}
+                policy.bindings.append(role)
+                made.set_iam_policy(policy)
+        return rehearsal
+
+    return make
+
+
+def test_row_15_a_bucket_that_is_not_fit_for_a_state_is_noted_with_what_mends_it(
+    bucket: Callable[..., Rehearsal],
+) -> None:
+    ended = bucket().run("Plan", **OWN)
+
+    assert ended.code == 0, ended.said
+    fixes = " ".join(note["fix"] for note in ended.document["notes"])
+    assert "gcloud storage buckets update gs://my-own-state --versioning" in fixes
+    assert "gcloud storage buckets update gs://my-own-state --uniform-bucket-level-access" in fixes
+
+
+def test_row_15_with_ray_a_bucket_without_uniform_access_is_refused_before_the_apply(
+    bucket: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = bucket()
+
+    ended = rehearsal.run("Create", ORCHESTRATOR_TYPE="ray", **OWN)
+
+    assert ended.code == 5, ended.said
+    assert "uniform" in ended.problem["what"]
+    assert not any("np-mig" in line for line in rehearsal.resources())
+
+
+def test_row_15_no_state_is_written_where_everybody_reads(
+    bucket: Callable[..., Rehearsal],
+) -> None:
+    ended = bucket(uniform=True, public=True).run("Create", **OWN)
+
+    assert ended.code == 5, ended.said
+    assert "allUsers" in ended.problem["what"]
+    assert "--public-access-prevention" in ended.problem["fix"]
+
+
+def test_a_network_that_is_down_is_called_that(rehearsal: Rehearsal) -> None:
+    rehearsal.environ["GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT"] = "http://127.0.0.1:9/v1/"
+
+    ended = rehearsal.run("Status")
+
+    assert ended.code == 4, ended.said
+    assert "could not be reached" in ended.problem["what"]
+    assert "PROJECT_ID" not in ended.problem["fix"]
+
+
+def test_the_next_run_deletes_what_a_killed_one_left_on_this_machine(
+    rehearse: Callable[..., Rehearsal], short: Path
+) -> None:
+    rehearsal = rehearse(rate=0.05, real=True)
+    place = short
+    rehearsal.environ["TMPDIR"] = str(place)
+    killed = rehearsal.start("Create", METADATA='{ token = "secret-value" }')
+    rehearsal.when_asked("POST", "/instanceGroupManagers")
+    killed.send_signal(signal.SIGKILL)
+    killed.ended(20)
+    assert _readable(place)
+
+    for _ in range(3):  # Terraform may outlive the kill for a moment
+        rehearsal.run("Plan")
+        if not _readable(place):
+            break
+
+    assert _readable(place) == []
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a short name: a plugin's socket lies in it, whose path has a limit."""
+    with tempfile.TemporaryDirectory(prefix="t-") as name:
+        yield Path(name)
+
+
+def _readable(place: Path) -> list[Path]:
+    return [file for file in place.rglob("*") if file.name == "deployment.tfvars.json"]
