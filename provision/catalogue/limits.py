@@ -1,4 +1,4 @@
-"""Google's limits on how many machines there can be and how long they run, each in one place."""
+"""Google's limits on machines, their runs and their metadata, each in one place."""
 
 from __future__ import annotations
 
@@ -19,3 +19,16 @@ MOST_NODES: Final = 1000
 
 MOST_CLUSTER_NODES: Final = 4096
 """The nodes that the cluster's range for pods has room for: a /12, of which each takes a /24."""
+
+METADATA_KEY: Final = 127
+"""Characters of a metadata key. Google's documentation: "less than 128 bytes in length"."""
+
+METADATA_BYTES: Final = 512 * 1024
+"""Bytes that Google takes as the metadata of one VM, keys and values together; one value has at
+most half of them. They are shared out below: what is left over is for the tool's own files."""
+
+USERS_METADATA_BYTES: Final = 256 * 1024
+"""Bytes of the values of METADATA, all together. `terraform/modules/gpu-mig` has the same."""
+
+COMMAND_BYTES: Final = 128 * 1024
+"""Bytes of STARTUP_COMMAND. `terraform/modules/startup` has the same."""

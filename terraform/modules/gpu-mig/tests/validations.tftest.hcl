@@ -145,6 +145,24 @@ run "refuses_a_part_of_an_a3_high_from_a_reservation" {
   expect_failures = [var.capacity]
 }
 
+run "accepts_as_much_metadata_as_fits" {
+  command = plan
+
+  variables {
+    group = { instance_count = 2, machine_type = "a3-highgpu-8g", metadata = { a = join("", [for index in range(1024) : format("%0128d", index)]), b = join("", [for index in range(1024) : format("é%0126d", index)]) }, external_ip = false }
+  }
+}
+
+run "refuses_more_metadata_than_fits" {
+  command = plan
+
+  variables {
+    group = { instance_count = 2, machine_type = "a3-highgpu-8g", metadata = { a = join("", [for index in range(1024) : format("%0128d", index)]), b = join("", [for index in range(1024) : format("é%0126d", index)]), c = "x" }, external_ip = false }
+  }
+
+  expect_failures = [var.group]
+}
+
 run "refuses_the_users_own_startup_script" {
   command = plan
 
