@@ -31,17 +31,17 @@ def _limits(rules: list[str], what: str) -> list[int]:
 
 
 def test_a_startup_command_may_be_as_long_for_terraform_as_for_python() -> None:
-    rules = _rules("modules/startup", "startup")
-    assert _limits(rules, "startup.command") == [limits.COMMAND_BYTES]
+    rules = _rules("modules/startup", "command")
+    assert _limits(rules, "var.command") == [limits.COMMAND_BYTES]
 
 
 def test_metadata_may_be_as_large_for_terraform_as_for_python() -> None:
-    rules = _rules("modules/gpu-mig", "group")
-    assert _limits(rules, "group.metadata") == [limits.USERS_METADATA_BYTES]
+    rules = _rules("modules/gpu-mig", "users_metadata")
+    assert _limits(rules, "users_metadata") == [limits.USERS_METADATA_BYTES]
 
 
 def test_a_key_of_metadata_may_be_as_long_for_terraform_as_for_python() -> None:
-    (rule,) = [rule for rule in _rules("mig", "group") if "group.metadata" in rule]
+    (rule,) = _rules("mig", "metadata")
     assert f"{{1,{limits.METADATA_KEY}}}" in rule
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.runs import state_file
+
 if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal
 
@@ -22,3 +24,27 @@ def test_row_12_a_command_that_is_valid_offline_is_valid_for_terraform(
     assert "140010 bytes" in refused.problem["what"]
     assert "131072" in refused.problem["why"]
     assert "--copy" in refused.problem["why"]
+
+
+def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal: Rehearsal) -> None:
+    given = {
+        "METADATA": "token=first-of-all-values,colour=second-of-all-values",
+        "STARTUP_COMMAND": "echo third-of-all-values",
+    }
+    values = [f"{nth}-of-all-values" for nth in ("first", "second", "third")]
+
+    created = rehearsal.run("Create", MINIMIZE_TERRAFORM_LOGGING="yes", **given)
+    assert created.code == 0, created.said[-2000:]
+    with state_file.client(rehearsal) as client:
+        bucket = client.bucket("aiinfra-terraform-my-project")
+        (log,) = bucket.list_blobs(prefix="np-deployment/logs/")
+        kept = log.download_as_bytes().decode()
+    assert "google_compute_instance_template.gpu" in kept
+    assert [value for value in values if value in kept] == []
+    # What is sensitive is no change by itself.
+    assert rehearsal.run("Plan", "--detailed-exitcode", **given).code == 0
+
+    changed = rehearsal.run("Plan", "--detailed-exitcode", **given | {"METADATA": "token=4"})
+    assert changed.document["exit_code"] == 2
+    assert "google_compute_instance_template.gpu" in changed.said
+    assert [value for value in values if value in changed.said] == []

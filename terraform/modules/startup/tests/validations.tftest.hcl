@@ -2,6 +2,7 @@ mock_provider "google" {}
 
 variables {
   cluster_id   = "3f9c2a71"
+  command      = ""
   files        = {}
   mounts       = []
   name_prefix  = "train"
@@ -119,7 +120,7 @@ run "accepts_the_longest_command" {
   command = plan
 
   variables {
-    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, command = join("", [for index in range(1024) : format("é%0126d", index)]) }
+    command = join("", [for index in range(1024) : format("é%0126d", index)])
   }
 }
 
@@ -127,10 +128,10 @@ run "refuses_a_command_that_is_too_long" {
   command = plan
 
   variables {
-    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, command = join("", concat(["x"], [for index in range(1024) : format("é%0126d", index)])) }
+    command = join("", concat(["x"], [for index in range(1024) : format("é%0126d", index)]))
   }
 
-  expect_failures = [var.startup]
+  expect_failures = [var.command]
 }
 
 run "refuses_a_relative_destination" {
