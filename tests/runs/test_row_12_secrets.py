@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from tests.runs import state_file
@@ -48,3 +49,20 @@ def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal:
     assert changed.document["exit_code"] == 2
     assert "google_compute_instance_template.gpu" in changed.said
     assert [value for value in values if value in changed.said] == []
+
+
+def test_row_12_no_credential_of_a_known_form_is_shown(rehearsal: Rehearsal) -> None:
+    token = "hf_" + "a1b2c3d4e5" * 3
+    secrets = [token, "ghp_" + "A1" * 18, "AKIA" + "B2" * 8, "s3cr3t-of-me"]
+    given = {
+        "LABELS": f"team={token}",
+        "METADATA": f"colour={secrets[1]}",
+        "STARTUP_COMMAND": f"run {secrets[2]}; git clone https://me:{secrets[3]}@example.com/x",
+    }
+
+    for action in ("Validate", "Plan", "Debug"):
+        ended = rehearsal.run(action, **given)
+        assert ended.code == 0, ended.said[-2000:]
+        said = json.dumps(ended.document) + ended.said
+        assert [secret for secret in secrets if secret in said] == [], action
+    assert '"team"' in said
