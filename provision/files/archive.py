@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.errors import Problem, SettingsError
 from provision.files.gzip import StoredGzip
+from provision.files.left_out import LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,7 @@ class _Entry:
         return stat.S_IFMT(self.status.st_mode)
 
 
-def pack(folder: Path, into: Path) -> Archive | None:
+def pack(folder: Path, into: Path, left_out: LeftOut | None = None) -> Archive | None:
     """Pack a folder's tree: files, empty folders too, permissions, symlinks that stay inside.
 
     The set-user-id, set-group-id and sticky bits are left out, as root owns the files on the VMs.
@@ -87,9 +88,10 @@ def pack(folder: Path, into: Path) -> Archive | None:
     Args:
         folder: The folder; the archive has its contents, not itself.
         into: The existing folder in which the archive is made.
+        left_out: What stays behind; None for what the folder itself and the usual rules say.
 
     Returns:
-        The archive; None when there is no such folder, or nothing in it.
+        The archive; None when there is no such folder, or nothing in it that travels.
 
     Raises:
         SettingsError: Something in the folder can't travel; all of it is said at once.
@@ -97,7 +99,7 @@ def pack(folder: Path, into: Path) -> Archive | None:
     """
     if not folder.exists():
         return None
-    entries, problems = _survey(folder)
+    entries, problems = _survey(folder, left_out or LeftOut.of(folder))
     size = sum(entry.status.st_size for entry in entries if entry.kind == stat.S_IFREG)
     if size > LARGEST_FOLDER:
         limit = f"at most {LARGEST_FOLDER // _GIB} GiB travel with a cluster"
@@ -111,8 +113,8 @@ def pack(folder: Path, into: Path) -> Archive | None:
     return Archive(path=path, sha256=sha256, count=count, size=size)
 
 
-def _survey(folder: Path) -> tuple[list[_Entry], list[Problem]]:
-    """All entries below the folder, and what is wrong with them."""
+def _survey(folder: Path, left_out: LeftOut) -> tuple[list[_Entry], list[Problem]]:
+    """All entries below the folder that travel, and what is wrong with them."""
     entries: list[_Entry] = []
     problems: list[Problem] = []
     pending = [""]
@@ -126,6 +128,13 @@ def _survey(folder: Path) -> tuple[list[_Entry], list[Problem]]:
             continue
         for name in names:
             entry = _entry(folder, f"{below}{name}")
+            if left_out.takes(
+                folder / entry.name,
+                entry.name,
+                entry.status.st_size if entry.kind == stat.S_IFREG else 0,
+                is_folder=entry.kind == stat.S_IFDIR,
+            ):
+                continue
             entries.append(entry)
             problems.extend(_judge(folder, entry))
             if entry.kind == stat.S_IFDIR:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tests.runs import state_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.runs.conftest import Rehearsal
 
 
@@ -66,3 +68,19 @@ def test_row_12_no_credential_of_a_known_form_is_shown(rehearsal: Rehearsal) -> 
         said = json.dumps(ended.document) + ended.said
         assert [secret for secret in secrets if secret in said] == [], action
     assert '"team"' in said
+
+
+def test_secrets_in_the_copied_folder_stay_behind_and_are_named(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    (folder / ".git").mkdir(parents=True)
+    for name in (".git/config", ".env", "server.key", "big.bin", "train.py"):
+        (folder / name).write_text("12345")
+    (folder / ".aiinfraignore").write_text("*.bin\n")
+
+    planned = rehearsal.run("Plan", "--copy", str(folder))
+
+    assert planned.code == 0, planned.said[-2000:]
+    assert "1 file is copied to every VM, 5 bytes in all" in planned.said
+    assert f".aiinfraignore, .env, .git/, big.bin, server.key of {folder} stay here" in planned.said
