@@ -84,7 +84,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     if report.problems:
         console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(options, report, code, changes=changes_found)
-    console.document(report.document(exit_code))
+    console.document(report.document(exit_code, console.veil))
     if console.unwritten:
         console.progress(f"The result could not be written: {console.unwritten}")
         return exit_code or int(ExitCode.UNEXPECTED)
@@ -125,6 +125,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     if report.action in _OF_WHAT_EXISTS:
         loaded = load(only=_IDENTITY)
     report.settings = loaded.effective
+    console.veil.learn(loaded.private_texts, loaded.private_maps)
     report.notes.extend(loaded.notes)
     console.notes(loaded.notes)
     problems = [*line.problems, *loaded.problems]

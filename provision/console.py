@@ -2,6 +2,7 @@
 
 Results go to stdout; progress, notes and problems to stderr. With `--output json` stdout is one
 document and nothing else. Colours follow the terminal, NO_COLOR and FORCE_COLOR (rich).
+Whatever is said goes through a veil that hides credentials: much of it is the words of others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import os
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
+
+from provision.settings import masking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +39,7 @@ class Console:
         self._as_json = as_json
         self._out = _Outlet(sys.stdout)
         self._to_stderr = _Outlet(sys.stderr)
+        self.veil = masking.Veil()
 
     @functools.cached_property
     def _err(self) -> RichConsole:
@@ -65,7 +69,7 @@ class Console:
     def result(self, text: str) -> None:
         """Print the action's result."""
         if not self._as_json:
-            self._out.write(text.rstrip("\n") + "\n")
+            self._out.write(self.veil(text.rstrip("\n")) + "\n")
             self._out.flush()
 
     def help(self, text: str) -> None:
@@ -76,12 +80,13 @@ class Console:
     def document(self, document: Mapping[str, Any]) -> None:
         """Print the run's JSON document, with `--output json`."""
         if self._as_json:
-            self._out.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+            shown = masking.mask_tree(document)
+            self._out.write(json.dumps(shown, indent=2, ensure_ascii=False) + "\n")
             self._out.flush()
 
     def progress(self, text: str) -> None:
         """Print a progress message."""
-        self._err.print(_styled(text, style="bold"))
+        self._err.print(_styled(self.veil(text), style="bold"))
 
     def problems(self, problems: Sequence[Problem], heading: str) -> None:
         """Print the problems that made the run fail."""
@@ -96,15 +101,19 @@ class Console:
 
     def traceback(self) -> None:
         """Print the traceback of an exception that is a bug of this program."""
-        self._err.print_exception(show_locals=False)
+        with self._err.capture() as told:
+            self._err.print_exception(show_locals=False)
+        self._to_stderr.write(self.veil(told.get()))
 
     def raw(self, data: bytes) -> None:
-        """Write another program's output to stderr, unchanged."""
+        """Write another program's output to stderr, unchanged; it went through the veil."""
         self._to_stderr.write_bytes(data)
 
     def ask(self, question: str) -> bool:
         """Ask a person on the terminal; returns whether the answer is "yes"."""
-        self._err.print(_styled(question + ' Type "yes" to confirm: ', style="bold"), end="")
+        self._err.print(
+            _styled(self.veil(question) + ' Type "yes" to confirm: ', style="bold"), end=""
+        )
         return sys.stdin.readline().strip().lower() == "yes"
 
     def _list(self, problems: Sequence[Problem]) -> None:
@@ -112,10 +121,10 @@ class Console:
             line = _styled("  ")
             if problem.setting:
                 line.append(problem.setting, style="bold").append("  ")
-            line.append(problem.what)
+            line.append(self.veil(problem.what))
             self._err.print(line)
             for name, value in (("why", problem.why), ("fix", problem.fix)):
-                lines = value.splitlines()
+                lines = self.veil(value).splitlines()
                 if len(lines) > _MOST_LINES:
                     more = f"... and {len(lines) - _MOST_LINES} more lines above"
                     lines = [*lines[:_MOST_LINES], more]

@@ -99,10 +99,12 @@ class Context:
         """Where Terraform's output goes; a log that is kept is uploaded, even after a failure."""
         from provision.terraform.log import Log  # noqa: PLC0415 - as above
 
-        log = Log(self.console.raw, keep=self.settings.minimize_terraform_logging is not None)
+        keep = self.settings.minimize_terraform_logging is not None
+        log = Log(self.console.raw, self.console.veil, keep=keep)
         try:
             yield log
         finally:
+            log.end()
             if log.text and cloud is not None:
                 name = log.name(action)
                 cloud.folder.write(name, log.text, "text/plain")

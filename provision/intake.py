@@ -43,12 +43,16 @@ class Loaded:
         effective: Variable -> effective value as JSON, with secrets masked. An invalid value is its
             raw text, and a default that depends on it is None. Empty if the env file could not be
             read.
+        private_texts: Values that may hold credentials, unmasked.
+        private_maps: The same for values that are maps.
     """
 
     settings: Settings | None
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     effective: dict[str, Any] = field(default_factory=dict)
+    private_texts: tuple[str, ...] = field(default=(), repr=False)
+    private_maps: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
 
 
 def load(
@@ -113,6 +117,10 @@ def _sort_out(
         problems=problems,
         notes=notes,
         effective=_effective(case, read),
+        private_texts=tuple(
+            read.given[name].raw for name in ("metadata", "startup_command") if name in read.given
+        ),
+        private_maps=(case.settings.metadata,),
     )
 
 
@@ -161,6 +169,7 @@ def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
 
 def _effective(case: Case, read: Reading) -> dict[str, Any]:
     values = case.settings.model_dump(mode="json")
+    values["labels"] = masking.mask_tree(values["labels"])
     values["metadata"] = masking.mask_map(values["metadata"])
     if values["startup_command"] is not None:
         values["startup_command"] = masking.mask(values["startup_command"])

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provision.errors import Problem
 
 
@@ -57,15 +59,24 @@ class Report:
     status: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
 
-    def document(self, exit_code: int) -> dict[str, Any]:
-        """The JSON document; keys that do not apply are omitted."""
+    def document(self, exit_code: int, veil: Callable[[str], str] = str) -> dict[str, Any]:
+        """The JSON document; keys that do not apply are absent.
+
+        Args:
+            exit_code: The run's.
+            veil: Hides credentials in the words of problems and notes.
+        """
+
+        def words(problem: Problem) -> dict[str, str]:
+            return {name: veil(text) for name, text in dataclasses.asdict(problem).items()}
+
         document: dict[str, Any] = {
             "action": self.action,
             "rehearsal": self.rehearsal,
             "ok": not self.problems,
             "exit_code": exit_code,
-            "problems": [dataclasses.asdict(problem) for problem in self.problems],
-            "notes": [dataclasses.asdict(note) for note in self.notes],
+            "problems": [words(problem) for problem in self.problems],
+            "notes": [words(note) for note in self.notes],
         }
         for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)

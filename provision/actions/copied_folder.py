@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from provision import words
 from provision.errors import SettingsError
 from provision.files import archive as files
 from provision.files import private
+from provision.files.left_out import IGNORE_FILE, LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +45,17 @@ def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | N
         yield None
         return
     with private.folder() as place:
-        archive = files.pack(context.copy or files.COPY_FOLDER, place)
+        folder = context.copy or files.COPY_FOLDER
+        left_out = LeftOut.of(folder)
+        archive = files.pack(folder, place, left_out)
         if archive is not None:
+            files_are = "file is" if archive.count == 1 else "files are"
             context.console.progress(
-                f"{archive.count} files ({archive.size / 1e6:.1f} MB) are copied to every VM"
+                f"{archive.count} {files_are} copied to every VM, {archive.size:,} bytes in all"
+            )
+        if left_out.names:
+            context.console.progress(
+                f"{words.listed(left_out.names)} of {folder} stay here: histories, .env files,"
+                f" private keys, and what {IGNORE_FILE} names; a line !NAME there takes one along"
             )
         yield archive

@@ -1,4 +1,4 @@
-"""Google's limits on the number of machines and on their run time, each in one place."""
+"""Google's limits on machines, their run time and their metadata, each in one place."""
 
 from __future__ import annotations
 
@@ -19,3 +19,16 @@ MOST_NODES: Final = 1000
 
 MOST_CLUSTER_NODES: Final = 4096
 """The maximum number of nodes for the cluster's pod range: it is a /12, and a node needs a /24."""
+
+METADATA_KEY: Final = 127
+"""Characters of a metadata key. Google's documentation: "less than 128 bytes in length"."""
+
+METADATA_BYTES: Final = 512 * 1024
+"""Bytes that Google takes as the metadata of one VM, keys and values together; one value has at
+most half of them. They are shared out below: what is left over is for the tool's own files."""
+
+USERS_METADATA_BYTES: Final = 256 * 1024
+"""Bytes of the values of METADATA, all together. `terraform/modules/gpu-mig` has the same."""
+
+COMMAND_BYTES: Final = 128 * 1024
+"""Bytes of STARTUP_COMMAND. `terraform/modules/startup` has the same."""

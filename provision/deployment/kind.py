@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from provision.deployment.deployment import Deployment, RunInputs, SpecT
 from provision.google.owner import Owner
+from provision.settings import masking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -183,5 +184,5 @@ def deploy(
         location=location,
         inputs=found,
         variables=variables,
-        masked_variables=kind.masked(variables),
+        masked_variables=masking.mask_tree(kind.masked(variables)),
     )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.errors import Problem, SettingsError
 from provision.files.gzip import StoredGzip
+from provision.files.left_out import LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,7 @@ class _Entry:
         return stat.S_IFMT(self.status.st_mode)
 
 
-def pack(folder: Path, into: Path) -> Archive | None:
+def pack(folder: Path, into: Path, left_out: LeftOut | None = None) -> Archive | None:
     """Pack a folder recursively: files, empty folders, permissions, symlinks that stay inside it.
 
     The setuid, setgid and sticky bits are dropped, because root owns the files on the VMs.
@@ -87,6 +88,7 @@ def pack(folder: Path, into: Path) -> Archive | None:
     Args:
         folder: The folder; the archive contains its contents, not the folder itself.
         into: The existing folder to write the archive to.
+        left_out: What is not copied; None for what the folder itself and the usual rules say.
 
     Returns:
         The archive; None if the folder does not exist or is empty.
@@ -97,7 +99,7 @@ def pack(folder: Path, into: Path) -> Archive | None:
     """
     if not folder.exists():
         return None
-    entries, problems = _survey(folder)
+    entries, problems = _survey(folder, left_out or LeftOut.of(folder))
     size = sum(entry.status.st_size for entry in entries if entry.kind == stat.S_IFREG)
     if size > LARGEST_FOLDER:
         limit = f"at most {LARGEST_FOLDER // _GIB} GiB can be copied to the VMs"
@@ -111,8 +113,8 @@ def pack(folder: Path, into: Path) -> Archive | None:
     return Archive(path=path, sha256=sha256, count=count, size=size)
 
 
-def _survey(folder: Path) -> tuple[list[_Entry], list[Problem]]:
-    """All entries below the folder, and their problems."""
+def _survey(folder: Path, left_out: LeftOut) -> tuple[list[_Entry], list[Problem]]:
+    """All entries below the folder that travel, and what is wrong with them."""
     entries: list[_Entry] = []
     problems: list[Problem] = []
     pending = [""]
@@ -126,6 +128,13 @@ def _survey(folder: Path) -> tuple[list[_Entry], list[Problem]]:
             continue
         for name in names:
             entry = _entry(folder, f"{below}{name}")
+            if left_out.takes(
+                folder / entry.name,
+                entry.name,
+                entry.status.st_size if entry.kind == stat.S_IFREG else 0,
+                is_folder=entry.kind == stat.S_IFDIR,
+            ):
+                continue
             entries.append(entry)
             problems.extend(_judge(folder, entry))
             if entry.kind == stat.S_IFDIR:

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
+from provision.catalogue import limits
 from provision.settings import parsing
 from provision.settings.parsing import InvalidValueError, shorten
 
@@ -23,9 +24,7 @@ RESERVED_METADATA: Final[Mapping[str, str]] = {
 OWN_METADATA: Final = "aiinfra-"
 """The prefix of the keys with which the tool configures the start-up of the VMs."""
 
-# Google's limits are 256 KiB for one value and 512 KiB for all metadata of a VM. Half of that is
-# for the user, a quarter for STARTUP_COMMAND (`values.py`), and the rest for the tool's own files.
-_METADATA_BYTES: Final = 256 * 1024
+_KIB: Final = 1024
 
 
 def _metadata(values: Mapping[str, str]) -> Mapping[str, str]:
@@ -35,18 +34,21 @@ def _metadata(values: Mapping[str, str]) -> Mapping[str, str]:
             raise InvalidValueError(
                 f"has the key {shorten(key)}, which this tool uses itself", instead
             )
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", key):
+        if not (re.fullmatch(r"[A-Za-z0-9_-]+", key) and len(key) <= limits.METADATA_KEY):
             raise InvalidValueError(
                 f"has the key {shorten(key)}",
-                "a key has 1 to 128 letters, digits, hyphens and underscores",
+                f"1 to {limits.METADATA_KEY} letters, digits, hyphens and underscores",
             )
     if not all(map(parsing.is_utf8, values.values())):
         raise InvalidValueError("has a value that is not UTF-8 text", "values must be UTF-8 text")
     size = sum(len(value.encode()) for value in values.values())
-    if size > _METADATA_BYTES:
+    if size > limits.USERS_METADATA_BYTES:
         raise InvalidValueError(
             f"has {size} bytes of values",
-            "at most 256 KiB; Google allows 512 KiB for each VM, and the tool needs the rest",
+            f"at most {limits.USERS_METADATA_BYTES // _KIB} KiB ({limits.USERS_METADATA_BYTES}"
+            f" bytes): Google takes {limits.METADATA_BYTES // _KIB} KiB for a VM, and the tool"
+            " needs the rest; put what is long into a file, and copy its folder to the VMs with"
+            " --copy",
         )
     return values
 

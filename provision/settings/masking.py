@@ -1,16 +1,19 @@
 """Masking what looks like a credential, before anything is printed, logged or stored.
 
-This includes the values of keys such as token, secret, password and key, bearer headers, and the
-user part of URLs. A guess by names can miss a credential, so it must not be the only protection.
+What counts: keys that say so (token, secret, password, key and their kin), the forms of well-known
+tokens and keys, headers that carry them, and the user part of URLs. In what users wrote, names and
+forms are searched (`mask`); in words of others, of Terraform and Google, only the forms
+(`mask_forms`) and what was found in the settings (`Veil`), as a "token: expired" is worth reading.
+A guess by names can miss one; it must not be the only protection.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 MASK: Final = "***"
 """What replaces a credential."""
@@ -23,8 +26,41 @@ _KEY: Final = re.compile(
     r"(?:^|[^A-Za-z0-9])keys?(?:$|[^A-Za-z0-9])|[A-Za-z0-9]keys?\d*(?:$|[^A-Za-z0-9])",
     re.IGNORECASE,
 )
-_URL_USER: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^/?#\s'\"@]{1,4096}@")
-_AUTHORIZATION: Final = re.compile(r"(?P<kind>\b(?:bearer|basic)\s+)[^\s'\"]+", re.IGNORECASE)
+# Of each match the group "kept" stays, and the rest is hidden.
+_URL_USER: Final = re.compile(r"(?P<kept>[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^/?#\s'\"@]{1,4096}(?=@)")
+_AUTHORIZATION: Final = re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)[^\s'\"]+", re.IGNORECASE)
+
+# By whom: Hugging Face; GitHub, both kinds; Google, API keys and access tokens; OpenAI, Anthropic
+# and others; GitLab; Slack; AWS; JSON web tokens. The lengths are below the real ones, and above
+# those of words that begin alike, such as the package hf_transfer.
+_FORMS: Final = re.compile(
+    r"""(?P<kept>)(?:
+        hf_[A-Za-z0-9]{16,}
+      | gh[opsur]_[A-Za-z0-9]{16,} | github_pat_[A-Za-z0-9_]{16,}
+      | AIza[\w-]{20,} | ya29\.[\w.-]{10,}
+      | (?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}[0-9])[\w-]{16,}
+      | glpat-[\w-]{16,}
+      | xox[a-z]-[A-Za-z0-9-]{8,}
+      | A[KS]IA[0-9A-Z]{16}
+      | eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+_PEM_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,64}-----")
+_PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{1,64}-----")
+_URL_PASSWORD: Final = re.compile(
+    r"(?P<kept>[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^/?#\s'\":@]{0,4096}:[^/?#\s'\"@]{1,4096}(?=@)"
+)
+# A scheme that is known stays; of an unknown one nobody can tell whether it is the credential.
+_HEADER: Final = re.compile(
+    r"""(?P<kept>\b(?:proxy-)?authorization["']?\s{0,8}[:=]\s{0,8}["']?
+          (?:(?:bearer|basic|digest|token|negotiate)\s{1,8})?+)
+        [^\s'"\\,;}*][^\s'"\\]*(?:[ ][^\s'"\\]+)?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_BEARER: Final = re.compile(r"(?P<kept>\bbearer\s{1,8})[\w.~+/=-]{16,}", re.IGNORECASE)
+_SHORTEST: Final = 8
+"""Characters of a value that is hidden wherever it turns up: a shorter one is part of words."""
 
 # A name and "=" or ":", or an option and blanks; then a quoted or a bare value. Lengths are limited
 # so that hostile input takes only linear time.
@@ -42,10 +78,24 @@ def is_telling(key: str) -> bool:
 
 
 def mask(text: str) -> str:
-    """Mask the parts of a text (a command, a message, a URL) that look like credentials."""
-    text = _URL_USER.sub(rf"\g<scheme>{MASK}@", text)
-    text = _AUTHORIZATION.sub(rf"\g<kind>{MASK}", text)
-    return _mask_assignments(text)
+    """The text (a command, a message, a URL) without the parts that look like credentials."""
+    return _mask(text, [])
+
+
+def _mask(text: str, found: list[str]) -> str:
+    """The masked text; what is hidden is added to what was found."""
+    text = _mask_forms(text, found)
+    text = _cover(_URL_USER, text, found)
+    text = _cover(_AUTHORIZATION, text, found)
+    return _mask_assignments(text, found)
+
+
+def _cover(pattern: re.Pattern[str], text: str, found: list[str]) -> str:
+    def masked(match: re.Match[str]) -> str:
+        found.append(match[0].removeprefix(match["kept"]))
+        return match["kept"] + MASK
+
+    return pattern.sub(masked, text)
 
 
 def mask_map(values: Mapping[str, str]) -> dict[str, str]:
@@ -62,7 +112,107 @@ def mask_unreadable(text: str) -> str:
     return masked if masked == text and not is_telling(text) else MASK
 
 
-def _mask_assignments(text: str) -> str:
+def mask_forms(text: str) -> str:
+    """The text without what has the form of a credential, whatever stands before it.
+
+    For words of others: what is no credential is left as it is.
+    """
+    return _mask_forms(text, [])
+
+
+def _mask_forms(text: str, found: list[str]) -> str:
+    if "-----BEGIN " in text:
+        text = _mask_pem(text)
+    for pattern in (_FORMS, _URL_PASSWORD, _HEADER, _BEARER):
+        text = _cover(pattern, text, found)
+    return text
+
+
+def mask_tree(value: Any) -> Any:
+    """A document as JSON has it, every text in it by `mask_forms`, keys too."""
+    match value:
+        case str():
+            return mask_forms(value)
+        case dict():
+            return {mask_tree(key): mask_tree(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [mask_tree(inner) for inner in value]
+        case _:
+            return value
+
+
+class Veil:
+    """Hides credentials in what others say: their forms, and those that the settings have."""
+
+    def __init__(self) -> None:
+        self._known: re.Pattern[str] | None = None
+
+    def learn(self, texts: Iterable[str], maps: Iterable[Mapping[str, str]]) -> None:
+        """Take what `mask` hides in texts, and `mask_map` in maps, for credentials from now on."""
+        found: list[str] = []
+        for text in texts:
+            _mask(text, found)
+        for key, value in (item for values in maps for item in values.items()):
+            if is_telling(key):
+                found.append(value)
+            else:
+                _mask(value, found)
+        parts = {part for whole in found for part in whole.split(MASK)}
+        told = sorted({it for it in parts if len(it) >= _SHORTEST}, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, told))) if told else None
+
+    def __call__(self, text: str) -> str:
+        """The text without credentials."""
+        if self._known is not None:
+            text = self._known.sub(MASK, text)
+        return mask_forms(text)
+
+
+class Lines:
+    """A stream of text behind a veil, line by line, as a credential may come in two pieces.
+
+    Args:
+        veil: What hides.
+    """
+
+    def __init__(self, veil: Veil) -> None:
+        self._veil = veil
+        self._rest = ""
+        self._in_pem = False
+
+    def feed(self, text: str) -> str:
+        """The lines that are complete now."""
+        whole, newline, self._rest = (self._rest + text).rpartition("\n")
+        return "".join(map(self._line, (whole + newline).splitlines(keepends=True)))
+
+    def end(self) -> str:
+        """What is left."""
+        rest, self._rest = self._rest, ""
+        return self._line(rest)
+
+    def _line(self, line: str) -> str:
+        if self._in_pem:
+            end = _PEM_END.search(line)
+            self._in_pem = end is None
+            return self._veil(line[end.end() :]) if end else ""
+        begins = [found.end() for found in _PEM_BEGIN.finditer(line)]
+        self._in_pem = bool(begins) and _PEM_END.search(line, begins[-1]) is None
+        masked = self._veil(line)
+        return masked + "\n" if self._in_pem else masked
+
+
+def _mask_pem(text: str) -> str:
+    kept, done = [], 0
+    for begin in _PEM_BEGIN.finditer(text):
+        if begin.start() < done:
+            continue
+        end = _PEM_END.search(text, begin.end())
+        kept += [text[done : begin.start()], MASK]
+        done = end.end() if end else len(text)
+    return "".join(kept) + text[done:]
+
+
+def _mask_assignments(text: str, found: list[str]) -> str:
     kept, done = [], 0
     for name in _NAME.finditer(text):
         if name.start() < done or not is_telling(name[1] or name[2]):
@@ -71,6 +221,7 @@ def _mask_assignments(text: str) -> str:
         if value is None:
             continue
         quote = value[1] or ""
+        found.append(value[0].strip(quote) if quote else value[0])
         kept += [text[done : name.end()], quote, MASK, quote]
         done = value.end()
     return "".join(kept) + text[done:]

@@ -12,6 +12,8 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.settings import masking
+
 if TYPE_CHECKING:
     import enum
     from collections.abc import Callable, Iterable, Mapping
@@ -192,6 +194,7 @@ def is_utf8(text: str) -> bool:
 
 def shorten(text: str, limit: int = 80) -> str:
     """Quote a text for a message: with control characters escaped, and cut if it is long."""
+    text = masking.mask_forms(text)  # before the cut, which would leave half of a token
     return repr(text if len(text) <= limit else f"{text[: limit - 3]}...")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -188,10 +188,6 @@ def _absolute_path(text: str) -> str:
     return text
 
 
-_COMMAND_BYTES: Final = 128 * 1024
-"""A quarter of the 512 KiB that Google allows for a VM's metadata; see `labels.py` for the rest."""
-
-
 def _one_line(text: str) -> str:
     if re.search(r"[\n\r\0]", text):
         raise InvalidValueError(
@@ -199,11 +195,14 @@ def _one_line(text: str) -> str:
         )
     if not parsing.is_utf8(text):
         raise InvalidValueError("is not UTF-8 text", "text in UTF-8")
-    if len(text.encode()) > _COMMAND_BYTES:
+    size = len(text.encode())
+    if size > limits.COMMAND_BYTES:
         raise InvalidValueError(
-            f"has {len(text.encode())} bytes",
-            "at most 128 KiB, because it is stored in the VM's metadata; put a script into the"
-            " copied folder",
+            f"has {size} bytes",
+            f"at most {limits.COMMAND_BYTES // 1024} KiB ({limits.COMMAND_BYTES} bytes), as it"
+            " travels in the VM's metadata; put it into a file, copy its folder to the VMs with"
+            " --copy, and let STARTUP_COMMAND run the file",
+            fix="bash /usr/aiinfra/copy/startup.sh",
         )
     return text
 

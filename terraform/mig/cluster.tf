@@ -16,5 +16,6 @@ module "gpu_mig" {
   region                = var.region
   resize_requests       = var.resize_requests
   service_account_email = module.service_account.email
+  users_metadata        = var.metadata
   zone                  = var.zone
 }

@@ -2,6 +2,7 @@ module "startup" {
   source = "../modules/startup"
 
   cluster_id   = var.cluster_id
+  command      = var.startup_command
   files        = module.files.archive
   mounts       = concat(module.gcs_mounts.mounts, module.filestore.mounts)
   name_prefix  = var.name_prefix
@@ -15,6 +16,7 @@ module "startup_identity" {
   source = "../modules/startup"
 
   cluster_id   = var.cluster_id
+  command      = var.startup_command
   files        = module.files.archive
   mounts       = concat(module.gcs_mounts.mounts, module.filestore.named_mounts)
   name_prefix  = var.name_prefix

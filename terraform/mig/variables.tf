@@ -73,12 +73,11 @@ variable "gpu_networks" {
 }
 
 variable "group" {
-  description = "The VMs, all equal: how many, machine type, GPUs where the machine type does not fix them (N1), metadata (its keys win over the tool's), and whether each gets an external IP."
+  description = "The VMs, all equal: how many, machine type, GPUs where the machine type does not fix them (N1), and whether each gets an external IP."
   type = object({
     instance_count = number
     machine_type   = string
     gpu            = optional(object({ type = string, count = number }))
-    metadata       = map(string)
     external_ip    = bool
   })
   nullable = false
@@ -102,10 +101,6 @@ variable "group" {
   validation {
     condition     = var.group.gpu == null ? true : var.group.gpu.count >= 1 && floor(var.group.gpu.count) == var.group.gpu.count
     error_message = "The number of GPUs per VM is whole, 1 or more; received gpu ${jsonencode(var.group.gpu)}. count = 1 would pass."
-  }
-  validation {
-    condition     = alltrue([for key in keys(var.group.metadata) : can(regex("^[a-zA-Z0-9_-]{1,127}$", key))])
-    error_message = "A metadata key is 1 to 127 of letters, digits, _ and -; received ${jsonencode(keys(var.group.metadata))}. \"my-key\" would pass."
   }
 }
 
@@ -155,6 +150,18 @@ variable "marker" {
   validation {
     condition     = startswith(var.marker, "aiinfra-cluster=${var.cluster_id}") && length(var.marker) <= 256
     error_message = "The marker is aiinfra-cluster= and the cluster's id, in at most 256 characters; received \"${var.marker}\". \"aiinfra-cluster=${var.cluster_id}\" would pass."
+  }
+}
+
+variable "metadata" {
+  description = "The user's metadata of the VMs; its keys win over the tool's. A change replaces the template; running VMs keep theirs. A plan does not show it, as people put tokens there."
+  type        = map(string)
+  nullable    = false
+  sensitive   = true
+
+  validation {
+    condition     = alltrue([for key in keys(var.metadata) : can(regex("^[a-zA-Z0-9_-]{1,127}$", key))])
+    error_message = "A metadata key is 1 to 127 of letters, digits, _ and -; received ${jsonencode(nonsensitive(keys(var.metadata)))}. \"my-key\" would pass."
   }
 }
 
@@ -232,9 +239,8 @@ variable "service_account" {
 }
 
 variable "startup" {
-  description = "What VMs do when they start: the user's shell command (once, last), where files land, GPUs and interfaces that each is to have, and what is set up beside: Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version."
+  description = "What VMs do when they start: where files land, GPUs and interfaces that each is to have, and what is set up beside: Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version."
   type = object({
-    command           = optional(string)
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
@@ -243,6 +249,13 @@ variable "startup" {
     ray               = optional(object({ version = string }))
   })
   nullable = false
+}
+
+variable "startup_command" {
+  description = "The user's shell command, which VMs run last, once in their life; empty for none. A change replaces the template. A plan does not show it, as people put tokens there."
+  type        = string
+  nullable    = false
+  sensitive   = true
 }
 
 variable "state_folder" {

@@ -33,10 +33,6 @@ CASES = [
 ]
 
 
-# Of a value, the part whose keys are the user's.
-USERS_MAPS = {"metadata"}
-
-
 def _names(declared: str) -> set[str]:
     """The attributes that a type names."""
     return set(re.findall(r"(\w+) = ", declared))
@@ -71,9 +67,8 @@ def _attributes(value: Any, declared: str) -> Iterator[str]:
         is_map = declared.startswith("${map(")
         if not is_map:
             yield from value
-        for name, inner in value.items():
-            if name not in USERS_MAPS:
-                yield from _attributes(inner, "" if is_map else declared)
+        for inner in value.values():
+            yield from _attributes(inner, "" if is_map else declared)
     elif isinstance(value, list):
         for inner in value:
             yield from _attributes(inner, "")

@@ -47,7 +47,7 @@ def _example() -> str:
 
 def _group(**changes: Any) -> dict[str, Any]:
     """The example's group, changed."""
-    usual = {"instance_count": 2, "machine_type": "a2-highgpu-2g", "metadata": {}}
+    usual = {"instance_count": 2, "machine_type": "a2-highgpu-2g"}
     return {**usual, "external_ip": False, **changes}
 
 

@@ -34,7 +34,6 @@ def variables(
             "instance_count": group.size.first,
             "machine_type": group.machine_type,
             "gpu": _attached_gpu(group),
-            "metadata": dict(spec.metadata),
             "external_ip": group.external_ip,
         },
         "capacity": {
@@ -45,8 +44,10 @@ def variables(
         },
         "resize_requests": _requests(inputs.resize_requests),
         "image": _image(spec.image, inputs.image),
+        "metadata": dict(spec.metadata),
         "boot_disk": {"size_gb": group.disk_size_gb, "type": group.disk_type},
         "files": _files(inputs.files),
+        "startup_command": spec.command or "",
         "startup": _startup(spec, 1 + sum(network.subnets for network in networks)),
     }
 
@@ -66,12 +67,10 @@ def with_requests(
 
 def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
     """The variables with secrets in the metadata and the command masked."""
-    group, startup = variables["group"], variables["startup"]
-    command = startup["command"]
     return {
         **variables,
-        "group": group | {"metadata": mask_map(group["metadata"])},
-        "startup": startup | {"command": command and mask(command)},
+        "metadata": mask_map(variables["metadata"]),
+        "startup_command": mask(variables["startup_command"]),
     }
 
 
@@ -96,7 +95,6 @@ def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
     """What a VM does at start-up, and the hardware that it then expects to find."""
     gpus = {"count": spec.group.gpu_count, "accelerator": spec.group.gpu_type}
     return {
-        "command": spec.command,
         "files_destination": spec.files_destination,
         "gpus": gpus if all(gpus.values()) else None,
         "interfaces": interfaces,

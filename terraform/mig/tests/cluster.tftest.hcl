@@ -28,9 +28,10 @@ variables {
   filestores      = []
   gcs_mounts      = []
   gpu_networks    = []
-  group           = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+  group           = { instance_count = 2, machine_type = "a2-highgpu-2g", external_ip = false }
   image           = { project = "images", family = "pytorch" }
   labels          = { team = "ml" }
+  metadata        = {}
   name_prefix     = "train"
   network_config  = "new_network"
   project_id      = "my-project"
@@ -38,6 +39,7 @@ variables {
   resize_requests = {}
   service_account = { create = true }
   startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true }
+  startup_command = ""
   state_folder    = { bucket = "state", folder = "train-deployment" }
   zone            = "us-central1-a"
 }
@@ -83,7 +85,7 @@ run "a_cluster_in_a_new_network_tells_its_names" {
 
 run "another_size_keeps_the_template" {
   variables {
-    group = { instance_count = 3, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+    group = { instance_count = 3, machine_type = "a2-highgpu-2g", external_ip = false }
   }
 
   assert {
@@ -145,7 +147,7 @@ run "a_cluster_with_everything_tells_its_shares_requests_and_dashboard" {
     filestores      = [{ path = "/mnt/share", tier = "ENTERPRISE", size_gb = 1024, location = "us-central1" }]
     gcs_mounts      = [{ bucket = "data", path = "/mnt/data" }]
     gpu_networks    = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }, { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" }]
-    group           = { instance_count = 2, machine_type = "a3-ultragpu-8g", metadata = {}, external_ip = false }
+    group           = { instance_count = 2, machine_type = "a3-ultragpu-8g", external_ip = false }
     network_config  = "multi_nic_network"
     resize_requests = { train-1 = { count = 2, run_seconds = 86400 } }
     startup = {

@@ -12,9 +12,10 @@ variables {
   filestores      = []
   gcs_mounts      = []
   gpu_networks    = []
-  group           = { instance_count = 1, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+  group           = { instance_count = 1, machine_type = "a2-highgpu-2g", external_ip = false }
   image           = { project = "images", family = "pytorch" }
   labels          = {}
+  metadata        = {}
   name_prefix     = "train"
   network_config  = "new_network"
   project_id      = "my-project"
@@ -22,6 +23,7 @@ variables {
   resize_requests = {}
   service_account = { create = true }
   startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true }
+  startup_command = ""
   state_folder    = { bucket = "state", folder = "train-deployment" }
   zone            = "us-central1-a"
 }
@@ -91,7 +93,7 @@ run "refuses_a_group_of_no_vms" {
   command = plan
 
   variables {
-    group = { instance_count = 0, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+    group = { instance_count = 0, machine_type = "a2-highgpu-2g", external_ip = false }
   }
 
   expect_failures = [var.group]
@@ -101,7 +103,7 @@ run "refuses_a_group_of_half_a_vm" {
   command = plan
 
   variables {
-    group = { instance_count = 1.5, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+    group = { instance_count = 1.5, machine_type = "a2-highgpu-2g", external_ip = false }
   }
 
   expect_failures = [var.group]
@@ -111,7 +113,7 @@ run "refuses_a_machine_type_that_is_a_url" {
   command = plan
 
   variables {
-    group = { instance_count = 1, machine_type = "zones/us-central1-a/machineTypes/a2-highgpu-2g", metadata = {}, external_ip = false }
+    group = { instance_count = 1, machine_type = "zones/us-central1-a/machineTypes/a2-highgpu-2g", external_ip = false }
   }
 
   expect_failures = [var.group]
@@ -121,7 +123,7 @@ run "refuses_gpus_attached_to_a_machine_type_that_brings_its_own" {
   command = plan
 
   variables {
-    group = { instance_count = 1, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false, gpu = { type = "nvidia-tesla-t4", count = 1 } }
+    group = { instance_count = 1, machine_type = "a2-highgpu-2g", external_ip = false, gpu = { type = "nvidia-tesla-t4", count = 1 } }
   }
 
   expect_failures = [var.group]
@@ -131,7 +133,7 @@ run "refuses_an_n1_machine_type_without_gpus" {
   command = plan
 
   variables {
-    group = { instance_count = 1, machine_type = "n1-standard-8", metadata = {}, external_ip = false }
+    group = { instance_count = 1, machine_type = "n1-standard-8", external_ip = false }
   }
 
   expect_failures = [var.group]
@@ -141,7 +143,7 @@ run "refuses_no_gpus_for_an_n1_machine_type" {
   command = plan
 
   variables {
-    group = { instance_count = 1, machine_type = "n1-standard-8", metadata = {}, external_ip = false, gpu = { type = "nvidia-tesla-t4", count = 0 } }
+    group = { instance_count = 1, machine_type = "n1-standard-8", external_ip = false, gpu = { type = "nvidia-tesla-t4", count = 0 } }
   }
 
   expect_failures = [var.group]
@@ -151,10 +153,10 @@ run "refuses_a_metadata_key_with_a_blank" {
   command = plan
 
   variables {
-    group = { instance_count = 1, machine_type = "a2-highgpu-2g", metadata = { "my key" = "value" }, external_ip = false }
+    metadata = { "my key" = "value" }
   }
 
-  expect_failures = [var.group]
+  expect_failures = [var.metadata]
 }
 
 run "refuses_an_image_by_family_and_by_name" {

@@ -4,7 +4,8 @@ locals {
   # All that the template holds, and nothing but what a plan knows. A template
   # cannot be changed in place and a name cannot be used twice, so the name is a
   # hash of this object: other content is another template, equal content is none.
-  # Hence the resource below takes every argument from here, constants too.
+  # Hence the resource below takes every argument from here, constants too. The
+  # metadata is sensitive, a hash of it is not.
   _template = {
     description  = var.marker
     labels       = local._labels
@@ -19,7 +20,7 @@ locals {
       VmDnsSetting          = "ZonalPreferred"
       enable-oslogin        = "TRUE"
       install-nvidia-driver = "True"
-    }, var.group.metadata, var.metadata_identity)
+    }, var.users_metadata, var.metadata_identity)
 
     boot_disk = {
       auto_delete  = true
@@ -67,7 +68,7 @@ locals {
     }
   }
 
-  _template_name = "${var.name_prefix}-${substr(sha256(jsonencode(local._template)), 0, 8)}"
+  _template_name = "${var.name_prefix}-${substr(nonsensitive(sha256(jsonencode(local._template))), 0, 8)}"
 }
 
 data "google_compute_image" "boot" {

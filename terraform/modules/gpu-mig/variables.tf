@@ -54,12 +54,11 @@ variable "cluster_id" {
 }
 
 variable "group" {
-  description = "The VMs: how many, machine type, GPUs to attach where the machine type brings none, metadata (its keys win over the module's, and none is of the variable metadata), and whether each gets an external IP."
+  description = "The VMs: how many, machine type, GPUs to attach where the machine type brings none, and whether each gets an external IP."
   type = object({
     instance_count = number
     machine_type   = string
     gpu            = optional(object({ type = string, count = number }))
-    metadata       = map(string)
     external_ip    = bool
   })
   nullable = false
@@ -100,10 +99,11 @@ variable "metadata" {
   description = "Metadata of the VMs by which they start up."
   type        = map(string)
   nullable    = false
+  sensitive   = true
 
   validation {
-    condition     = length(setintersection(keys(var.metadata), keys(var.group.metadata))) == 0
-    error_message = "The start-up rests on its own metadata; received ${jsonencode(keys(var.group.metadata))} as the user's keys. ${jsonencode(setsubtract(keys(var.group.metadata), keys(var.metadata)))} would pass."
+    condition     = length(setintersection(keys(var.metadata), keys(var.users_metadata))) == 0
+    error_message = "The start-up rests on its own metadata; received ${jsonencode(nonsensitive(keys(var.users_metadata)))} as the user's keys. ${jsonencode(nonsensitive(setsubtract(keys(var.users_metadata), keys(var.metadata))))} would pass."
   }
 }
 
@@ -111,10 +111,11 @@ variable "metadata_identity" {
   description = "What stands for the variable metadata in the template's name, known at plan: the same map, or where a value names something that is not made yet, such as the address of a file server, one in which its name is in that place."
   type        = map(string)
   nullable    = false
+  sensitive   = true
 
   validation {
     condition     = toset(keys(var.metadata_identity)) == toset(keys(var.metadata))
-    error_message = "The identity of metadata has its keys; received ${jsonencode(keys(var.metadata_identity))}. ${jsonencode(keys(var.metadata))} would pass."
+    error_message = "The identity of metadata has its keys; received ${jsonencode(nonsensitive(keys(var.metadata_identity)))}. ${jsonencode(nonsensitive(keys(var.metadata)))} would pass."
   }
 }
 
@@ -163,6 +164,19 @@ variable "service_account_email" {
   description = "The account that the VMs act as. Its email must be known at plan, as the template's name depends on it."
   type        = string
   nullable    = false
+}
+
+variable "users_metadata" {
+  description = "The user's metadata of the VMs: its keys win over the module's, and none is of the variable metadata. A plan does not show it, as people put tokens there."
+  type        = map(string)
+  nullable    = false
+  sensitive   = true
+
+  # Half of what Google takes as a VM's metadata. Base64 has 4 characters for 3 bytes.
+  validation {
+    condition     = sum(concat([0], [for value in values(var.users_metadata) : floor(length(trim(base64encode(value), "=")) * 3 / 4)])) <= 262144
+    error_message = "The values of the user's metadata have at most 262144 bytes in all; received ${nonsensitive(sum(concat([0], [for value in values(var.users_metadata) : floor(length(trim(base64encode(value), "=")) * 3 / 4)])))}. A file among the copied ones would pass."
+  }
 }
 
 variable "zone" {

@@ -10,7 +10,7 @@ locals {
     ops_agent   = var.startup.ops_agent
     notebook    = var.startup.notebook
     ray         = var.startup.ray
-    has_command = var.startup.command != null
+    has_command = var.command != ""
     files = var.files.object == null ? null : {
       object      = var.files.object
       sha256      = var.files.sha256
@@ -35,6 +35,6 @@ locals {
     },
     # Whoever may use the project's Compute Engine may use the notebook.
     var.startup.notebook ? { proxy-mode = "project_editors" } : {},
-    var.startup.command == null ? {} : { aiinfra-startup-command = var.startup.command },
+    var.command == "" ? {} : { aiinfra-startup-command = var.command },
   )
 }

@@ -1,10 +1,11 @@
 output "metadata" {
   description = "The VMs' metadata. A change is another instance template; running VMs keep what they have."
   value       = local._metadata
+  sensitive   = true
 
   # Base64 has 4 characters for 3 bytes.
   precondition {
     condition     = alltrue([for value in values(local._metadata) : length(base64encode(value)) / 4 * 3 <= 262144])
-    error_message = "Google takes at most 256 KiB for one value of the metadata; received ${jsonencode({ for key, value in local._metadata : key => length(value) })} (characters)."
+    error_message = "Google takes at most 256 KiB for one value of the metadata; received ${jsonencode({ for key, value in nonsensitive(local._metadata) : key => nonsensitive(length(value)) })} (characters)."
   }
 }

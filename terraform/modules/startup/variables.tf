@@ -4,6 +4,19 @@ variable "cluster_id" {
   nullable    = false
 }
 
+variable "command" {
+  description = "The user's shell command, which runs last and once; empty for none. A plan does not show it, as people put tokens there."
+  type        = string
+  nullable    = false
+  sensitive   = true
+
+  # A quarter of what Google takes as a VM's metadata. Base64 has 4 characters for 3 bytes.
+  validation {
+    condition     = floor(length(trim(base64encode(var.command), "=")) * 3 / 4) <= 131072
+    error_message = "A command has at most 131072 bytes; received ${nonsensitive(floor(length(trim(base64encode(var.command), "=")) * 3 / 4))}. A script among the copied files would pass."
+  }
+}
+
 variable "files" {
   description = "The archive of the user's files, a .tar.gz in the state folder's bucket: the object's name and its SHA-256 in hexadecimal. Both null when nothing was copied."
   type = object({
@@ -63,9 +76,8 @@ variable "name_prefix" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: a command that runs last and once, where copied files go, the GPUs and the number of network interfaces that must be there, the notebook, the Ops Agent, Ray by version."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the notebook, the Ops Agent, Ray by version."
   type = object({
-    command           = optional(string)
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
@@ -75,11 +87,6 @@ variable "startup" {
   })
   nullable = false
 
-  # Google's limit on one value of the metadata is 256 KiB; a character has up to 4 bytes.
-  validation {
-    condition     = length(coalesce(var.startup.command, "-")) <= 65536
-    error_message = "A command has at most 65536 characters; received ${length(coalesce(var.startup.command, "-"))}. A script among the copied files would pass."
-  }
   validation {
     condition     = startswith(var.startup.files_destination, "/")
     error_message = "Files go to an absolute path; received \"${var.startup.files_destination}\". \"/usr/aiinfra/copy\" would pass."

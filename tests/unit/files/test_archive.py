@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from provision.errors import Problem
+    from provision.files.left_out import LeftOut
 
 
 @pytest.fixture
@@ -235,8 +236,8 @@ def test_a_file_that_shrinks_meanwhile_is_said_and_leaves_nothing(
     (folder / "log").write_text("x" * 100)
     whole = files._survey
 
-    def survey(path: Path) -> object:
-        found = whole(path)
+    def survey(path: Path, left_out: LeftOut) -> object:
+        found = whole(path, left_out)
         (folder / "log").write_text("x")
         return found
 

@@ -167,7 +167,15 @@ def test_metadata_has_a_greatest_size(given: Given) -> None:
 
 def test_a_startup_command_has_a_greatest_size(given: Given) -> None:
     assert not given(STARTUP_COMMAND="x" * 131_072).loaded.problems
-    assert "131073 bytes" in given(STARTUP_COMMAND="x" * 131_073).problem("STARTUP_COMMAND").what
+    problem = given(STARTUP_COMMAND="é" + "x" * 131_071).problem("STARTUP_COMMAND")
+    assert "131073 bytes" in problem.what
+    assert "131072" in problem.why
+    assert "--copy" in problem.why
+
+
+def test_a_key_of_metadata_has_a_greatest_length(given: Given) -> None:
+    assert not given(METADATA=f"{'k' * 127}=x").loaded.problems
+    assert "1 to 127" in given(METADATA=f"{'k' * 128}=x").problem("METADATA").why
 
 
 def test_keys_by_which_the_tool_configures_the_start_up_are_reserved(given: Given) -> None:

@@ -14,7 +14,7 @@ variables {
   capacity              = { model = "standard", compact = false }
   cluster_id            = "3f9c2a71"
   marker                = "aiinfra-cluster=3f9c2a71"
-  group                 = { instance_count = 2, machine_type = "a3-highgpu-8g", metadata = {}, external_ip = false }
+  group                 = { instance_count = 2, machine_type = "a3-highgpu-8g", external_ip = false }
   image                 = { project = "images", family = "pytorch" }
   interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]
   labels                = {}
@@ -25,6 +25,7 @@ variables {
   region                = "us-central1"
   resize_requests       = {}
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
+  users_metadata        = {}
   zone                  = "us-central1-a"
 }
 
@@ -227,7 +228,7 @@ run "compact_flex_start_vms_have_a_workload_policy_in_their_group" {
 
   variables {
     capacity = { model = "flex_start", max_run_seconds = 86400, compact = true }
-    group    = { instance_count = 2, machine_type = "a3-ultragpu-8g", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a3-ultragpu-8g", external_ip = false }
   }
 
   assert {

@@ -22,7 +22,7 @@ variables {
   capacity              = { model = "flex_start", max_run_seconds = 172800, compact = false }
   cluster_id            = "3f9c2a71"
   marker                = "aiinfra-cluster=3f9c2a71"
-  group                 = { instance_count = 2, machine_type = "a3-highgpu-8g", metadata = {}, external_ip = false }
+  group                 = { instance_count = 2, machine_type = "a3-highgpu-8g", external_ip = false }
   image                 = { project = "images", family = "pytorch" }
   interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]
   labels                = {}
@@ -33,6 +33,7 @@ variables {
   region                = "us-central1"
   resize_requests       = { train-1 = { count = 2, run_seconds = 172800 } }
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
+  users_metadata        = {}
   zone                  = "us-central1-a"
 }
 
@@ -110,7 +111,7 @@ run "m6_vms_close_together_have_a_workload_policy_and_no_placement_policy" {
 
   variables {
     capacity = { model = "flex_start", max_run_seconds = 172800, compact = true }
-    group    = { instance_count = 2, machine_type = "a3-ultragpu-8g", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a3-ultragpu-8g", external_ip = false }
   }
 
   assert {

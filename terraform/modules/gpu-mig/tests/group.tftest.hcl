@@ -13,7 +13,7 @@ variables {
   capacity              = { model = "standard", compact = false }
   cluster_id            = "3f9c2a71"
   marker                = "aiinfra-cluster=3f9c2a71"
-  group                 = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+  group                 = { instance_count = 2, machine_type = "a2-highgpu-2g", external_ip = false }
   image                 = { project = "images", family = "pytorch" }
   interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]
   labels                = {}
@@ -24,6 +24,7 @@ variables {
   region                = "us-central1"
   resize_requests       = {}
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
+  users_metadata        = {}
   zone                  = "us-central1-a"
 }
 

@@ -13,7 +13,7 @@ variables {
   capacity              = { model = "standard", compact = false }
   cluster_id            = "3f9c2a71"
   marker                = "aiinfra-cluster=3f9c2a71"
-  group                 = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = {}, external_ip = false }
+  group                 = { instance_count = 2, machine_type = "a2-highgpu-2g", external_ip = false }
   image                 = { project = "images", family = "pytorch" }
   interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]
   labels                = { team = "ml" }
@@ -24,6 +24,7 @@ variables {
   region                = "us-central1"
   resize_requests       = {}
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
+  users_metadata        = {}
   zone                  = "us-central1-a"
 }
 
@@ -119,7 +120,7 @@ run "n1_vms_have_the_gpus_and_the_external_ip_that_were_asked_for" {
   command = plan
 
   variables {
-    group = { instance_count = 2, machine_type = "n1-standard-8", gpu = { type = "nvidia-tesla-t4", count = 2 }, metadata = {}, external_ip = true }
+    group = { instance_count = 2, machine_type = "n1-standard-8", gpu = { type = "nvidia-tesla-t4", count = 2 }, external_ip = true }
   }
 
   assert {
@@ -136,7 +137,7 @@ run "vms_have_their_interfaces_in_the_given_order_and_an_external_ip_on_the_firs
   command = plan
 
   variables {
-    group = { instance_count = 2, machine_type = "a3-ultragpu-8g", metadata = {}, external_ip = true }
+    group = { instance_count = 2, machine_type = "a3-ultragpu-8g", external_ip = true }
     interfaces = [
       for number in range(12) : {
         nic_type   = number < 2 ? "GVNIC" : "MRDMA"
@@ -163,8 +164,8 @@ run "the_users_metadata_wins_and_the_marker_wins_over_a_label_of_its_key" {
   command = plan
 
   variables {
-    group  = { instance_count = 2, machine_type = "a2-highgpu-2g", metadata = { enable-oslogin = "FALSE", purpose = "training" }, external_ip = false }
-    labels = { aiinfra-cluster = "mine" }
+    users_metadata = { enable-oslogin = "FALSE", purpose = "training" }
+    labels         = { aiinfra-cluster = "mine" }
   }
 
   assert {

@@ -8,7 +8,7 @@ variables {
   capacity              = { model = "standard", compact = false }
   cluster_id            = "3f9c2a71"
   marker                = "aiinfra-cluster=3f9c2a71"
-  group                 = { instance_count = 2, machine_type = "a3-highgpu-8g", metadata = {}, external_ip = false }
+  group                 = { instance_count = 2, machine_type = "a3-highgpu-8g", external_ip = false }
   image                 = { project = "images", family = "pytorch" }
   interfaces            = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet" }]
   labels                = {}
@@ -19,6 +19,7 @@ variables {
   region                = "us-central1"
   resize_requests       = {}
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
+  users_metadata        = {}
   zone                  = "us-central1-a"
 }
 
@@ -107,7 +108,7 @@ run "refuses_flex_start_of_a4x" {
 
   variables {
     capacity = { model = "flex_start", max_run_seconds = 86400, compact = false }
-    group    = { instance_count = 2, machine_type = "a4x-highgpu-4g", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a4x-highgpu-4g", external_ip = false }
   }
 
   expect_failures = [var.capacity]
@@ -118,7 +119,7 @@ run "refuses_flex_start_of_a4x_max" {
 
   variables {
     capacity = { model = "flex_start", max_run_seconds = 86400, compact = false }
-    group    = { instance_count = 2, machine_type = "a4x-maxgpu-4g-metal", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a4x-maxgpu-4g-metal", external_ip = false }
   }
 
   expect_failures = [var.capacity]
@@ -128,7 +129,7 @@ run "refuses_a_part_of_an_a3_high_on_demand" {
   command = plan
 
   variables {
-    group = { instance_count = 2, machine_type = "a3-highgpu-1g", metadata = {}, external_ip = false }
+    group = { instance_count = 2, machine_type = "a3-highgpu-1g", external_ip = false }
   }
 
   expect_failures = [var.capacity]
@@ -139,17 +140,35 @@ run "refuses_a_part_of_an_a3_high_from_a_reservation" {
 
   variables {
     capacity = { model = "reservation", reservation = "mine", compact = false }
-    group    = { instance_count = 2, machine_type = "a3-highgpu-4g", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a3-highgpu-4g", external_ip = false }
   }
 
   expect_failures = [var.capacity]
+}
+
+run "accepts_as_much_metadata_as_fits" {
+  command = plan
+
+  variables {
+    users_metadata = { a = join("", [for index in range(1024) : format("%0128d", index)]), b = join("", [for index in range(1024) : format("é%0126d", index)]) }
+  }
+}
+
+run "refuses_more_metadata_than_fits" {
+  command = plan
+
+  variables {
+    users_metadata = { a = join("", [for index in range(1024) : format("%0128d", index)]), b = join("", [for index in range(1024) : format("é%0126d", index)]), c = "x" }
+  }
+
+  expect_failures = [var.users_metadata]
 }
 
 run "refuses_the_users_own_startup_script" {
   command = plan
 
   variables {
-    group             = { instance_count = 2, machine_type = "a3-highgpu-8g", metadata = { startup-script = "reboot" }, external_ip = false }
+    users_metadata    = { startup-script = "reboot" }
     metadata          = { startup-script = "true" }
     metadata_identity = { startup-script = "true" }
   }
@@ -246,7 +265,7 @@ run "accepts_compact_placement_by_flex_start_of_a3_ultra" {
 
   variables {
     capacity = { model = "flex_start", max_run_seconds = 86400, compact = true }
-    group    = { instance_count = 2, machine_type = "a3-ultragpu-8g", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a3-ultragpu-8g", external_ip = false }
   }
 }
 
@@ -255,7 +274,7 @@ run "accepts_compact_placement_by_flex_start_of_a4" {
 
   variables {
     capacity = { model = "flex_start", max_run_seconds = 86400, compact = true }
-    group    = { instance_count = 2, machine_type = "a4-highgpu-8g", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a4-highgpu-8g", external_ip = false }
   }
 }
 
@@ -264,7 +283,7 @@ run "accepts_compact_placement_by_flex_start_of_h4d" {
 
   variables {
     capacity = { model = "flex_start", max_run_seconds = 86400, compact = true }
-    group    = { instance_count = 2, machine_type = "h4d-highmem-192-lssd", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "h4d-highmem-192-lssd", external_ip = false }
   }
 }
 
@@ -273,7 +292,7 @@ run "accepts_a_part_of_an_a3_high_as_spot" {
 
   variables {
     capacity = { model = "spot", compact = false }
-    group    = { instance_count = 2, machine_type = "a3-highgpu-1g", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a3-highgpu-1g", external_ip = false }
   }
 }
 
@@ -282,6 +301,6 @@ run "accepts_a_part_of_an_a3_high_by_flex_start" {
 
   variables {
     capacity = { model = "flex_start", max_run_seconds = 86400, compact = false }
-    group    = { instance_count = 2, machine_type = "a3-highgpu-2g", metadata = {}, external_ip = false }
+    group    = { instance_count = 2, machine_type = "a3-highgpu-2g", external_ip = false }
   }
 }

@@ -2,6 +2,7 @@ mock_provider "google" {}
 
 variables {
   cluster_id   = "3f9c2a71"
+  command      = ""
   files        = {}
   mounts       = []
   name_prefix  = "train"
@@ -85,7 +86,7 @@ run "a_command_travels_as_it_is" {
   command = plan
 
   variables {
-    startup = { command = "echo \"$${HOME}\" '\"' 'é' %%{if}", files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true }
+    command = "echo \"$${HOME}\" '\"' 'é' %%{if}"
   }
 
   assert {

@@ -2,6 +2,7 @@ mock_provider "google" {}
 
 variables {
   cluster_id   = "3f9c2a71"
+  command      = ""
   files        = {}
   mounts       = []
   name_prefix  = "train"
@@ -115,14 +116,22 @@ run "accepts_a_local_mount_with_a_blank" {
   }
 }
 
+run "accepts_the_longest_command" {
+  command = plan
+
+  variables {
+    command = join("", [for index in range(1024) : format("é%0126d", index)])
+  }
+}
+
 run "refuses_a_command_that_is_too_long" {
   command = plan
 
   variables {
-    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, command = join("", [for index in range(1024) : format("%065d", index)]) }
+    command = join("", concat(["x"], [for index in range(1024) : format("é%0126d", index)]))
   }
 
-  expect_failures = [var.startup]
+  expect_failures = [var.command]
 }
 
 run "refuses_a_relative_destination" {

@@ -146,21 +146,25 @@ def test_a_vm_of_an_unknown_machine_type_checks_for_no_gpus_and_one_interface() 
 
 
 def test_what_is_set_up_on_a_vm_follows_the_settings() -> None:
-    usual = _variables()["startup"]
-    other = _variables(
+    mandatory = _variables()
+    asked = _variables(
         ORCHESTRATOR_TYPE="ray",
         RAY_VERSION="2.60.0",
         DISABLE_OPS_AGENT="yes",
         ENABLE_NOTEBOOK="no",
         STARTUP_COMMAND='echo "$HOME" \'',
         VM_LOCALFILE_DEST_PATH="/srv/files",
-    )["startup"]
+    )
+    usual, other = mandatory["startup"], asked["startup"]
 
     assert (usual["ray"], usual["ops_agent"], usual["notebook"]) == (None, True, True)
-    assert (usual["command"], usual["files_destination"]) == (None, "/usr/aiinfra/copy")
+    assert (mandatory["startup_command"], usual["files_destination"]) == ("", "/usr/aiinfra/copy")
     assert (other["ray"], other["ops_agent"], other["notebook"]) == (
         {"version": "2.60.0"},
         False,
         False,
     )
-    assert (other["command"], other["files_destination"]) == ('echo "$HOME" \'', "/srv/files")
+    assert (asked["startup_command"], other["files_destination"]) == (
+        'echo "$HOME" \'',
+        "/srv/files",
+    )

@@ -5,7 +5,7 @@ locals {
   _account    = "train-nodes@my-project.iam.gserviceaccount.com"
   _capacity   = { model = "standard", reservation = null, max_run_seconds = null, compact = false }
   _flex       = merge(local._capacity, { model = "flex_start", max_run_seconds = 86400 })
-  _group      = { instance_count = 2, machine_type = "a2-highgpu-2g", gpu = null, metadata = {}, external_ip = false }
+  _group      = { instance_count = 2, machine_type = "a2-highgpu-2g", gpu = null, external_ip = false }
   _subnets    = "projects/my-project/regions/us-central1/subnetworks"
   _interface  = { nic_type = "GVNIC", subnetwork = "${local._subnets}/train-primary-subnet" }
   _interfaces = [for name in ["a", "b"] : { nic_type = "GVNIC", subnetwork = "${local._subnets}/${name}" }]
@@ -22,6 +22,7 @@ locals {
     interfaces = [local._interface]
     labels     = {}
     account    = local._account
+    users      = {}
     zone       = "us-central1-a"
   }
 
@@ -42,7 +43,7 @@ locals {
     labels            = merge(local._first, { labels = { team = "ml" } })
     machine_type      = merge(local._first, { group = merge(local._group, { machine_type = "a2-highgpu-4g" }) })
     marker            = merge(local._first, { cluster_id = "00000000" })
-    metadata          = merge(local._first, { group = merge(local._group, { metadata = { purpose = "training" } }) })
+    metadata          = merge(local._first, { users = { purpose = "training" } })
     more_gpus         = merge(local._first, { group = merge(local._group, { gpu = { type = "nvidia-tesla-t4", count = 2 } }) })
     other_interface   = merge(local._first, { interfaces = [merge(local._interface, { nic_type = "MRDMA" })] })
     other_order       = merge(local._first, { interfaces = concat([local._interface], reverse(local._interfaces)) })
@@ -53,7 +54,7 @@ locals {
     several_networks  = merge(local._first, { interfaces = concat([local._interface], local._interfaces) })
     spot              = merge(local._first, { capacity = merge(local._capacity, { model = "spot" }) })
     startup           = merge(local._first, { identity = { startup-script = "false" } })
-    users_own_oslogin = merge(local._first, { group = merge(local._group, { metadata = { enable-oslogin = "FALSE" } }) })
+    users_own_oslogin = merge(local._first, { users = { enable-oslogin = "FALSE" } })
   }
 }
 
@@ -76,6 +77,7 @@ module "variant" {
   region                = "us-central1"
   resize_requests       = each.value.requests
   service_account_email = each.value.account
+  users_metadata        = each.value.users
   zone                  = each.value.zone
 }
 

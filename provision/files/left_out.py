@@ -1,0 +1,108 @@
+"""What of the copied folder stays behind: histories, keys, and what its owner names.
+
+Everybody who may log in on a VM, or read the state's bucket, can read what travels. So what is
+nearly always a secret stays, unless the folder's `.aiinfraignore` takes it back with a `!`; that
+file has the syntax of a `.gitignore` and can name more.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.errors import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pathspec import GitIgnoreSpec
+
+IGNORE_FILE: Final = ".aiinfraignore"
+"""The file, at the top of the folder, that names what else stays behind."""
+
+_USUAL: Final = (
+    f"/{IGNORE_FILE}",
+    ".git",
+    ".env*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "!*.pub",
+)
+_LOOKED_AT: Final = 64 * 1024
+"""Bytes; a key is smaller, and whatever is larger is not read twice."""
+
+_PRIVATE_KEY: Final = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY( BLOCK)?-----")
+# Values of "type" in the JSON files in which Google's tools keep credentials.
+_GOOGLES: Final = {"service_account", "authorized_user"}
+
+
+class LeftOut:
+    """Decides what stays behind, and remembers it.
+
+    Attributes:
+        names: What stays, in the order of the decisions; a folder ends with a slash.
+    """
+
+    def __init__(self, rules: GitIgnoreSpec) -> None:
+        self._rules = rules
+        self.names: list[str] = []
+
+    @classmethod
+    def of(cls, folder: Path) -> LeftOut:
+        """By the usual rules and the folder's own.
+
+        Raises:
+            SettingsError: The folder's own can't be read.
+        """
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most runs copy nothing
+
+        file = folder / IGNORE_FILE
+        try:
+            own = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+            return cls(GitIgnoreSpec.from_lines([*_USUAL, *own]))
+        except (OSError, ValueError, re.error) as error:
+            raise SettingsError(
+                f"{file} can't be read",
+                why=str(error),
+                fix="one pattern a line, as in a .gitignore, in UTF-8",
+            ) from error
+
+    def takes(self, path: Path, name: str, size: int, *, is_folder: bool) -> bool:
+        """Whether something stays behind.
+
+        Args:
+            path: Where it is.
+            name: Its path below the folder.
+            size: Bytes, of a file; 0 for whatever has no content of its own.
+            is_folder: Whether it is a folder, which stays with all that is in it.
+        """
+        shown = f"{name}/" if is_folder else name
+        stays = self._rules.check_file(shown).include
+        if stays is None:
+            stays = not is_folder and 0 < size <= _LOOKED_AT and _is_key(path)
+        if stays:
+            self.names.append(shown)
+        return bool(stays)
+
+
+def _is_key(path: Path) -> bool:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False  # whoever packs it says so
+    if _PRIVATE_KEY.match(content):
+        return True
+    if not content.lstrip().startswith(b"{") or b'"type"' not in content:
+        return False
+    try:
+        document: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("type") in _GOOGLES

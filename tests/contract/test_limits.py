@@ -1,0 +1,52 @@
+"""The limits that both Python and Terraform know are the same, and fit into Google's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import hcl2
+
+from provision.catalogue import limits
+
+TERRAFORM = Path(__file__).parents[2] / "terraform"
+STARTUP = TERRAFORM / "modules" / "startup"
+
+
+def _rules(directory: str, variable: str) -> list[str]:
+    """The conditions of a variable."""
+    with (TERRAFORM / directory / "variables.tf").open() as file:
+        blocks: list[dict[str, Any]] = hcl2.load(file)["variable"]
+    (found,) = [
+        about for block in blocks for name, about in block.items() if name.strip('"') == variable
+    ]
+    return [str(rule["condition"]) for rule in found["validation"]]
+
+
+def _limits(rules: list[str], what: str) -> list[int]:
+    """The numbers that conditions on something end with."""
+    ends = [re.search(r"<= (\d+)\}$", rule) for rule in rules if what in rule]
+    return [int(end[1]) for end in ends if end]
+
+
+def test_a_startup_command_may_be_as_long_for_terraform_as_for_python() -> None:
+    rules = _rules("modules/startup", "command")
+    assert _limits(rules, "var.command") == [limits.COMMAND_BYTES]
+
+
+def test_metadata_may_be_as_large_for_terraform_as_for_python() -> None:
+    rules = _rules("modules/gpu-mig", "users_metadata")
+    assert _limits(rules, "users_metadata") == [limits.USERS_METADATA_BYTES]
+
+
+def test_a_key_of_metadata_may_be_as_long_for_terraform_as_for_python() -> None:
+    (rule,) = _rules("mig", "metadata")
+    assert f"{{1,{limits.METADATA_KEY}}}" in rule
+
+
+def test_the_users_shares_leave_room_for_the_tools_own_files() -> None:
+    payload = [file for file in (STARTUP / "payload").rglob("*") if file.suffix != ".pyc"]
+    own = sum(file.stat().st_size for file in [*payload, STARTUP / "startup.sh"] if file.is_file())
+    # JSON escapes quotes and ends of lines; the configuration has mounts and names.
+    assert 1.25 * own + limits.USERS_METADATA_BYTES + limits.COMMAND_BYTES < limits.METADATA_BYTES

@@ -1,0 +1,121 @@
+"""What of the copied folder stays behind."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.errors import SettingsError
+from provision.files import archive as files
+from provision.files.left_out import LeftOut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import TypeAlias
+
+    Pack: TypeAlias = Callable[..., tuple[list[str], list[str]]]
+
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n"
+ACCOUNT = json.dumps({"type": "service_account", "private_key": KEY})
+
+
+@pytest.fixture
+def sorted_out(tmp_path: Path) -> Pack:
+    """Make a folder of files, pack it: what travels, and what stays."""
+
+    def pack(**contents: str) -> tuple[list[str], list[str]]:
+        folder, into = tmp_path / "copy", tmp_path / "run"
+        into.mkdir()
+        for name, content in contents.items():
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+        left_out = LeftOut.of(folder)
+        archive = files.pack(folder, into, left_out)
+        if archive is None:
+            return [], left_out.names
+        with tarfile.open(archive.path) as packed:
+            return packed.getnames(), left_out.names
+
+    return pack
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (".git/config", "x"),
+        ("src/.git/config", "x"),
+        (".env", "x"),
+        ("src/.env.local", "x"),
+        ("tls/server.pem", "x"),
+        ("tls/server.key", "x"),
+        (".ssh/id_rsa", "x"),
+        ("id_ed25519", "x"),
+        ("deploy", KEY),
+        ("deploy.txt", "\n" + KEY),
+        ("account.json", ACCOUNT),
+        ("adc.json", json.dumps({"type": "authorized_user", "refresh_token": "x"})),
+    ],
+)
+def test_what_is_nearly_always_a_secret_stays(sorted_out: Pack, name: str, content: str) -> None:
+    travels, stays = sorted_out(**{name: content, "train.py": "x"})
+
+    assert "train.py" in travels
+    assert name not in travels
+    assert any(name.startswith(it) for it in stays)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("environment.yaml", "x"),
+        (".gitignore", "x"),
+        ("id_rsa.pub", "x"),
+        ("keyboard.py", "key = '-----BEGIN PRIVATE KEY-----'"),
+        ("config.json", json.dumps({"type": "module"})),
+        ("list.json", "[]"),
+        ("broken.json", '{"type": "service_account"'),
+        ("empty", ""),
+    ],
+)
+def test_what_is_none_travels(sorted_out: Pack, name: str, content: str) -> None:
+    assert sorted_out(**{name: content}) == ([name], [])
+
+
+def test_the_folders_own_file_names_more_and_takes_back(sorted_out: Pack) -> None:
+    rules = "# big\n/data/\n*.log\n!keep.log\n!certs/ca.pem\n"
+
+    travels, stays = sorted_out(
+        **{
+            ".aiinfraignore": rules,
+            "data/a": "x",
+            "sub/data/a": "x",
+            "b.log": "x",
+            "keep.log": "x",
+            "certs/ca.pem": KEY,
+            "certs/other.pem": KEY,
+        }
+    )
+
+    assert travels == ["certs", "certs/ca.pem", "keep.log", "sub", "sub/data", "sub/data/a"]
+    assert sorted(stays) == [".aiinfraignore", "b.log", "certs/other.pem", "data/"]
+
+
+def test_what_stays_is_not_judged(sorted_out: Pack, tmp_path: Path) -> None:
+    (tmp_path / "copy" / ".git").mkdir(parents=True)
+    (tmp_path / "copy" / ".git" / "away").symlink_to("/etc/passwd")
+
+    assert sorted_out(a="x") == (["a"], [".git/"])
+
+
+@pytest.mark.parametrize("rules", [b"\xff", b"[z-a]/!\n!"])
+def test_rules_that_cannot_be_read_are_said(tmp_path: Path, rules: bytes) -> None:
+    (tmp_path / ".aiinfraignore").write_bytes(rules)
+
+    with pytest.raises(SettingsError) as caught:
+        LeftOut.of(tmp_path)
+    assert ".aiinfraignore" in str(caught.value)
