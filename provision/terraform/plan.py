@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provision.google import resources
+from provision.terraform import moves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,6 +44,8 @@ class Plan:
         creations: The resources that would be created, including replacements under a new name.
         tainted_pools: Tainted node pools, which would be replaced because their creation failed.
         losses: Sentences about existing resources that would be replaced, removed or shrunk.
+        replaced_too: Addresses that the plan leaves in place although they would be in the way of
+            what it does: a plan that replaces them as well is one that Google takes.
     """
 
     add: int = 0
@@ -53,6 +56,7 @@ class Plan:
     creations: tuple[Creation, ...] = ()
     tainted_pools: tuple[Creation, ...] = ()
     losses: tuple[str, ...] = ()
+    replaced_too: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -84,7 +88,7 @@ def read(document: Mapping[str, Any]) -> Plan:
             tainted_pools.append(_creation(resource))
         elif "delete" in actions:
             verb = "replaced" if "create" in actions else "removed"
-            losses.append(f"{resource['address']} would be {verb}")
+            losses.append(moves.sentence(resource) or f"{resource['address']} would be {verb}")
         elif resource["type"] == _POOL and "update" in actions:
             losses += _thinning(resource)
     outputs = document.get("output_changes", {})
@@ -98,6 +102,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
         losses=tuple(losses),
+        replaced_too=tuple(moves.replaced_too(document)),
     )
 
 
