@@ -1,8 +1,9 @@
 """What a plan has to replace beside what Terraform sees itself, and a move in words.
 
 Google refuses what no argument of a resource tells Terraform: two subnetworks of one network whose
-ranges overlap, and the deletion of a subnetwork with a VM in it. So where a plan would do either,
-the network or the group is replaced too. All of it is one plan, which is shown and agreed to.
+ranges overlap, another MTU for a network with VMs, and the deletion of a subnetwork with a VM in
+it. So where a plan would do one of these, the network or the group is replaced too. All of it is
+one plan, which is shown and agreed to.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def sentence(change: Mapping[str, Any]) -> str | None:
 
 
 def _networks(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Networks that would hold an old and a new subnetwork with overlapping ranges."""
+    """Networks that would get another MTU, or hold an old and a new subnetwork of one range."""
     staying = {
         one["change"]["before"]["name"]: one["address"]
         for one in _of_type(changes, resources.NETWORK.type)
@@ -61,7 +62,11 @@ def _networks(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if one["change"]["actions"] == _MADE_FIRST and _overlap(one["change"])
         if (network := _last(one["change"]["before"]["network"])) in staying
     }
-    yield from (staying[network] for network in sorted(crowded))
+    for one in _of_type(changes, resources.NETWORK.type):
+        resized = one["change"]["before"].get("mtu") != (one["change"]["after"] or {}).get("mtu")
+        name = one["change"]["before"]["name"]
+        if name in crowded or (resized and one["change"]["actions"] == ["update"]):
+            yield staying[name]
 
 
 def _overlap(change: Mapping[str, Any]) -> bool:

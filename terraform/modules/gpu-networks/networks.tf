@@ -6,12 +6,12 @@ locals {
     })
   }
 
-  # A network is bound to its profile, which is a zone's, or through its subnetworks to
-  # a region. Names end with a hash of what they are bound to, so that old and new have
-  # room beside each other.
+  # A network is bound to its MTU, and to its profile, which is a zone's, or through its
+  # subnetworks to a region. Names end with a hash of what they are bound to, so that
+  # old and new have room beside each other.
   _bound = {
     for number, network in local._networks : number =>
-    substr(sha256(network.profile_path == null ? var.region : "${var.zone}-${network.profile}"), 0, 8)
+    substr(sha256("${network.profile == null ? var.region : "${var.zone}-${network.profile}"} ${network.mtu}"), 0, 8)
   }
 
   # A list, as a map would sort interface 10 before interface 2. The n-th place is

@@ -65,6 +65,16 @@ def test_a_network_goes_with_its_subnetwork_where_both_ranges_would_be_in_it() -
     assert _replaced_too(_network("create delete"), _subnetwork("create delete")) == []
 
 
+def test_a_network_is_replaced_where_its_mtu_would_change() -> None:
+    def network(actions: str, mtu: int) -> dict[str, Any]:
+        before, after = {"name": "np-net", "mtu": 8244}, {"name": "np-net", "mtu": mtu}
+        return _change("google_compute_network.n", actions, before, after)
+
+    assert _replaced_too(network("update", 8896)) == ["google_compute_network.n"]
+    assert _replaced_too(network("update", 8244)) == []
+    assert _replaced_too(network("delete create", 8896)) == []
+
+
 def test_a_group_goes_with_a_subnetwork_that_its_vms_have_an_interface_in() -> None:
     group = "google_compute_instance_group_manager.g"
     used, unused = _template("old", "s"), _template("old", "another")
