@@ -1,20 +1,23 @@
 """In which zone the machines of a deployment are.
 
 The record says where the last Create that ended put them. A run that was killed in the middle of a
-move leaves it behind: then the state knows better, and what is in neither carries the marker.
+move leaves both the record and the state behind: then only the marker says what exists.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import zones
 from provision.google import resources
 from provision.google.owner import Owner
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provision.context import Cloud
+    from provision.google.resources import Resource
     from provision.state.record import Record
 
 
@@ -25,29 +28,21 @@ def find(cloud: Cloud, record: Record) -> Record:
         cloud: Google and the state folder.
         record: As the last Create wrote it.
     """
-    zone = _of_group(cloud, record) or _of_cluster(cloud)
-    if not zone or zone == record.zone:
+    found = [_zone(one) for one in _there(cloud, record, resources.GROUP)]
+    if not found:
+        clusters = _there(cloud, record, resources.CLUSTER)
+        if any(one.get("location") == record.region for one in clusters):
+            return record
+        found = [zone for one in clusters for zone in one.get("locations", ())]
+    if not found or record.zone in found:
         return record
-    return dataclasses.replace(record, zone=zone, region=zones.region_of(zone))
+    return dataclasses.replace(record, zone=found[0], region=zones.region_of(found[0]))
 
 
-def _of_group(cloud: Cloud, record: Record) -> str:
-    """The zone of a group in the state, else of one with the marker; "" if there is none."""
-    kept = list(cloud.folder.of_type(resources.GROUP.type).values())
-    if not kept and cloud.folder.of_type(resources.CLUSTER.type):
-        return ""
+def _there(cloud: Cloud, record: Record, row: Resource) -> list[dict[str, Any]]:
     owner = Owner.of(record.project_id, record.name_prefix, cloud.folder.location.url)
-    found = kept or cloud.api.marked(resources.GROUP.look, record.project_id, owner)
-    return next((_last(one["zone"]) for one in found if one.get("zone")), "")
+    return cloud.api.marked(row.look, record.project_id, owner)
 
 
-def _of_cluster(cloud: Cloud) -> str:
-    """The zone of a GKE cluster's nodes, as the state has it; "" if there is none."""
-    pools = cloud.folder.of_type(resources.NODE_POOL.type)
-    ordered = sorted(pools.items(), key=lambda pool: ".system" in pool[0])
-    zones_of_pools = (one for _, pool in ordered for one in pool.get("node_locations") or ())
-    return next(zones_of_pools, "")
-
-
-def _last(link: str) -> str:
-    return str(link).rpartition("/")[2]
+def _zone(group: Mapping[str, Any]) -> str:
+    return str(group["zone"]).rpartition("/")[2]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+
+from rehearsal import session
+from tests.chaos import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,4 +117,59 @@ def test_row_7_a_cluster_moves_and_goes(standing: Callable[..., Rehearsal], move
     assert again.code == 0, again.said
     assert again.document["changes"] == NOTHING, again.said
     assert rehearsal.run("Destroy", **wanted).code == 0
+    assert _left(rehearsal) == []
+
+
+HERE = {"NETWORK_CONFIG": "new_network"}
+THERE = {**HERE, "ZONE": "europe-west4-a"}
+
+
+def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
+    """Kill a Create that moves a cluster, and all that it has started, at a request."""
+    started = rehearsal.start("Create", "--yes", **THERE)
+    rehearsal.when_asked(method, path)
+    mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
+    deadline = time.monotonic() + 20
+    while present := processes.of_run(mark, started.pid):
+        assert time.monotonic() < deadline
+        processes.kill(present)
+        time.sleep(0.05)
+    started.communicate()
+
+
+@pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", "zones/us-central1-a/instanceGroupManagers/np-mig"),
+        ("POST", "zones/europe-west4-a/instanceGroupManagers"),
+    ],
+)
+def test_a_move_that_is_killed_is_finished_or_undone(
+    standing: Callable[..., Rehearsal], method: str, path: str
+) -> None:
+    rehearsal = standing(HERE)
+    _kill(rehearsal, method, path)
+
+    back = rehearsal.run("Create", "--yes", **HERE)
+    assert back.code == 0, back.said
+    groups = [line for line in _left(rehearsal) if "instanceGroupManagers" in line]
+    assert len(groups) == 1
+    assert "us-central1-a" in groups[0]
+    assert rehearsal.run("Destroy", "--yes", **HERE).code == 0
+    assert _left(rehearsal) == []
+
+
+@pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+def test_status_and_destroy_find_what_a_killed_move_has_made(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(HERE)
+    _kill(rehearsal, "POST", "zones/europe-west4-a/instanceGroupManagers")
+
+    status = rehearsal.run("Status", **THERE)
+    assert status.code == 0, status.said
+    assert status.document["status"]["zone"] == "europe-west4-a"
+    destroyed = rehearsal.run("Destroy", "--yes", **THERE)
+    assert destroyed.code == 0, destroyed.said
     assert _left(rehearsal) == []
