@@ -1,9 +1,10 @@
 """What a plan has to replace beside what Terraform sees itself, and a move in words.
 
 Google refuses what no argument of a resource tells Terraform: two subnetworks of one network whose
-ranges overlap, another MTU for a network with VMs, and the deletion of a subnetwork with a VM in
-it. So where a plan would do one of these, the network or the group is replaced too. All of it is
-one plan, which is shown and agreed to.
+ranges overlap, another MTU for a network with VMs, the deletion of a subnetwork with a VM in it,
+and networks for the pods of a GKE cluster that was made without multi-networking. So where a plan
+would do one of these, the network, the group or the cluster is replaced too. All of it is one plan,
+which is shown and agreed to.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def replaced_too(document: Mapping[str, Any]) -> list[str]:
         document: The plan in Terraform's JSON format.
     """
     changes = [one for one in document.get("resource_changes", []) if "deposed" not in one]
-    return [*_networks(changes), *_groups(changes)]
+    return [*_networks(changes), *_groups(changes), *_clusters(changes), *_pools(changes)]
 
 
 def sentence(change: Mapping[str, Any]) -> str | None:
@@ -95,6 +96,30 @@ def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         in_use = [used.get(_path(version["instance_template"]), set()) for version in versions]
         if leaving & set[str]().union(*in_use):
             yield one["address"]
+
+
+def _clusters(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Clusters without multi-networking that would get a pool with more than one interface."""
+    planned = [one["change"]["after"] for one in changes if one["type"] == resources.NODE_POOL.type]
+    if not any(after and _interfaces(after) for after in planned):
+        return
+    for one in _of_type(changes, resources.CLUSTER.type):
+        lacks = not one["change"]["before"].get("enable_multi_networking")
+        if lacks and "delete" not in one["change"]["actions"]:
+            yield one["address"]
+
+
+def _interfaces(pool: Mapping[str, Any]) -> bool:
+    networks = pool.get("network_config") or []
+    return any(network.get("additional_node_network_configs") for network in networks)
+
+
+def _pools(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Node pools of a cluster that is replaced: they go with it, whatever Terraform sees."""
+    if any("delete" in it["change"]["actions"] for it in _of_type(changes, resources.CLUSTER.type)):
+        for one in _of_type(changes, resources.NODE_POOL.type):
+            if "delete" not in one["change"]["actions"]:
+                yield one["address"]
 
 
 def _of_type(changes: Sequence[Mapping[str, Any]], type_: str) -> list[Mapping[str, Any]]:

@@ -88,6 +88,18 @@ MOVES = [
         "1 node in us-central1-a ends, 1 begins in us-central1-a",
     ),
     Move(
+        "gke_l4_to_a3_mega",
+        {**GKE, "VM_TYPE": "g2-standard-24"},
+        {"VM_TYPE": "a3-megagpu-8g"},
+        "google_container_cluster.gke would be replaced",
+    ),
+    Move(
+        "gke_a3_mega_to_l4",
+        {**GKE, "VM_TYPE": "a3-megagpu-8g"},
+        {"VM_TYPE": "g2-standard-24"},
+        "1 node in us-central1-a ends, 1 begins in us-central1-a",
+    ),
+    Move(
         "gke_to_another_region",
         {**GKE, "VM_TYPE": "g2-standard-24"},
         {"ZONE": "europe-west4-a"},

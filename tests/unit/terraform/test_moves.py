@@ -86,6 +86,28 @@ def test_a_group_goes_with_a_subnetwork_that_its_vms_have_an_interface_in() -> N
     assert _replaced_too(_group("delete create"), used, _subnetwork("delete")) == []
 
 
+def test_a_cluster_without_multi_networking_is_replaced_for_a_pool_with_networks() -> None:
+    def cluster(actions: str, *, on: bool) -> dict[str, Any]:
+        values = {"name": "np-gke", "enable_multi_networking": on}
+        return _change("google_container_cluster.c", actions, values, values)
+
+    def pool(*interfaces: dict[str, str]) -> dict[str, Any]:
+        values = {"network_config": [{"additional_node_network_configs": list(interfaces)}]}
+        return _change("google_container_node_pool.p", "delete create", values, values)
+
+    more = {"network": "np-gpu-net-1", "subnetwork": "np-gpu-subnet-1"}
+    assert _replaced_too(cluster("no-op", on=False), pool(more)) == ["google_container_cluster.c"]
+    assert _replaced_too(cluster("no-op", on=False), pool()) == []
+    assert _replaced_too(cluster("no-op", on=True), pool(more)) == []
+
+
+def test_the_pools_of_a_cluster_go_with_it() -> None:
+    cluster = _change("google_container_cluster.c", "delete create", {"name": "np-gke"}, {})
+    pool = _change("google_container_node_pool.p", "no-op", {"name": "np-system"}, {})
+
+    assert _replaced_too(cluster, pool) == ["google_container_node_pool.p"]
+
+
 def test_what_an_ended_move_left_in_the_state_replaces_nothing() -> None:
     old = _subnetwork("delete", deposed="1a2b3c4d")
 
