@@ -114,7 +114,8 @@ def apply(
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
     deployment.show(context, prepared)
-    return Applied(prepared, outputs, postponed)
+    # A group that was replaced has lost the VMs for which nothing had to be requested.
+    return Applied(prepared, outputs, postponed + found.emptied)
 
 
 def _planned(

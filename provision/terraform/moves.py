@@ -33,6 +33,29 @@ def replaced_too(document: Mapping[str, Any]) -> list[str]:
     return [*_networks(changes), *_groups(changes), *_clusters(changes), *_pools(changes)]
 
 
+def emptied(document: Mapping[str, Any]) -> int:
+    """How many VMs end in groups that a plan replaces without a request for new ones.
+
+    A group of flex start has no size of its own, and before the plan its VMs counted as there.
+
+    Args:
+        document: The plan in Terraform's JSON format.
+    """
+    changes = document.get("resource_changes", [])
+    if any(
+        one["type"] == resources.RESIZE_REQUEST.type and "create" in one["change"]["actions"]
+        for one in changes
+    ):
+        return 0
+    replaced = [
+        one["change"]
+        for one in _of_type(changes, resources.GROUP.type)
+        if one["change"]["actions"] == ["delete", "create"]
+    ]
+    sizeless = [one for one in replaced if (one.get("after") or {}).get("target_size") is None]
+    return sum(one["before"].get("target_size") or 0 for one in sizeless)
+
+
 def sentence(change: Mapping[str, Any]) -> str | None:
     """A replaced group of VMs or node pool in words; None if something else is replaced.
 

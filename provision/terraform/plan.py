@@ -46,6 +46,7 @@ class Plan:
         losses: Sentences about existing resources that would be replaced, removed or shrunk.
         replaced_too: Addresses that the plan leaves in place although they would be in the way of
             what it does: a plan that replaces them as well is one that Google takes.
+        emptied: VMs that end in a group of flex start and that nothing in the plan requests anew.
     """
 
     add: int = 0
@@ -57,6 +58,7 @@ class Plan:
     tainted_pools: tuple[Creation, ...] = ()
     losses: tuple[str, ...] = ()
     replaced_too: tuple[str, ...] = ()
+    emptied: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -103,6 +105,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         tainted_pools=tuple(tainted_pools),
         losses=tuple(losses),
         replaced_too=tuple(moves.replaced_too(document)),
+        emptied=moves.emptied(document),
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 MULTI = {"NETWORK_CONFIG": "multi_nic_network"}
+FLEX = {"ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "1d"}
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
 
 
@@ -76,6 +77,12 @@ MOVES = [
         "1 VM in us-central1-a ends, 1 begins in us-central1-a",
     ),
     Move(
+        "flex_start_from_a3_mega_to_a3_high",
+        {**MULTI, **FLEX, "VM_TYPE": "a3-megagpu-8g"},
+        {"VM_TYPE": "a3-highgpu-8g"},
+        "1 VM in us-central1-a ends, new ones begin in us-central1-a",
+    ),
+    Move(
         "gke_a3_ultra_to_another_zone",
         {**GKE, "VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b"},
         {"ZONE": "us-central1-a"},
@@ -128,6 +135,7 @@ def test_row_7_a_cluster_moves_and_goes(standing: Callable[..., Rehearsal], move
     again = rehearsal.run("Plan", **wanted)
     assert again.code == 0, again.said
     assert again.document["changes"] == NOTHING, again.said
+    assert [line for line in _left(rehearsal) if "/instances/" in line]
     assert rehearsal.run("Destroy", **wanted).code == 0
     assert _left(rehearsal) == []
 

@@ -114,6 +114,18 @@ def test_what_an_ended_move_left_in_the_state_replaces_nothing() -> None:
     assert _replaced_too(_group("no-op"), _template("old", "s"), old) == []
 
 
+def test_vms_of_a_replaced_flex_start_group_are_missed_unless_the_plan_asks_for_them() -> None:
+    flex = _group("delete create")
+    flex["change"]["after"]["target_size"] = None
+    request = _change("google_compute_resize_request.r", "create", None, {"name": "np-2"})
+
+    assert plans.read({"resource_changes": [flex]}).emptied == 4
+    assert plans.read({"resource_changes": [flex, request]}).emptied == 0
+    assert plans.read({"resource_changes": [_group("delete create")]}).emptied == 0
+    flex["change"]["actions"] = ["update"]
+    assert plans.read({"resource_changes": [flex]}).emptied == 0
+
+
 def test_a_moved_group_is_told_by_its_vms() -> None:
     plan = plans.read({"resource_changes": [_group("delete create")]})
 
