@@ -7,7 +7,14 @@ that both agree with this table.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
+from typing import Final
+
+_BOUND: Final = 8
+"""Hexadecimal digits at the end of the name of what is bound to a place."""
+_FREE: Final = re.compile(r"x+$")
+"""The end of a suffix that is a digest or a number."""
 
 
 @dataclass(frozen=True)
@@ -18,20 +25,41 @@ class DerivedName:
         kind: What has this name, for messages.
         suffix: What follows the prefix.
         limit: Google's maximum length of such a name, in characters.
+        bound: Whether a hash of the place that it is bound to ends the name: its zone, region or
+            network, or an IP range. What exists keeps its name until it moves, so that the names
+            of the first version, without a hash, stay in use.
     """
 
     kind: str
     suffix: str
     limit: int
+    bound: bool = False
 
     def of(self, prefix: str) -> str:
-        """The whole name."""
+        """The whole name, without a hash of a place."""
         return prefix + self.suffix
+
+    def at(self, prefix: str, *place: str) -> str:
+        """The whole name of what is bound to a place, as Terraform gives it to a new one.
+
+        Args:
+            prefix: The NAME_PREFIX.
+            *place: What the name is bound to, in the order in which the module hashes it.
+        """
+        digest = hashlib.sha256(" ".join(place).encode()).hexdigest()[:_BOUND]
+        return f"{self.of(prefix)}-{digest}"
+
+    def pattern(self, prefix: str) -> re.Pattern[str]:
+        """What the name looks like, whatever number or hash it ends with."""
+        whole = re.escape(_FREE.sub("", self.of(prefix)))
+        free = r"[a-z0-9]+" if _FREE.search(self.suffix) else ""
+        place = rf"(-[0-9a-f]{{{_BOUND}}})?" if self.bound else ""
+        return re.compile(whole + free + place)
 
     @property
     def longest_prefix(self) -> int:
         """The maximum length of a prefix for this name."""
-        return self.limit - len(self.suffix)
+        return self.limit - len(self.suffix) - (_BOUND + 1 if self.bound else 0)
 
 
 # Limits: service account IDs 30 (and at least 6, hence the long suffix), GKE clusters 40, the base
@@ -41,16 +69,16 @@ CLUSTER = DerivedName("GKE cluster", "-gke", 40)
 INSTANCE = DerivedName("VM base name", "-vm", 58)
 GROUP = DerivedName("managed instance group", "-mig", 63)
 TEMPLATE = DerivedName("instance template", "-" + 8 * "x", 63)
-NETWORK = DerivedName("network", "-net", 63)
-SUBNETWORK = DerivedName("subnetwork", "-primary-subnet", 63)
-ROUTER = DerivedName("router", "-router", 63)
+NETWORK = DerivedName("network", "-net", 63, bound=True)
+SUBNETWORK = DerivedName("subnetwork", "-primary-subnet", 63, bound=True)
+ROUTER = DerivedName("router", "-router", 63, bound=True)
 NAT = DerivedName("Cloud NAT", "-nat", 63)
-FIREWALL_INTERNAL = DerivedName("firewall rule", "-internal", 63)
-FIREWALL_SSH = DerivedName("firewall rule", "-iap-ssh", 63)
+FIREWALL_INTERNAL = DerivedName("firewall rule", "-internal", 63, bound=True)
+FIREWALL_SSH = DerivedName("firewall rule", "-iap-ssh", 63, bound=True)
 # One digit is enough: no machine type has more than nine additional interfaces.
-GPU_NETWORK = DerivedName("GPU network", "-gpu-net-x", 63)
-GPU_SUBNETWORK = DerivedName("GPU subnetwork", "-gpu-subnet-x", 63)
-FIREWALL_GPU = DerivedName("GPU network's firewall rule", "-gpu-internal-x", 63)
+GPU_NETWORK = DerivedName("GPU network", "-gpu-net-x", 63, bound=True)
+GPU_SUBNETWORK = DerivedName("GPU subnetwork", "-gpu-subnet-x", 63, bound=True)
+FIREWALL_GPU = DerivedName("GPU network's firewall rule", "-gpu-internal-x", 63, bound=True)
 FILESTORE = DerivedName("Filestore instance", "-nfs-" + 8 * "x", 63)
 PLACEMENT_POLICY = DerivedName("placement policy", "-placement", 63)
 WORKLOAD_POLICY = DerivedName("workload policy", "-workload", 63)

@@ -49,8 +49,18 @@ class Workspace:
     live: bool
 
     def plan(self) -> Plan:
-        """Run `terraform plan`; it takes the lock if the state may be changed."""
-        return self.tool.plan(var_file=VARIABLES_FILE, lock=self.live)
+        """Run `terraform plan`; it takes the lock if the state may be changed.
+
+        A plan that Google would refuse, as something would be in its way, is made again with that
+        replaced too.
+        """
+        replace: list[str] = []
+        while True:
+            found = self.tool.plan(var_file=VARIABLES_FILE, lock=self.live, replace=replace)
+            more = [address for address in found.replaced_too if address not in replace]
+            if not more:
+                return found
+            replace += more
 
     def keep(self, addresses: Sequence[str]) -> None:
         """Untaint resources, so that the next plan keeps them."""

@@ -78,7 +78,7 @@ def find(
     return [
         Orphan(
             creation.address,
-            look.identity(creation.values, document),
+            _identity(creation, look, document),
             displaces=creation.address in addresses,
         )
         for creation, look, document in there
@@ -88,6 +88,16 @@ def find(
 def import_blocks(orphans: Sequence[Orphan]) -> dict[str, Any]:
     """Terraform's import blocks for the orphans, as a JSON configuration."""
     return {"import": [{"to": orphan.address, "id": orphan.import_id} for orphan in orphans]}
+
+
+def _identity(creation: Creation, look: Look, document: Mapping[str, Any]) -> str:
+    if creation.type == resources.GROUP.type:
+        return look.identity({**creation.values, "zone": _last(document["zone"])}, document)
+    return look.identity(creation.values, document)
+
+
+def _last(link: str) -> str:
+    return link.rpartition("/")[2]
 
 
 def _look(creation: Creation) -> Look | None:
@@ -100,10 +110,14 @@ def _find(
     creation: Creation, look: Look, ours: Sequence[Owner], api: GoogleApi
 ) -> Mapping[str, Any] | None:
     """The existing object, or its parent for a part of a resource; None if it does not exist."""
+    marked = (api.marked(look, creation.values["project"], one) for one in ours)
+    everywhere = (found for all_of_one in marked for found in all_of_one)
     if look.by_list:
-        marked = (api.marked(look, creation.values["project"], one) for one in ours)
-        return next((found for all_of_one in marked for found in all_of_one), None)
+        return next(everywhere, None)
     document = api.find(look.service, look.path.format_map(creation.values))
+    if document is None and creation.type == resources.GROUP.type:
+        # A run that was killed in a move leaves the group in another zone, where its VMs bill on.
+        return next(everywhere, None)
     if document is None or not look.part:
         return document
     parts = [part["name"] for part in document.get(look.part, [])]

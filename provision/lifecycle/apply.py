@@ -109,17 +109,18 @@ def apply(
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)
             try:
-                _plan_and_apply(context, cloud, kind, prepared, desk)
+                found = _plan_and_apply(context, cloud, kind, prepared, desk)
             except ExistsError:
                 # Google can create a resource and answer with an error. Terraform then tries
                 # again, and finds what it takes for somebody else's.
                 context.console.progress("A resource exists already: looking up whose it is")
-                _plan_and_apply(context, cloud, kind, prepared, desk)
+                found = _plan_and_apply(context, cloud, kind, prepared, desk)
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
     deployment.show(context, prepared)
-    return Applied(prepared, outputs, postponed)
+    # A group that was replaced has lost the VMs for which nothing had to be requested.
+    return Applied(prepared, outputs, postponed + found.emptied)
 
 
 def _plan_and_apply(
@@ -128,7 +129,7 @@ def _plan_and_apply(
     kind: Kind[SpecT],
     target: Deployment[SpecT],
     desk: Workspace,
-) -> None:
+) -> Plan:
     """Plan, show the plan, have it agreed to, and apply it."""
     found = _planned(context, cloud, kind, target, desk)
     context.report.changes = _sum(context.report.changes, found.counts)
@@ -137,6 +138,7 @@ def _plan_and_apply(
     _agree(context, found)
     if not found.is_empty:
         desk.tool.apply()
+    return found
 
 
 def _planned(

@@ -42,7 +42,10 @@ def alone(
         free_stale(context, cloud, lock)
     with liveness.announced(cloud.folder, root) as alive:
         tool.inherits(alive)
-        settle.wait(cloud.api, place, context.progress)
+        # An earlier run may have been killed in the middle of a move.
+        before = cloud.folder.record()
+        places = [place] if before is None else [place, before]
+        settle.wait(cloud.api, places, context.progress)
         yield
 
 

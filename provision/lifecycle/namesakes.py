@@ -7,7 +7,6 @@ there is nothing before somebody has looked.
 from __future__ import annotations
 
 import concurrent.futures
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,15 +17,12 @@ from provision.google.owner import Owner
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provision.catalogue.names import DerivedName
     from provision.google.api import GoogleApi
     from provision.google.resources import Resource
     from provision.state.location import Place, StateLocation
 
 _AT_ONCE: Final = 8
 """Lists that are asked for at the same time."""
-_FREE: Final = re.compile(r"x+$")
-"""The end of a name that is a digest or a number."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
 
 
 def _of_type(api: GoogleApi, row: Resource, place: Place, ours: Owner) -> Iterator[Namesake]:
-    patterns = [_pattern(place.name_prefix, name) for name in row.names]
+    patterns = [name.pattern(place.name_prefix) for name in row.names]
     for document in api.listed(row.look, place.project_id):
         found = owner.read(document)
         if found is None:
@@ -97,9 +93,3 @@ def _of_type(api: GoogleApi, row: Resource, place: Place, ours: Owner) -> Iterat
         last = path.rpartition("/")[2].partition("@")[0]
         if found.id == ours.id or any(pattern.fullmatch(last) for pattern in patterns):
             yield Namesake(path, found)
-
-
-def _pattern(prefix: str, name: DerivedName) -> re.Pattern[str]:
-    """What a name of ours looks like, whatever number or digest it ends with."""
-    whole = re.escape(_FREE.sub("", name.of(prefix)))
-    return re.compile(whole + (r"[a-z0-9]+" if _FREE.search(name.suffix) else ""))

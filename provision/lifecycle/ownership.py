@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.errors import StateError
 from provision.google.owner import Owner
-from provision.lifecycle import namesakes
+from provision.lifecycle import namesakes, whereabouts
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
@@ -32,15 +32,16 @@ def ours(context: Context, place: Place, location: StateLocation) -> list[Owner]
 
 
 def deployed(context: Context, cloud: Cloud) -> Record | None:
-    """The record of the deployment; None if nothing is deployed.
+    """The record of the deployment, with the zone where it is now; None if nothing is deployed.
 
     Raises:
         StateError: Another tool made it, or it is in another project.
     """
     record = cloud.folder.record() if cloud.has_bucket() else None
-    if record is not None:
-        check_project(context, cloud, record)
-    return record
+    if record is None:
+        return None
+    check_project(context, cloud, record)
+    return whereabouts.find(cloud, record)
 
 
 def require_nothing(context: Context, cloud: Cloud) -> None:

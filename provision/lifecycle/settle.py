@@ -15,7 +15,7 @@ from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from provision.google.api import GoogleApi
     from provision.state.location import Place
@@ -36,31 +36,35 @@ _COLLECTIONS: Final = frozenset(
 """The collections of Compute Engine in which this tool creates resources."""
 
 
-def wait(api: GoogleApi, place: Place, progress: Progress) -> None:
+def wait(api: GoogleApi, places: Sequence[Place], progress: Progress) -> None:
     """Wait until no resource of a deployment is being created, changed or deleted.
 
     VMs of a group do not count: a group can be changed and deleted while its VMs come and go.
 
     Args:
         api: Google; without permission to list operations, there is no wait.
-        place: The deployment whose resources count.
+        places: The deployment whose resources count: where it is to be, and if that is another
+            zone, where it was.
         progress: The run's clock and progress output.
     """
     deadline = progress.deadline(_LONGEST, _POLL)
     said = ""
-    while (found := ", ".join(_unfinished(api, place))) and not deadline.is_over:
+    while (found := ", ".join(_unfinished(api, places))) and not deadline.is_over:
         if found != said:
             progress.tell(f"Waiting for operations of an earlier run: {found}")
             said = found
         deadline.pause()
 
 
-def _unfinished(api: GoogleApi, place: Place) -> list[str]:
+def _unfinished(api: GoogleApi, places: Sequence[Place]) -> list[str]:
     """What is under way, as "delete np-mig"; all is asked at the same time."""
-    scopes = ("global", f"regions/{place.region}", f"zones/{place.zone}")
+    place = places[0]
+    regions = {one.region: one for one in places}
+    scopes = ["global", *(f"regions/{region}" for region in regions)]
+    scopes += [f"zones/{zone}" for zone in dict.fromkeys(one.zone for one in places)]
     looks: list[Callable[[], Iterator[str]]] = [
         *(functools.partial(_in_scope, api, place, scope) for scope in scopes),
-        functools.partial(_on_clusters, api, place),
+        *(functools.partial(_on_clusters, api, one) for one in regions.values()),
         functools.partial(_on_shares, api, place),
     ]
     with concurrent.futures.ThreadPoolExecutor(len(looks)) as pool:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from provision.catalogue import names
 from provision.google import owner, resources
+from provision.preflight import networks
 from provision.preflight.check import Foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.catalogue.names import DerivedName
     from provision.google.resources import Resource
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
@@ -26,21 +26,24 @@ def taken(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield Foreign(resources.foreign(path, owner.read(found)))
 
 
-def _names(ctx: CheckContext[ClusterSpec]) -> Iterator[tuple[Resource, DerivedName]]:
+def _names(ctx: CheckContext[ClusterSpec]) -> Iterator[tuple[Resource, str]]:
     """The resources that are created first: without these there are none of the others."""
-    yield ctx.of_kind.main
+    prefix, (main, name) = ctx.spec.name_prefix, ctx.of_kind.main
+    yield main, name.of(prefix)
     if ctx.spec.service_account == "dedicated":
-        yield resources.SERVICE_ACCOUNT, names.SERVICE_ACCOUNT
+        yield resources.SERVICE_ACCOUNT, names.SERVICE_ACCOUNT.of(prefix)
     if ctx.spec.makes_network:
-        yield resources.NETWORK, names.NETWORK
-        yield resources.SUBNETWORK, names.SUBNETWORK
-        yield resources.ROUTER, names.ROUTER
-        yield resources.FIREWALL, names.FIREWALL_INTERNAL
-        yield resources.FIREWALL, names.FIREWALL_SSH
+        network = names.NETWORK.at(prefix, ctx.spec.region)
+        place = (network, ctx.spec.region, str(networks.FIRST_RANGE))
+        yield resources.NETWORK, network
+        yield resources.SUBNETWORK, names.SUBNETWORK.at(prefix, *place)
+        yield resources.ROUTER, names.ROUTER.at(prefix, *place)
+        yield resources.FIREWALL, names.FIREWALL_INTERNAL.at(prefix, network)
+        yield resources.FIREWALL, names.FIREWALL_SSH.at(prefix, network)
 
 
-def _path(ctx: CheckContext[ClusterSpec], row: Resource, name: DerivedName) -> str:
-    spec, own = ctx.spec, name.of(ctx.spec.name_prefix)
+def _path(ctx: CheckContext[ClusterSpec], row: Resource, own: str) -> str:
+    spec = ctx.spec
     domain = ".".join(reversed(ctx.project.split(":"))) + ".iam.gserviceaccount.com"
     return row.path(
         project=ctx.project,

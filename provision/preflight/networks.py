@@ -22,6 +22,9 @@ IP_BLOCK: Final = "10.0.0.0/12"
 _SUBNETWORK_BITS: Final = 4
 """The difference between the prefix lengths of the first subnetwork and the block."""
 
+FIRST_RANGE: Final = next(ipaddress.IPv4Network(IP_BLOCK).subnets(prefixlen_diff=_SUBNETWORK_BITS))
+"""The range of the subnetwork of each machine's first interface."""
+
 
 def network(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that the default network exists, or that our network has no conflicting ranges."""
@@ -49,23 +52,26 @@ def _default(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 
 def ranges(ctx: CheckContext[ClusterSpec]) -> list[ipaddress.IPv4Network]:
     """The IP ranges of the first subnetwork."""
-    block = ipaddress.IPv4Network(IP_BLOCK)
-    first = next(block.subnets(prefixlen_diff=_SUBNETWORK_BITS))
-    return [first, *map(ipaddress.IPv4Network, ctx.of_kind.ranges)]
+    return [FIRST_RANGE, *map(ipaddress.IPv4Network, ctx.of_kind.ranges)]
 
 
 def _overlaps(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     prefix = ctx.spec.name_prefix
-    made = names.NETWORK.of(prefix)
+    # The first version's name has no place in it, and a cluster keeps its network's name.
+    for made in (names.NETWORK.at(prefix, ctx.spec.region), names.NETWORK.of(prefix)):
+        yield from _overlaps_in(ctx, made)
+
+
+def _overlaps_in(ctx: CheckContext[ClusterSpec], made: str) -> Iterator[Finding]:
     made_at = NETWORK.path(project=ctx.project, name=made)
     found = ctx.answers.find(Service.COMPUTE, made_at)
     if found is None or not ctx.is_ours(NETWORK.look, made_at, found):
         return
-    own = names.SUBNETWORK.of(prefix)
+    own = names.SUBNETWORK.pattern(ctx.spec.name_prefix)
     for link in found.get("subnetworks", []):
         path = link.partition("/v1/")[2]
         other = ctx.answers.find(Service.COMPUTE, path)
-        if other is None or other["name"] == own:
+        if other is None or own.fullmatch(other["name"]):
             continue
         for taken, wanted in _conflicts(other, ranges(ctx)):
             yield Problem(

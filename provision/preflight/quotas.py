@@ -109,7 +109,9 @@ def _own(ctx: CheckContext[ClusterSpec]) -> Mapping[Metric, int]:
     for vm in found:
         present = _present(ctx, vm)
         for metric, amount in metrics.of(present, _vcpus(ctx, present)):
-            used[metric] += amount
+            # What a move leaves in another region gives that region's quota back.
+            if metric.everywhere or present.region == ctx.spec.region:
+                used[metric] += amount
     return used
 
 

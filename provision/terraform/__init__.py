@@ -86,13 +86,29 @@ class Terraform:
             )
 
     def plan(
-        self, *, var_file: str | None = None, destroy: bool = False, lock: bool = True
+        self,
+        *,
+        var_file: str | None = None,
+        destroy: bool = False,
+        lock: bool = True,
+        replace: Sequence[str] = (),
     ) -> plans.Plan:
-        """Run `terraform plan`, and save the plan for `apply`."""
+        """Run `terraform plan`, and save the plan for `apply`.
+
+        Args:
+            var_file: The file with the variables; None for none.
+            destroy: Whether to plan the removal of everything.
+            lock: Whether to take the state's lock.
+            replace: Addresses of what is replaced even if it could stay.
+        """
         self._run(
             "plan",
             arguments.plan(
-                var_file=var_file, destroy=destroy, lock=lock, color=self._voice.colours
+                var_file=var_file,
+                destroy=destroy,
+                lock=lock,
+                replace=replace,
+                color=self._voice.colours,
             ),
         )
         return plans.read(json.loads(self._capture("show", arguments.show())))

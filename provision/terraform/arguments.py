@@ -33,7 +33,9 @@ def validate() -> list[str]:
     return _arguments("validate", json=_FLAG)
 
 
-def plan(*, var_file: str | None, destroy: bool, lock: bool, color: bool) -> list[str]:
+def plan(
+    *, var_file: str | None, destroy: bool, lock: bool, color: bool, replace: Sequence[str] = ()
+) -> list[str]:
     """`terraform plan`; the saved plan is the one that is shown and applied."""
     return _arguments(
         "plan",
@@ -42,6 +44,7 @@ def plan(*, var_file: str | None, destroy: bool, lock: bool, color: bool) -> lis
         var_file=var_file,
         destroy=_FLAG if destroy else None,
         lock=None if lock else False,
+        replace=list(replace),
         no_color=_off(color),
     )
 

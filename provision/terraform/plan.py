@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provision.google import resources
-from provision.terraform import losses
+from provision.terraform import losses, moves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +42,9 @@ class Plan:
         creations: The resources that would be created, including replacements under a new name.
         tainted_pools: Tainted node pools, which would be replaced because their creation failed.
         losses: Sentences about existing resources that would be replaced, removed or shrunk.
+        replaced_too: Addresses that the plan leaves in place although they would be in the way of
+            what it does: a plan that replaces them as well is one that Google takes.
+        emptied: VMs that end in a group of flex start and that nothing in the plan requests anew.
     """
 
     add: int = 0
@@ -52,6 +55,8 @@ class Plan:
     creations: tuple[Creation, ...] = ()
     tainted_pools: tuple[Creation, ...] = ()
     losses: tuple[str, ...] = ()
+    replaced_too: tuple[str, ...] = ()
+    emptied: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -82,7 +87,8 @@ def read(document: Mapping[str, Any]) -> Plan:
         if _is_tainted_pool(resource):
             tainted_pools.append(_creation(resource))
         else:
-            found += losses.of(resource)
+            sentence = moves.sentence(resource) if "delete" in actions else ""
+            found += [sentence] if sentence else losses.of(resource)
     outputs = document.get("output_changes", {})
     return Plan(
         add=add,
@@ -93,6 +99,8 @@ def read(document: Mapping[str, Any]) -> Plan:
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
         losses=tuple(found),
+        replaced_too=tuple(moves.replaced_too(document)),
+        emptied=moves.emptied(document),
     )
 
 

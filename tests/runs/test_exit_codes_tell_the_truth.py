@@ -9,6 +9,8 @@ import pytest
 from google.cloud import storage
 from google.oauth2.credentials import Credentials
 
+from provision.catalogue import names
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -154,7 +156,7 @@ def test_a_destroy_that_fails_is_a_failure_and_keeps_the_state(
     standing: Callable[..., Rehearsal],
 ) -> None:
     rehearsal = standing({"NETWORK_CONFIG": "new_network"})
-    _someone_elses_firewall_on(rehearsal, "np-net")
+    _someone_elses_firewall_on(rehearsal, names.NETWORK.at("np", "us-central1"))
     ended = rehearsal.run("Destroy")
     assert ended.code == 6
     assert "already being used by" in ended.problem["why"]

@@ -12,6 +12,7 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from provision.catalogue import names
 from rehearsal.inventory import stays
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal
 
 FIREWALLS = "projects/my-project/global/firewalls"
+NETWORK = names.NETWORK.at("np", "us-central1")
 
 
 @contextlib.contextmanager
@@ -58,7 +60,7 @@ def test_1_a_network_that_a_firewall_rule_of_others_uses_is_said_to_be_and_goes_
     headers = {"Authorization": "Bearer test"}
     rule = {
         "name": "somebody-elses",
-        "network": "projects/my-project/global/networks/np-net",
+        "network": f"projects/my-project/global/networks/{NETWORK}",
         "sourceRanges": ["10.0.0.0/8"],
         "allowed": [{"IPProtocol": "tcp"}],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
@@ -68,8 +69,13 @@ def _ours(rehearsal: Rehearsal, collection: str) -> Iterator[dict[str, Any]]:
     return (each for _, each in found if each["name"].startswith("np-"))
 
 
+def _name(link: str) -> str:
+    """A name without the hash of the place that it is bound to."""
+    return re.sub(r"-[0-9a-f]{8}$", "", link.rpartition("/")[2])
+
+
 def _interface(given: dict[str, Any]) -> tuple[str, str, str, bool]:
-    network, subnetwork = (given[key].rpartition("/")[2] for key in ("network", "subnetwork"))
+    network, subnetwork = (_name(given[key]) for key in ("network", "subnetwork"))
     return network, subnetwork, given["nicType"], bool(given.get("accessConfigs"))
 
 
@@ -95,8 +101,10 @@ def test_vms_have_the_interfaces_of_their_machine_type(
     standing: Callable[..., Rehearsal], machine: Machine
 ) -> None:
     rehearsal = standing(_settings(machine.name))
-    assert {each["name"]: each["mtu"] for each in _ours(rehearsal, "networks")} == machine.mtus
-    rules = {each["name"] for each in _ours(rehearsal, "firewalls")}
+    assert {
+        _name(each["name"]): each["mtu"] for each in _ours(rehearsal, "networks")
+    } == machine.mtus
+    rules = {_name(each["name"]) for each in _ours(rehearsal, "firewalls")}
     assert rules == {"np-internal", "np-iap-ssh"} | machine.gpu_rules
     ranges = [IPv4Network(each["ipCidrRange"]) for each in _ours(rehearsal, "subnetworks")]
     assert len(ranges) == len(machine.interfaces)

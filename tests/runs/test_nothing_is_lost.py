@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
+from provision.catalogue import names
 from provision.google import resources
 from tests.runs import state_file
 
@@ -26,6 +27,8 @@ OF_OTHER_CLUSTERS = {
     "google_container_node_pool",
 }
 ADOPTED = {row.type for row in resources.ALL if row.lookup}
+NETWORK = names.NETWORK.at("np", "us-central1")
+RULE = names.FIREWALL_INTERNAL.at("np", NETWORK)
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 
 
@@ -102,13 +105,13 @@ def _swap_in_state(rehearsal: Rehearsal, resource: dict[str, Any]) -> None:
 def test_somebody_elses_network_of_that_name_is_never_touched(
     rehearsal: Rehearsal, action: str
 ) -> None:
-    _send(rehearsal, "global/networks", {"name": "np-net", "autoCreateSubnetworks": False})
+    _send(rehearsal, "global/networks", {"name": NETWORK, "autoCreateSubnetworks": False})
     _send(
         rehearsal,
         "global/firewalls",
         {
-            "name": "np-internal",
-            "network": "projects/my-project/global/networks/np-net",
+            "name": RULE,
+            "network": f"projects/my-project/global/networks/{NETWORK}",
             "sourceRanges": ["10.0.0.0/8"],
             "allowed": [{"IPProtocol": "tcp"}],
         },
@@ -118,8 +121,8 @@ def test_somebody_elses_network_of_that_name_is_never_touched(
     assert ended.code == 5
     problems = ended.document["problems"]
     assert {p["what"].split(" ")[0] for p in problems} == {
-        "projects/my-project/global/networks/np-net",
-        "projects/my-project/global/firewalls/np-internal",
+        f"projects/my-project/global/networks/{NETWORK}",
+        f"projects/my-project/global/firewalls/{RULE}",
     }
     assert all("choose another NAME_PREFIX" in p["fix"] for p in problems)
     assert _left(rehearsal) == before

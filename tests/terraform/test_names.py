@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from provision.catalogue import names
+from provision.preflight import networks
 
 PREFIX = "train"
 VALIDATIONS = Path(__file__).parents[2] / "terraform/mig/tests/validations.tftest.hcl"
@@ -33,16 +34,48 @@ def _names(resources: list[dict[str, Any]]) -> set[str]:
             values["account_id"] if resource["type"] == "google_service_account" else values["name"]
         )
         name = re.sub(r"-[0-9a-f]{8}$", "-" + 8 * "x", name)
-        found.add(re.sub(r"(-gpu-[a-z]+)-\d$", r"\1-x", name))
+        found.add(re.sub(r"(-gpu-[a-z]+)-\d-", r"\1-x-", name))
         if resource["type"] == "google_compute_instance_group_manager":
             found.add(values["base_instance_name"])
     return found
 
 
 def test_terraform_and_python_give_the_same_names(resources: list[dict[str, Any]]) -> None:
-    wanted = {name.of(PREFIX) for name in names.ALL if name not in OF_OTHER_ROOTS}
+    place = "-" + 8 * "x"
+    wanted = {
+        name.of(PREFIX) + (place if name.bound else "")
+        for name in names.ALL
+        if name not in OF_OTHER_ROOTS
+    }
 
     assert _names(resources) == wanted
+
+
+def test_python_looks_for_what_is_bound_to_a_place_by_the_name_that_terraform_gives_it(
+    resources: list[dict[str, Any]],
+) -> None:
+    given = {resource["values"].get("name") for resource in resources}
+    network = names.NETWORK.at(PREFIX, "us-central1")
+    place = (network, "us-central1", str(networks.FIRST_RANGE))
+
+    assert given >= {
+        network,
+        names.SUBNETWORK.at(PREFIX, *place),
+        names.ROUTER.at(PREFIX, *place),
+        names.FIREWALL_INTERNAL.at(PREFIX, network),
+        names.FIREWALL_SSH.at(PREFIX, network),
+    }
+
+
+def test_every_name_that_terraform_gives_is_known_for_ours(resources: list[dict[str, Any]]) -> None:
+    given = {
+        resource["values"]["name"]
+        for resource in resources
+        if resource["type"] not in {*WITHOUT_A_NAME_OF_OURS, "google_service_account"}
+    }
+    patterns = [name.pattern(PREFIX) for name in names.ALL]
+
+    assert [one for one in given if not any(it.fullmatch(one) for it in patterns)] == []
 
 
 def test_a_name_prefix_may_be_as_long_as_the_tightest_name_allows() -> None:

@@ -75,6 +75,7 @@ def update(request: Request, store: Store, project: str, location: str, cluster:
     asked = request.json().get("update") or {}
     if not asked:
         raise GoogleError(400, "Must specify a field to update.", status=None)
+    _check_multi_networking(record, asked)
     changed = record
     for key in sorted(asked.keys() - {_POOL, *_PLACES_IN_POOL}):
         changed = _with(changed, key, asked[key])
@@ -85,6 +86,16 @@ def update(request: Request, store: Store, project: str, location: str, cluster:
         _update_pool(request, store, name, record, asked)
     kind = "UPGRADE_MASTER" if "desiredMasterVersion" in asked else "UPDATE_CLUSTER"
     return _changed(request, store, name, changed, kind)
+
+
+def _check_multi_networking(record: Record, asked: Record) -> None:
+    """Multi-networking is turned on when a cluster is made, and neither on nor off later.
+
+    Source: NVIDIA's AI Cluster Runtime, docs/integrator/gke-tcpxo-networking.md.
+    """
+    has = bool((record.get(_NETWORK) or {}).get("enableMultiNetworking"))
+    if bool(asked.get("desiredEnableMultiNetworking", has)) != has:
+        raise GoogleError(400, "Multi-networking can be enabled at cluster creation only.")
 
 
 def _with(record: Record, key: str, value: Any) -> Record:

@@ -74,7 +74,7 @@ run "a_cluster_of_different_pools_tells_its_names" {
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
   assert {
-    condition = output.network == {
+    condition = { for kind, path in output.network : kind => replace(path, "/-[0-9a-f]{8}$/", "") } == {
       network    = "projects/my-project/global/networks/train-net"
       subnetwork = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
     }
@@ -115,11 +115,11 @@ run "a_cluster_of_a3_ultra_tells_its_networks_in_order" {
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
   assert {
-    condition     = [for network in output.networks : "${network.name} ${network.subnetwork}"] == [for number in range(1, 10) : "eth${number} train-gpu-subnet-${number}"]
+    condition     = [for network in output.networks : "${network.name} ${replace(network.subnetwork, "/-[0-9a-f]{8}$/", "")}"] == [for number in range(1, 10) : "eth${number} train-gpu-subnet-${number}"]
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
   assert {
-    condition     = toset(output.networks[*].network) == toset(["train-gpu-net-1", "train-gpu-net-2"])
+    condition     = toset([for network in output.networks : replace(network.network, "/-[0-9a-f]{8}$/", "")]) == toset(["train-gpu-net-1", "train-gpu-net-2"])
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
 }

@@ -8,7 +8,7 @@ locals {
   # address is meant.
   _names = {
     for path, share in local._shares : path =>
-    "${var.name_prefix}-nfs-${substr(sha256(jsonencode([path, share.tier, share.location])), 0, 8)}"
+    "${var.name_prefix}-nfs-${substr(sha256(jsonencode([path, share.tier, share.location, var.network])), 0, 8)}"
   }
 }
 
@@ -31,5 +31,10 @@ resource "google_filestore_instance" "shares" {
     network      = var.network
     modes        = ["MODE_IPV4"]
     connect_mode = "DIRECT_PEERING"
+  }
+
+  lifecycle {
+    # A share keeps the name that it was made with, and with it its data.
+    ignore_changes = [name]
   }
 }

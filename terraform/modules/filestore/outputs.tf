@@ -38,6 +38,6 @@ output "mounts" {
 output "named_mounts" {
   description = "The same with the instance's name, which is known at plan, in place of its address: for a content that is compared before the instance is there."
   value = [
-    for path in var.filestores[*].path : merge(local._contract[path], { server = local._names[path] })
+    for path in var.filestores[*].path : merge(local._contract[path], { server = google_filestore_instance.shares[path].name })
   ]
 }

@@ -155,8 +155,9 @@ resource "google_container_cluster" "gke" {
     # The first two are about the pool that is gone. Each pool names its own zone: a change of
     # the cluster's would move the nodes of all of them. The API answers the last in newer
     # fields, by which the provider sees a difference in some cases. The description is
-    # written once, as another text would replace the cluster.
-    ignore_changes = [description, initial_node_count, node_config, node_locations, private_cluster_config]
+    # written once, as another text would replace the cluster; and multi-networking is
+    # turned on when a cluster is made or never.
+    ignore_changes = [description, enable_multi_networking, initial_node_count, node_config, node_locations, private_cluster_config]
 
     precondition {
       condition     = !var.cluster.ray_operator || try(local._numbers.chosen >= local._numbers.floor, true)

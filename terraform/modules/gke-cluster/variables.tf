@@ -58,7 +58,7 @@ variable "marker" {
 }
 
 variable "multi_networking" {
-  description = "Whether pods may use the nodes' interfaces after the first. It cannot be turned off again."
+  description = "Whether pods may use the nodes' interfaces after the first. Google turns it on when a cluster is made, and never later; a change is not seen."
   type        = bool
   nullable    = false
 }

@@ -1,5 +1,18 @@
 locals {
-  _networks = { for index, network in var.networks : index + 1 => network }
+  _networks = {
+    for index, network in var.networks : index + 1 => merge(network, {
+      # With any other form of the path the provider replaces the network each time.
+      profile_path = network.profile == null ? null : "projects/${var.project_id}/global/networkProfiles/${var.zone}-${network.profile}"
+    })
+  }
+
+  # A network is bound to its MTU, and to its profile, which is a zone's, or through its
+  # subnetworks to a region. Names end with a hash of what they are bound to, so that
+  # old and new have room beside each other.
+  _bound = {
+    for number, network in local._networks : number =>
+    substr(sha256("${network.profile == null ? var.region : "${var.zone}-${network.profile}"} ${network.mtu}"), 0, 8)
+  }
 
   # A list, as a map would sort interface 10 before interface 2. The n-th place is
   # that of interface n, whichever network it is in, and decides name and range: the
@@ -20,25 +33,24 @@ locals {
 resource "google_compute_network" "gpu" {
   for_each = local._networks
 
-  name                    = "${var.name_prefix}-gpu-net-${each.key}"
+  name                    = "${var.name_prefix}-gpu-net-${each.key}-${local._bound[each.key]}"
   project                 = var.project_id
   description             = var.marker
   auto_create_subnetworks = false
   mtu                     = each.value.mtu
-  # With any other form of the path the provider replaces the network each time.
-  network_profile = each.value.profile == null ? null : "projects/${var.project_id}/global/networkProfiles/${var.zone}-${each.value.profile}"
+  network_profile         = each.value.profile_path
 
   lifecycle {
-    # Written once: a deployment of the first version, whose marker is older, keeps it
-    # here, as another text would replace all that is in it.
-    ignore_changes = [description]
+    # Written once: another text or another name would replace all that is in it. What
+    # is replaced for another reason gets both anew.
+    ignore_changes = [description, name]
   }
 }
 
 resource "google_compute_subnetwork" "gpu" {
   for_each = local._subnetworks
 
-  name          = "${var.name_prefix}-gpu-subnet-${each.key}"
+  name          = "${var.name_prefix}-gpu-subnet-${each.key}-${substr(sha256("${google_compute_network.gpu[each.value.network].name} ${var.region} ${each.value.ip_range}"), 0, 8)}"
   project       = var.project_id
   region        = var.region
   description   = var.marker
@@ -46,9 +58,9 @@ resource "google_compute_subnetwork" "gpu" {
   ip_cidr_range = each.value.ip_range
 
   lifecycle {
-    # Written once: a deployment of the first version, whose marker is older, keeps it
-    # here, as another text would replace all that is in it.
-    ignore_changes = [description]
+    # Written once: another text or another name would replace all that is in it. What
+    # is replaced for another reason gets both anew.
+    ignore_changes = [description, name]
   }
 }
 
@@ -56,7 +68,7 @@ resource "google_compute_subnetwork" "gpu" {
 resource "google_compute_firewall" "internal" {
   for_each = { for number, network in local._networks : number => network if network.profile == null }
 
-  name          = "${var.name_prefix}-gpu-internal-${each.key}"
+  name          = "${var.name_prefix}-gpu-internal-${each.key}-${substr(sha256(google_compute_network.gpu[each.key].name), 0, 8)}"
   project       = var.project_id
   description   = var.marker
   network       = google_compute_network.gpu[each.key].id
@@ -71,5 +83,11 @@ resource "google_compute_firewall" "internal" {
   }
   allow {
     protocol = "icmp"
+  }
+
+  lifecycle {
+    ignore_changes = [name]
+    # The provider would try to move a rule to another network, which Google refuses.
+    replace_triggered_by = [google_compute_network.gpu[each.key].id]
   }
 }

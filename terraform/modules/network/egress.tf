@@ -4,11 +4,15 @@
 resource "google_compute_router" "new" {
   count = local._is_new ? 1 : 0
 
-  name        = "${var.name_prefix}-router"
+  name        = "${var.name_prefix}-router-${local._in_region}"
   project     = var.project_id
   region      = var.region
   description = var.marker
   network     = google_compute_network.new[0].id
+
+  lifecycle {
+    ignore_changes = [name]
+  }
 }
 
 resource "google_compute_router_nat" "new" {

@@ -1,7 +1,7 @@
 resource "google_compute_firewall" "internal" {
   count = local._is_new ? 1 : 0
 
-  name          = "${var.name_prefix}-internal"
+  name          = "${var.name_prefix}-internal-${local._in_network}"
   project       = var.project_id
   description   = var.marker
   network       = google_compute_network.new[0].id
@@ -17,12 +17,18 @@ resource "google_compute_firewall" "internal" {
   allow {
     protocol = "icmp"
   }
+
+  lifecycle {
+    ignore_changes = [name]
+    # The provider would try to move a rule to another network, which Google refuses.
+    replace_triggered_by = [google_compute_network.new[count.index].id]
+  }
 }
 
 resource "google_compute_firewall" "iap_ssh" {
   count = local._is_new ? 1 : 0
 
-  name        = "${var.name_prefix}-iap-ssh"
+  name        = "${var.name_prefix}-iap-ssh-${local._in_network}"
   project     = var.project_id
   description = var.marker
   network     = google_compute_network.new[0].id
@@ -33,5 +39,10 @@ resource "google_compute_firewall" "iap_ssh" {
   allow {
     protocol = "tcp"
     ports    = ["22"]
+  }
+
+  lifecycle {
+    ignore_changes       = [name]
+    replace_triggered_by = [google_compute_network.new[count.index].id]
   }
 }

@@ -1,6 +1,14 @@
 locals {
   _is_new = var.network_config == "new_network"
 
+  # A network holds one subnetwork, with one range, in one region: in another region
+  # there is another network beside it, as ranges of one network cannot overlap. So
+  # names end with a hash of what they are bound to, and old and new have room beside
+  # each other.
+  _network_name = "${var.name_prefix}-net-${substr(sha256(var.region), 0, 8)}"
+  _in_network   = one([for network in google_compute_network.new : substr(sha256(network.name), 0, 8)])
+  _in_region    = one([for network in google_compute_network.new : substr(sha256("${network.name} ${var.region} ${var.ip_range}"), 0, 8)])
+
   # Names, not ids or self links: a plan knows them before anything is made, and
   # they refer to the resource all the same, so that what uses them waits for it.
   _network    = one(concat(google_compute_network.new[*].name, data.google_compute_network.default[*].name))
@@ -25,7 +33,7 @@ data "google_compute_subnetwork" "default" {
 resource "google_compute_network" "new" {
   count = local._is_new ? 1 : 0
 
-  name                    = "${var.name_prefix}-net"
+  name                    = local._network_name
   project                 = var.project_id
   description             = var.marker
   auto_create_subnetworks = false
@@ -33,16 +41,16 @@ resource "google_compute_network" "new" {
   mtu = 8896
 
   lifecycle {
-    # Written once: a deployment of the first version, whose marker is older, keeps it
-    # here, as another text would replace all that is in it.
-    ignore_changes = [description]
+    # Written once: another text or another name would replace all that is in it. What
+    # is replaced for another reason gets both anew.
+    ignore_changes = [description, name]
   }
 }
 
 resource "google_compute_subnetwork" "new" {
   count = local._is_new ? 1 : 0
 
-  name          = "${var.name_prefix}-primary-subnet"
+  name          = "${var.name_prefix}-primary-subnet-${local._in_region}"
   project       = var.project_id
   region        = var.region
   description   = var.marker
@@ -61,8 +69,8 @@ resource "google_compute_subnetwork" "new" {
   }
 
   lifecycle {
-    # Written once: a deployment of the first version, whose marker is older, keeps it
-    # here, as another text would replace all that is in it.
-    ignore_changes = [description]
+    # Written once: another text or another name would replace all that is in it. What
+    # is replaced for another reason gets both anew.
+    ignore_changes = [description, name]
   }
 }

@@ -66,7 +66,7 @@ class Api:
 
 def _wait(api: object) -> list[str]:
     said: list[str] = []
-    settle.wait(cast("GoogleApi", api), PLACE, Progress(AT_ONCE, said.append))
+    settle.wait(cast("GoogleApi", api), [PLACE], Progress(AT_ONCE, said.append))
     return said
 
 

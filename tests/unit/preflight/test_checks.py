@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provision.catalogue import names
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import preflight as preflight_of_vms
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
 N1 = {"vm_type": "n1-standard-8", "gpu_count": "1", "accelerator_type": "nvidia-tesla-t4"}
+NETWORK = names.NETWORK.at("np", "us-central1")
+ROUTER = names.ROUTER.at("np", NETWORK, "us-central1", "10.0.0.0/16")
 IMAGES = "projects/deeplearning-platform-release/global/images"
 
 # Check -> what is gone or wrong, settings, the setting that is named, words of what and why, of fix
@@ -242,8 +245,8 @@ def test_a_disk_outside_the_sizes_of_its_type_is_refused(check: Preflight, googl
     [
         (f"{ZONE}/instanceGroupManagers/np-mig", {}),
         (f"{PROJECT}/serviceAccounts/np-nodes@my-project.iam.gserviceaccount.com", {}),
-        (f"{PROJECT}/global/networks/np-net", {"network_config": "new_network"}),
-        (f"{REGION}/routers/np-router", {"network_config": "new_network"}),
+        (f"{PROJECT}/global/networks/{NETWORK}", {"network_config": "new_network"}),
+        (f"{REGION}/routers/{ROUTER}", {"network_config": "new_network"}),
         (f"{PROJECT}/locations/us-central1/clusters/np-gke", GKE),
     ],
 )
@@ -264,11 +267,13 @@ def test_a_name_is_taken_by_what_carries_no_marker_of_ours(
     check(settings).require()
 
 
+# The first version's name of the network has no place in it.
+@pytest.mark.parametrize("network", ["np-net", NETWORK])
 def test_a_foreign_subnetwork_in_our_network_may_not_take_our_ranges(
-    check: Preflight, google: Google
+    check: Preflight, google: Google, network: str
 ) -> None:
     other = f"{REGION}/subnetworks/other"
-    google.documents[f"{PROJECT}/global/networks/np-net"] = {
+    google.documents[f"{PROJECT}/global/networks/{network}"] = {
         "description": f"aiinfra-cluster={ID}",
         "subnetworks": [f"https://x/compute/v1/{other}"],
     }
@@ -276,7 +281,7 @@ def test_a_foreign_subnetwork_in_our_network_may_not_take_our_ranges(
 
     assert check(network_config="new_network").problems == []
     (problem,) = check(GKE).problems
-    assert "10.16.0.0/12 is taken in the network np-net" in problem.what
+    assert f"10.16.0.0/12 is taken in the network {network}" in problem.what
 
 
 def test_a_beginning_of_a_gke_version_is_settled_and_an_unknown_one_refused(

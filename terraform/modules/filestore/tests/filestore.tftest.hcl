@@ -80,8 +80,23 @@ run "another_order_and_other_sizes_keep_the_names" {
   }
 }
 
+run "another_network_has_other_names_for_all" {
+  command   = plan
+  state_key = "new"
+
+  variables {
+    network = "projects/my-project/global/networks/default"
+  }
+
+  assert {
+    condition     = length(setintersection(output.named_mounts[*].server, run.named_mounts_are_the_same_but_for_the_server_and_known_at_plan.named_mounts[*].server)) == 0
+    error_message = "The names are ${jsonencode(output.named_mounts[*].server)}."
+  }
+}
+
 run "another_path_tier_or_location_has_another_name" {
-  command = plan
+  command   = plan
+  state_key = "new"
 
   variables {
     filestores = [

@@ -31,7 +31,7 @@ run "networks_of_one_interface_each_have_their_mtu_their_marker_and_no_profile" 
   }
 
   assert {
-    condition     = values(google_compute_network.gpu)[*].name == [for number in range(1, 9) : "train-gpu-net-${number}"]
+    condition     = values(google_compute_network.gpu)[*].name == [for number in range(1, 9) : "train-gpu-net-${number}-${substr(sha256("us-central1 8244"), 0, 8)}"]
     error_message = "The networks are ${jsonencode(values(google_compute_network.gpu)[*].name)}."
   }
   assert {
@@ -68,7 +68,7 @@ run "each_network_without_a_profile_lets_in_its_own_range_and_nothing_else" {
   assert {
     condition = alltrue([
       for number, rule in google_compute_firewall.internal :
-      rule.name == "train-gpu-internal-${number}" && rule.source_ranges == toset([google_compute_subnetwork.gpu[number].ip_cidr_range])
+      startswith(rule.name, "train-gpu-internal-${number}-") && rule.source_ranges == toset([google_compute_subnetwork.gpu[number].ip_cidr_range])
     ])
     error_message = "The rules are ${jsonencode(google_compute_firewall.internal)}."
   }
@@ -128,7 +128,7 @@ run "fifteen_interfaces_keep_their_order_and_their_ranges_do_not_overlap" {
     error_message = "The types are ${jsonencode(output.interfaces[*].nic_type)}."
   }
   assert {
-    condition     = output.interfaces[*].subnetwork == [for number in range(1, 16) : "projects/my-project/regions/us-central1/subnetworks/train-gpu-subnet-${number}"]
+    condition     = [for interface in output.interfaces : replace(interface.subnetwork, "/-[0-9a-f]{8}$/", "")] == [for number in range(1, 16) : "projects/my-project/regions/us-central1/subnetworks/train-gpu-subnet-${number}"]
     error_message = "The subnetworks are ${jsonencode(output.interfaces[*].subnetwork)}."
   }
   # Ranges of one size overlap where they are equal, and only there.
@@ -155,10 +155,60 @@ run "gke_gets_bare_names_in_the_same_order" {
   }
 
   assert {
-    condition = [for name in output.names : "${name.nic_type} ${name.network} ${name.subnetwork}"] == concat(
+    condition = [for name in output.names : replace("${name.nic_type} ${name.network} ${name.subnetwork}", "/-[0-9a-f]{8}\\b/", "")] == concat(
       ["GVNIC train-gpu-net-1 train-gpu-subnet-1"],
       [for number in range(2, 10) : "MRDMA train-gpu-net-2 train-gpu-subnet-${number}"],
     )
     error_message = "The names are ${jsonencode(output.names)}."
+  }
+}
+
+run "names_in_one_zone" {
+  command = plan
+
+  variables {
+    networks = [
+      { mtu = 8896, nic_type = "GVNIC", subnets = 1 },
+      { mtu = 8896, nic_type = "MRDMA", subnets = 2, profile = "vpc-roce" },
+    ]
+  }
+}
+
+run "another_zone_has_another_name_for_what_has_a_profile_and_for_nothing_else" {
+  command = plan
+
+  variables {
+    networks = [
+      { mtu = 8896, nic_type = "GVNIC", subnets = 1 },
+      { mtu = 8896, nic_type = "MRDMA", subnets = 2, profile = "vpc-roce" },
+    ]
+    zone = "us-central1-a"
+  }
+
+  assert {
+    condition     = [for index, name in output.names : name.network == run.names_in_one_zone.names[index].network] == [true, false, false]
+    error_message = "The networks are ${jsonencode(output.names)}."
+  }
+  assert {
+    condition     = [for index, name in output.names : name.subnetwork == run.names_in_one_zone.names[index].subnetwork] == [true, false, false]
+    error_message = "The subnetworks are ${jsonencode(output.names)}."
+  }
+}
+
+run "another_region_has_other_names_for_all" {
+  command = plan
+
+  variables {
+    networks = [
+      { mtu = 8896, nic_type = "GVNIC", subnets = 1 },
+      { mtu = 8896, nic_type = "MRDMA", subnets = 2, profile = "vpc-roce" },
+    ]
+    region = "europe-west4"
+    zone   = "europe-west4-a"
+  }
+
+  assert {
+    condition     = length(setintersection(output.names[*].network, run.names_in_one_zone.names[*].network)) == 0
+    error_message = "The networks are ${jsonencode(output.names)}."
   }
 }

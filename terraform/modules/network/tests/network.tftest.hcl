@@ -56,11 +56,11 @@ run "a_new_network_has_its_names_and_its_marker_and_is_known_before_it_is_made" 
     error_message = "Something has another description."
   }
   assert {
-    condition     = output.network == "projects/my-project/global/networks/train-net"
+    condition     = output.network == "projects/my-project/global/networks/train-net-${substr(sha256(var.region), 0, 8)}"
     error_message = "The network is ${output.network}."
   }
   assert {
-    condition     = output.subnetwork == "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
+    condition     = can(regex("^projects/my-project/regions/us-central1/subnetworks/train-primary-subnet-[0-9a-f]{8}$", output.subnetwork))
     error_message = "The subnetwork is ${output.subnetwork}."
   }
   assert {

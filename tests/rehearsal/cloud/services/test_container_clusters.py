@@ -248,6 +248,14 @@ def test_an_update_changes_one_field_and_leaves_the_rest_of_its_block(api: Api) 
     )
 
 
+def test_multi_networking_is_turned_on_when_a_cluster_is_made_or_never(api: Api) -> None:
+    _make(api)
+    _update(api, desiredEnableMultiNetworking=True)
+    change = {"update": {"desiredEnableMultiNetworking": False}}
+    code, _, message = api.refused("container", "PUT", ONE, change)
+    assert (code, "creation only" in message) == (400, True)
+
+
 def test_an_update_replaces_what_it_names_and_addons_one_by_one(api: Api) -> None:
     _make(api, addonsConfig={"gcsFuseCsiDriverConfig": {"enabled": True}})
     _update(api, desiredAddonsConfig={"rayOperatorConfig": {"enabled": True}})

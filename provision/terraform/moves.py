@@ -1,0 +1,185 @@
+"""What a plan has to replace beside what Terraform sees itself, and a move in words.
+
+Google refuses what no argument of a resource tells Terraform: two subnetworks of one network whose
+ranges overlap, another MTU for a network with VMs, the deletion of a subnetwork with a VM in it,
+and networks for the pods of a GKE cluster that was made without multi-networking. So where a plan
+would do one of these, the network, the group or the cluster is replaced too. All of it is one plan,
+which is shown and agreed to.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.google import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_MADE_FIRST: Final = ["create", "delete"]
+"""The actions of a replacement that is there before the old one goes."""
+_PATH: Final = re.compile(r"projects/.*")
+
+
+def replaced_too(document: Mapping[str, Any]) -> list[str]:
+    """The addresses of what has to be replaced with what a plan replaces or deletes.
+
+    Args:
+        document: The plan in Terraform's JSON format.
+    """
+    changes = [one for one in document.get("resource_changes", []) if "deposed" not in one]
+    return [*_networks(changes), *_groups(changes), *_clusters(changes), *_pools(changes)]
+
+
+def emptied(document: Mapping[str, Any]) -> int:
+    """How many VMs end in groups that a plan replaces without a request for new ones.
+
+    A group of flex start has no size of its own, and before the plan its VMs counted as there.
+
+    Args:
+        document: The plan in Terraform's JSON format.
+    """
+    changes = document.get("resource_changes", [])
+    if any(
+        one["type"] == resources.RESIZE_REQUEST.type and "create" in one["change"]["actions"]
+        for one in changes
+    ):
+        return 0
+    replaced = [
+        one["change"]
+        for one in _of_type(changes, resources.GROUP.type)
+        if one["change"]["actions"] == ["delete", "create"]
+    ]
+    sizeless = [one for one in replaced if (one.get("after") or {}).get("target_size") is None]
+    return sum(one["before"].get("target_size") or 0 for one in sizeless)
+
+
+def sentence(change: Mapping[str, Any]) -> str | None:
+    """A replaced group of VMs or node pool in words; None if something else is replaced.
+
+    Args:
+        change: One of the plan's `resource_changes`.
+    """
+    before, after = change["change"].get("before"), change["change"].get("after")
+    if not before or not after:
+        return None
+    if change["type"] == resources.GROUP.type:
+        return _moved("VM", before, after, "target_size", _zones(before), _zones(after))
+    if change["type"] == resources.NODE_POOL.type:
+        moved = _moved("node", before, after, "node_count", _zones(before), _zones(after))
+        return f"node pool {before['name']}: {moved}"
+    return None
+
+
+def _networks(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Networks that would get another MTU, or hold an old and a new subnetwork of one range."""
+    staying = {
+        one["change"]["before"]["name"]: one["address"]
+        for one in _of_type(changes, resources.NETWORK.type)
+        if "delete" not in one["change"]["actions"]
+    }
+    crowded = {
+        network
+        for one in _of_type(changes, resources.SUBNETWORK.type)
+        if one["change"]["actions"] == _MADE_FIRST and _overlap(one["change"])
+        if (network := _last(one["change"]["before"]["network"])) in staying
+    }
+    for one in _of_type(changes, resources.NETWORK.type):
+        resized = one["change"]["before"].get("mtu") != (one["change"]["after"] or {}).get("mtu")
+        name = one["change"]["before"]["name"]
+        if name in crowded or (resized and one["change"]["actions"] == ["update"]):
+            yield staying[name]
+
+
+def _overlap(change: Mapping[str, Any]) -> bool:
+    old, new = change["before"]["ip_cidr_range"], change["after"].get("ip_cidr_range")
+    return new is None or ipaddress.ip_network(old).overlaps(ipaddress.ip_network(new))
+
+
+def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Groups whose VMs have an interface in a subnetwork that goes."""
+    leaving = {
+        _path(one["change"]["before"]["self_link"])
+        for one in _of_type(changes, resources.SUBNETWORK.type)
+        if "delete" in one["change"]["actions"]
+    }
+    used = {
+        _path(one["change"]["before"]["self_link"]): {
+            _path(interface["subnetwork"])
+            for interface in one["change"]["before"]["network_interface"]
+        }
+        for one in _of_type(changes, resources.TEMPLATE.type)
+    }
+    for one in _of_type(changes, resources.GROUP.type):
+        if "delete" in one["change"]["actions"]:
+            continue
+        versions = one["change"]["before"].get("version", ())
+        in_use = [used.get(_path(version["instance_template"]), set()) for version in versions]
+        if leaving & set[str]().union(*in_use):
+            yield one["address"]
+
+
+def _clusters(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Clusters without multi-networking that would get a pool with more than one interface."""
+    planned = [one["change"]["after"] for one in changes if one["type"] == resources.NODE_POOL.type]
+    if not any(after and _interfaces(after) for after in planned):
+        return
+    for one in _of_type(changes, resources.CLUSTER.type):
+        lacks = not one["change"]["before"].get("enable_multi_networking")
+        if lacks and "delete" not in one["change"]["actions"]:
+            yield one["address"]
+
+
+def _interfaces(pool: Mapping[str, Any]) -> bool:
+    networks = pool.get("network_config") or []
+    return any(network.get("additional_node_network_configs") for network in networks)
+
+
+def _pools(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Node pools of a cluster that is replaced: they go with it, whatever Terraform sees."""
+    if any("delete" in it["change"]["actions"] for it in _of_type(changes, resources.CLUSTER.type)):
+        for one in _of_type(changes, resources.NODE_POOL.type):
+            if "delete" not in one["change"]["actions"]:
+                yield one["address"]
+
+
+def _of_type(changes: Sequence[Mapping[str, Any]], type_: str) -> list[Mapping[str, Any]]:
+    """The changes of what exists of a type."""
+    return [one for one in changes if one["type"] == type_ and one["change"].get("before")]
+
+
+def _moved(  # noqa: PLR0913, PLR0917 - before and after of each
+    thing: str,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    count: str,
+    old: str,
+    new: str,
+) -> str:
+    ending, beginning = before.get(count), after.get(count)
+    gone = f"{_counted(ending, thing)} in {old} {'ends' if ending == 1 else 'end'}"
+    if not isinstance(beginning, int):
+        return f"{gone}, new ones begin in {new}"
+    return f"{gone}, {beginning} {'begins' if beginning == 1 else 'begin'} in {new}"
+
+
+def _counted(number: object, thing: str) -> str:
+    if not isinstance(number, int):
+        return f"all {thing}s"
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _zones(values: Mapping[str, Any]) -> str:
+    zones = values.get("node_locations") or [values.get("zone") or "another zone"]
+    return ", ".join(sorted(map(_last, zones)))
+
+
+def _path(link: str) -> str:
+    found = _PATH.search(link)
+    return found[0] if found else link
+
+
+def _last(link: str) -> str:
+    return link.rpartition("/")[2]

@@ -1,0 +1,195 @@
+"""Another zone, region, machine family or network for a cluster that exists."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal import session
+from tests.chaos import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.runs.conftest import Rehearsal
+
+NOTHING = {"add": 0, "change": 0, "destroy": 0}
+MULTI = {"NETWORK_CONFIG": "multi_nic_network"}
+FLEX = {"ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "1d"}
+GKE = {"ORCHESTRATOR_TYPE": "gke"}
+
+
+@dataclass(frozen=True)
+class Move:
+    """What a cluster is made with, what it is to be next, and how the tool words that.
+
+    Attributes:
+        name: The test's.
+        before: The settings of the first Create, on top of the mandatory ones.
+        after: What the second Create has in their place.
+        said: The sentence for which it wants a yes; "" where nothing ends.
+    """
+
+    name: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    said: str
+
+
+MOVES = [
+    Move(
+        "a3_ultra_to_another_zone",
+        {**MULTI, "VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "INSTANCE_COUNT": "2"},
+        {"ZONE": "us-central1-a"},
+        "2 VMs in us-central1-b end, 2 begin in us-central1-a",
+    ),
+    Move(
+        "a2_with_a_network_to_another_region",
+        {"NETWORK_CONFIG": "new_network"},
+        {"ZONE": "europe-west4-a"},
+        "1 VM in us-central1-a ends, 1 begins in europe-west4-a",
+    ),
+    Move(
+        "a3_mega_to_a3_high",
+        {**MULTI, "VM_TYPE": "a3-megagpu-8g"},
+        {"VM_TYPE": "a3-highgpu-8g"},
+        "1 VM in us-central1-a ends, 1 begins in us-central1-a",
+    ),
+    Move(
+        "a3_mega_to_a3_ultra",
+        {**MULTI, "VM_TYPE": "a3-megagpu-8g", "ZONE": "us-central1-a"},
+        {"VM_TYPE": "a3-ultragpu-8g"},
+        "1 VM in us-central1-a ends, 1 begins in us-central1-a",
+    ),
+    Move(
+        "a_share_to_another_network",
+        {"NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
+        {"NETWORK_CONFIG": "new_network"},
+        "google_filestore_instance",
+    ),
+    Move(
+        "multi_nic_to_one_network",
+        {**MULTI, "VM_TYPE": "a3-megagpu-8g"},
+        {"NETWORK_CONFIG": "new_network"},
+        "1 VM in us-central1-a ends, 1 begins in us-central1-a",
+    ),
+    Move(
+        "flex_start_from_a3_mega_to_a3_high",
+        {**MULTI, **FLEX, "VM_TYPE": "a3-megagpu-8g"},
+        {"VM_TYPE": "a3-highgpu-8g"},
+        "1 VM in us-central1-a ends, new ones begin in us-central1-a",
+    ),
+    Move(
+        "gke_a3_ultra_to_another_zone",
+        {**GKE, "VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b"},
+        {"ZONE": "us-central1-a"},
+        "1 node in us-central1-b ends, 1 begins in us-central1-a",
+    ),
+    Move(
+        "gke_a3_mega_to_a3_ultra",
+        {**GKE, "VM_TYPE": "a3-megagpu-8g"},
+        {"VM_TYPE": "a3-ultragpu-8g"},
+        "1 node in us-central1-a ends, 1 begins in us-central1-a",
+    ),
+    Move(
+        "gke_l4_to_a3_mega",
+        {**GKE, "VM_TYPE": "g2-standard-24"},
+        {"VM_TYPE": "a3-megagpu-8g"},
+        "google_container_cluster.gke would be replaced",
+    ),
+    Move(
+        "gke_a3_mega_to_l4",
+        {**GKE, "VM_TYPE": "a3-megagpu-8g"},
+        {"VM_TYPE": "g2-standard-24"},
+        "1 node in us-central1-a ends, 1 begins in us-central1-a",
+    ),
+    Move(
+        "gke_to_another_region",
+        {**GKE, "VM_TYPE": "g2-standard-24"},
+        {"ZONE": "europe-west4-a"},
+        "1 node in us-central1-a ends, 1 begins in europe-west4-a",
+    ),
+]
+
+
+def _left(rehearsal: Rehearsal) -> list[str]:
+    return sorted(line for line in rehearsal.resources() if not line.startswith("storage/"))
+
+
+@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
+def test_row_7_a_cluster_moves_and_goes(standing: Callable[..., Rehearsal], move: Move) -> None:
+    rehearsal = standing(move.before)
+    before = _left(rehearsal)
+    wanted = {**move.before, **move.after}
+
+    refused = rehearsal.run("Create", **wanted)
+    assert refused.code == 2, refused.said
+    assert move.said in refused.problem["why"]
+    assert _left(rehearsal) == before
+
+    moved = rehearsal.run("Create", "--yes", **wanted)
+    assert moved.code == 0, moved.said
+    again = rehearsal.run("Plan", **wanted)
+    assert again.code == 0, again.said
+    assert again.document["changes"] == NOTHING, again.said
+    assert [line for line in _left(rehearsal) if "/instances/" in line]
+    assert rehearsal.run("Destroy", **wanted).code == 0
+    assert _left(rehearsal) == []
+
+
+HERE = {"NETWORK_CONFIG": "new_network"}
+THERE = {**HERE, "ZONE": "europe-west4-a"}
+
+
+def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
+    """Kill a Create that moves a cluster, and all that it has started, at a request."""
+    started = rehearsal.start("Create", "--yes", **THERE)
+    rehearsal.when_asked(method, path)
+    mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
+    deadline = time.monotonic() + 20
+    while present := processes.of_run(mark, started.pid):
+        assert time.monotonic() < deadline
+        processes.kill(present)
+        time.sleep(0.05)
+    started.ended(20)
+
+
+@pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", "zones/us-central1-a/instanceGroupManagers/np-mig"),
+        ("POST", "zones/europe-west4-a/instanceGroupManagers"),
+    ],
+)
+def test_a_move_that_is_killed_is_finished_or_undone(
+    standing: Callable[..., Rehearsal], method: str, path: str
+) -> None:
+    rehearsal = standing(HERE)
+    _kill(rehearsal, method, path)
+
+    back = rehearsal.run("Create", "--yes", **HERE)
+    assert back.code == 0, back.said
+    groups = [line for line in _left(rehearsal) if "instanceGroupManagers" in line]
+    assert len(groups) == 1
+    assert "us-central1-a" in groups[0]
+    assert rehearsal.run("Destroy", "--yes", **HERE).code == 0
+    assert _left(rehearsal) == []
+
+
+@pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+def test_status_and_destroy_find_what_a_killed_move_has_made(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(HERE)
+    _kill(rehearsal, "POST", "zones/europe-west4-a/instanceGroupManagers")
+
+    status = rehearsal.run("Status", **THERE)
+    assert status.code == 0, status.said
+    assert status.document["status"]["zone"] == "europe-west4-a"
+    destroyed = rehearsal.run("Destroy", "--yes", **THERE)
+    assert destroyed.code == 0, destroyed.said
+    assert _left(rehearsal) == []

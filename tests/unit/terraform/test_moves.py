@@ -1,0 +1,149 @@
+"""What a plan has to replace beside what Terraform sees, and a move in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provision.terraform import moves
+from provision.terraform import plan as plans
+
+REGION = "https://www.googleapis.com/compute/v1/projects/p/regions/us-central1"
+GLOBAL = "https://www.googleapis.com/compute/v1/projects/p/global"
+
+
+def _change(
+    address: str,
+    actions: str,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    type_ = address.split(".", maxsplit=1)[0]
+    change = {"actions": actions.split(), "before": before, "after": after}
+    return {"address": address, "type": type_, "change": change, **more}
+
+
+def _subnetwork(actions: str, after: str = "10.0.0.0/16", **more: Any) -> dict[str, Any]:
+    before = {
+        "ip_cidr_range": "10.0.0.0/16",
+        "network": f"{GLOBAL}/networks/np-net",
+        "self_link": f"{REGION}/subnetworks/s",
+    }
+    return _change("google_compute_subnetwork.s", actions, before, {"ip_cidr_range": after}, **more)
+
+
+def _network(actions: str) -> dict[str, Any]:
+    return _change("google_compute_network.n", actions, {"name": "np-net"}, {})
+
+
+def _group(actions: str, template: str = "old") -> dict[str, Any]:
+    version = {"instance_template": f"{GLOBAL}/instanceTemplates/{template}"}
+    before = {"version": [version], "zone": "us-central1-b", "target_size": 4}
+    after = {"zone": "us-central1-a", "target_size": 2}
+    return _change("google_compute_instance_group_manager.g", actions, before, after)
+
+
+def _template(name: str, subnetwork: str) -> dict[str, Any]:
+    before = {
+        "self_link": f"{GLOBAL}/instanceTemplates/{name}",
+        "network_interface": [{"subnetwork": f"{REGION}/subnetworks/{subnetwork}"}],
+    }
+    return _change("google_compute_instance_template.t", "create delete", before, {})
+
+
+def _replaced_too(*changes: dict[str, Any]) -> list[str]:
+    return moves.replaced_too({"resource_changes": list(changes)})
+
+
+def test_a_network_goes_with_its_subnetwork_where_both_ranges_would_be_in_it() -> None:
+    network = "google_compute_network.n"
+
+    assert _replaced_too(_network("no-op"), _subnetwork("create delete")) == [network]
+    assert _replaced_too(_network("no-op"), _subnetwork("create delete", "10.1.0.0/16")) == []
+    assert _replaced_too(_network("no-op"), _subnetwork("delete create")) == []
+    assert _replaced_too(_network("no-op"), _subnetwork("update")) == []
+    assert _replaced_too(_network("create delete"), _subnetwork("create delete")) == []
+
+
+def test_a_network_is_replaced_where_its_mtu_would_change() -> None:
+    def network(actions: str, mtu: int) -> dict[str, Any]:
+        before, after = {"name": "np-net", "mtu": 8244}, {"name": "np-net", "mtu": mtu}
+        return _change("google_compute_network.n", actions, before, after)
+
+    assert _replaced_too(network("update", 8896)) == ["google_compute_network.n"]
+    assert _replaced_too(network("update", 8244)) == []
+    assert _replaced_too(network("delete create", 8896)) == []
+
+
+def test_a_group_goes_with_a_subnetwork_that_its_vms_have_an_interface_in() -> None:
+    group = "google_compute_instance_group_manager.g"
+    used, unused = _template("old", "s"), _template("old", "another")
+
+    assert _replaced_too(_group("update"), used, _subnetwork("delete")) == [group]
+    assert _replaced_too(_group("update"), used, _subnetwork("create delete")) == [group]
+    assert _replaced_too(_group("update"), used, _subnetwork("no-op")) == []
+    assert _replaced_too(_group("update"), unused, _subnetwork("delete")) == []
+    assert _replaced_too(_group("delete create"), used, _subnetwork("delete")) == []
+
+
+def test_a_cluster_without_multi_networking_is_replaced_for_a_pool_with_networks() -> None:
+    def cluster(actions: str, *, on: bool) -> dict[str, Any]:
+        values = {"name": "np-gke", "enable_multi_networking": on}
+        return _change("google_container_cluster.c", actions, values, values)
+
+    def pool(*interfaces: dict[str, str]) -> dict[str, Any]:
+        values = {"network_config": [{"additional_node_network_configs": list(interfaces)}]}
+        return _change("google_container_node_pool.p", "delete create", values, values)
+
+    more = {"network": "np-gpu-net-1", "subnetwork": "np-gpu-subnet-1"}
+    assert _replaced_too(cluster("no-op", on=False), pool(more)) == ["google_container_cluster.c"]
+    assert _replaced_too(cluster("no-op", on=False), pool()) == []
+    assert _replaced_too(cluster("no-op", on=True), pool(more)) == []
+
+
+def test_the_pools_of_a_cluster_go_with_it() -> None:
+    cluster = _change("google_container_cluster.c", "delete create", {"name": "np-gke"}, {})
+    pool = _change("google_container_node_pool.p", "no-op", {"name": "np-system"}, {})
+
+    assert _replaced_too(cluster, pool) == ["google_container_node_pool.p"]
+
+
+def test_what_an_ended_move_left_in_the_state_replaces_nothing() -> None:
+    old = _subnetwork("delete", deposed="1a2b3c4d")
+
+    assert _replaced_too(_group("no-op"), _template("old", "s"), old) == []
+
+
+def test_vms_of_a_replaced_flex_start_group_are_missed_unless_the_plan_asks_for_them() -> None:
+    flex = _group("delete create")
+    flex["change"]["after"]["target_size"] = None
+    request = _change("google_compute_resize_request.r", "create", None, {"name": "np-2"})
+
+    assert plans.read({"resource_changes": [flex]}).emptied == 4
+    assert plans.read({"resource_changes": [flex, request]}).emptied == 0
+    assert plans.read({"resource_changes": [_group("delete create")]}).emptied == 0
+    flex["change"]["actions"] = ["update"]
+    assert plans.read({"resource_changes": [flex]}).emptied == 0
+
+
+def test_a_moved_group_is_told_by_its_vms() -> None:
+    plan = plans.read({"resource_changes": [_group("delete create")]})
+
+    assert plan.losses == ("4 VMs in us-central1-b end, 2 begin in us-central1-a",)
+
+
+def test_a_moved_node_pool_is_told_by_its_nodes() -> None:
+    before = {"name": "np-a", "node_count": 1, "node_locations": ["us-central1-b"]}
+    after = {"name": "np-a", "node_locations": ["us-central1-a"]}
+    pool = _change("google_container_node_pool.p", "delete create", before, after)
+    scaling = _change(
+        "google_container_node_pool.p", "delete create", {**before, "node_count": None}, after
+    )
+
+    assert moves.sentence(pool) == (
+        "node pool np-a: 1 node in us-central1-b ends, new ones begin in us-central1-a"
+    )
+    assert moves.sentence(scaling) == (
+        "node pool np-a: all nodes in us-central1-b end, new ones begin in us-central1-a"
+    )
+    assert moves.sentence(_network("delete create")) is None
