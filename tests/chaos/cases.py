@@ -68,17 +68,28 @@ _CODES: Final = {
     Blow.SIGTERM_TWICE: frozenset({143}),
 }
 
+
+class Trouble(enum.StrEnum):
+    """What comes between the blow and the run that has to mend it."""
+
+    NONE = "none"
+    LOST_RECORD = "lost-record"
+    SECOND_STATE = "second-state"
+
+
 _HEAD: Final = 500
 """Bytes of an upload in which its name is."""
 
-ACTIONS: Final = ("Create", "Destroy")
+ACTIONS: Final = ("Create", "Destroy", "Move")
+"""What is hit; a Move is a Create in another zone."""
+THEN: Final = ("Create", "Destroy")
 NETWORKS: Final = ("default_network", "new_network")
 # CLOUD_CLOCK_RATE -> how often it is drawn. 0: every operation is done at once. Else operations
 # are waited for, and end after the blow; with the slowest, after the next run has begun.
 RATES: Final = {"0": 6, "0.005": 3, "0.1": 1}
 _CASE: Final = re.compile(
     r"(?P<action>\w+)/(?P<network>\w+)/(?P<blow>[\w-]+)@(?P<moment>[^/]+)/(?P<rate>[\d.]+)"
-    r"/then-(?P<then>\w+)"
+    r"/then-(?P<then>\w+)(?:/with-(?P<trouble>[\w-]+))?"
 )
 
 
@@ -87,7 +98,7 @@ class Scene:
     """What runs undisturbed, until something is done to it.
 
     Attributes:
-        action: "Create", or "Destroy" of what a Create has made.
+        action: "Create", or "Destroy" or "Move" of what a Create has made.
         network: NETWORK_CONFIG.
         rate: CLOUD_CLOCK_RATE.
     """
@@ -107,18 +118,21 @@ class Case:
         moment: "37": the cloud's 37th request; "POST:networks": the first such request; the first
             from there on at which the target is there.
         then: The action that has to mend it.
+        trouble: What makes that harder.
     """
 
     scene: Scene
     blow: Blow
     moment: str
     then: str
+    trouble: Trouble = Trouble.NONE
 
     def __str__(self) -> str:
         scene = self.scene
+        trouble = "" if self.trouble is Trouble.NONE else f"/with-{self.trouble}"
         return (
             f"{scene.action}/{scene.network}/{self.blow}@{self.moment}/{scene.rate}"
-            f"/then-{self.then}"
+            f"/then-{self.then}{trouble}"
         )
 
     @classmethod
@@ -132,7 +146,8 @@ class Case:
         if match is None:
             raise ValueError(f"{text!r} is no case")
         scene = Scene(action=match["action"], network=match["network"], rate=match["rate"])
-        return cls(scene, Blow(match["blow"]), match["moment"], match["then"])
+        trouble = Trouble(match["trouble"] or "none")
+        return cls(scene, Blow(match["blow"]), match["moment"], match["then"], trouble)
 
     def is_due(self, number: int, request: Request) -> bool:
         """Whether the moment has come with this request, the number-th."""
@@ -164,4 +179,6 @@ def draw(dice: random.Random, profile: Callable[[Scene], Sequence[frozenset[Role
         for number, alive in enumerate(profile(scene), start=1)
         if blow is Blow.KILL_ALL or blow.roles <= alive
     ]
-    return Case(scene, blow, str(dice.choice(present)), dice.choice(ACTIONS))
+    # Half of the cases have no more trouble than the blow.
+    (trouble,) = dice.choices(list(Trouble), [2, 1, 1])
+    return Case(scene, blow, str(dice.choice(present)), dice.choice(THEN), trouble)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal import session
-from tests.chaos.world import COUNT, Ended, World
+from tests.chaos.cases import Trouble
+from tests.chaos.world import COUNT, HERE, THERE, Ended, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tests.chaos.processes import Role
 
 _LOCKED = 5
+_AGREED = {"Create": (), "Destroy": (), "Move": ("--yes",)}
+"""What was hit -> the options of the run that mends it: half a move needs a word to be finished."""
 
 
 class Kind(enum.Enum):
@@ -27,6 +30,7 @@ class Kind(enum.Enum):
     LEAK = "leaks"
     STATE = "corrupt states"
     EXIT_CODE = "wrong exit codes"
+    FOREIGN = "foreign things touched"
 
 
 @dataclass(frozen=True)
@@ -87,16 +91,17 @@ class Chaos:
             ]
             if why := world.state_fault():
                 faults.append(Fault(Kind.STATE, f"after the blow, {why}"))
+            faults += _make_worse(case, world)
             faults += self._mend(case, world)
         return Verdict(has_struck, faults)
 
     def _mend(self, case: Case, world: World) -> Iterable[Fault]:
         """Run the action that has to mend it all, and look at the cloud."""
-        ended = world.run(case.then)
+        ended = world.run(case.then, *_AGREED[case.scene.action])
         if ended.code == _LOCKED and "--yes" in ended.fixes:
             ended = world.run(case.then, "--yes")
         yield from _expect(0, ended, f"the {case.then} that has to mend it")
-        whole = self._resources(case.scene.network) if case.then == "Create" else Counter[str]()
+        whole = self._resources(case.scene) if case.then == "Create" else Counter[str]()
         yield from _differences(whole, world.resources())
         if case.then == "Create" and ended.code == 0:
             yield from self._again(world)
@@ -112,34 +117,55 @@ class Chaos:
         if len(vms) != COUNT:
             yield Fault(Kind.STATE, f"{len(vms)} VMs, not {COUNT}")
 
-    def _resources(self, network: str) -> Counter[str]:
-        """What there is in a cloud in which a Create has ended."""
-        self._cluster(network)
-        return self._whole[network]
+    def _resources(self, scene: Scene) -> Counter[str]:
+        """What there is in a cloud in which a scene's Create has ended."""
+        zone = THERE if scene.action == "Move" else HERE
+        self._cluster(scene.network, zone)
+        return self._whole[f"{scene.network}-{zone}"]
 
-    def _cluster(self, network: str) -> Path:
+    def _cluster(self, network: str, zone: str) -> Path:
         """The memory of a cloud in which a Create has ended; made once."""
-        if network not in self._clusters:
-            folder = self._fresh(f"cluster-{network}")
-            with World(folder, "0", network) as world:
+        name = f"{network}-{zone}"
+        if name not in self._clusters:
+            folder = self._fresh(f"cluster-{name}")
+            with World(folder, "0", network, zone) as world:
                 ended = world.run("Create")
                 if ended.code != 0:
                     raise RuntimeError(f"An undisturbed Create failed:\n{ended.said}")
-                self._whole[network] = world.resources()
-            self._clusters[network] = folder / session.DATABASE
-        return self._clusters[network]
+                self._whole[name] = world.resources()
+            self._clusters[name] = folder / session.DATABASE
+        return self._clusters[name]
 
     def _world(self, scene: Scene, name: str) -> World:
         folder = self._fresh(name)
-        if scene.action == "Destroy":
-            shutil.copy(self._cluster(scene.network), folder / session.DATABASE)
-        return World(folder, scene.rate, scene.network)
+        if scene.action != "Create":
+            shutil.copy(self._cluster(scene.network, HERE), folder / session.DATABASE)
+        return World(folder, scene.rate, scene.network, THERE if scene.action == "Move" else HERE)
 
     def _fresh(self, name: str) -> Path:
         folder = self._folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         return folder
+
+
+def _make_worse(case: Case, world: World) -> Iterable[Fault]:
+    """Let the case's trouble come."""
+    match case.trouble:
+        case Trouble.NONE:
+            return
+        case Trouble.LOST_RECORD:
+            world.lose_record()
+        case Trouble.SECOND_STATE:
+            before = world.resources()
+            ended = world.run_second("Destroy")
+            # 0 where nothing was left that it could have taken for its own.
+            wanted = {_LOCKED} if before else {0, _LOCKED}
+            if ended.code not in wanted:
+                what = f"a second state's Destroy: {ended.code}: {ended.last_words}"
+                yield Fault(Kind.EXIT_CODE, what)
+            for line in (before - world.resources()).elements():
+                yield Fault(Kind.FOREIGN, line)
 
 
 def _judge_blow(case: Case, ended: Ended, *, has_struck: bool) -> Iterable[Fault]:

@@ -55,6 +55,11 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
             "Destroy/default_network/kill-terraform@DELETE:instanceTemplates/0/then-Create",
             marks=SLOW,
         ),
+        "Move/default_network/kill-all@DELETE:instanceGroupManagers/0/then-Create/with-lost-record",
+        pytest.param(
+            "Create/new_network/kill-all@POST:instanceGroupManagers/0/then-Destroy/with-second-state",
+            marks=SLOW,
+        ),
     ],
 )
 def test_nothing_is_left_and_nothing_is_there_twice_after(chaos: Chaos, text: str) -> None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tests.chaos.processes import Role
     from tests.forked import Started
 
+HERE: Final = "us-central1-a"
+THERE: Final = "us-central1-f"
+"""Where a Move goes."""
 COUNT: Final = 2
 """INSTANCE_COUNT."""
 _AT_MOST: Final = 100.0
@@ -104,13 +107,15 @@ class World:
         folder: Keeps all that the runs leave behind.
         rate: CLOUD_CLOCK_RATE.
         network: NETWORK_CONFIG.
+        zone: ZONE.
     """
 
-    def __init__(self, folder: Path, rate: str, network: str) -> None:
+    def __init__(self, folder: Path, rate: str, network: str, zone: str = HERE) -> None:
         self._folder = folder
         self._cloud = WatchedCloud(database=folder / session.DATABASE, rate=rate)
         self._mark = f"{session.FOLDER_VARIABLE}={folder}"
         self._network = network
+        self._zone = zone
         self._rate = rate
 
     def __enter__(self) -> Self:
@@ -175,13 +180,32 @@ class World:
         except (ValueError, LookupError, TypeError) as error:
             return f"{error!r} in {answer.text[:200]!r}"
 
+    def lose_record(self) -> None:
+        """Delete `deployment.json`, if it is there."""
+        url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
+        path = f"{url}b/{_BUCKET}/o/np-deployment%2Fdeployment.json"
+        requests.delete(path, headers={"Authorization": "Bearer test"}, timeout=10)
+
+    def run_second(self, action: str) -> Ended:
+        """Run an action for a second state with the same prefix, in a bucket of its own."""
+        url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
+        requests.post(
+            f"{url}b",
+            params={"project": "my-project"},
+            json={"name": "second-state"},
+            headers={"Authorization": "Bearer test"},
+            timeout=10,
+        )
+        return self._finish(self._start(action, TERRAFORM_GCS_PATH="gs://second-state"))
+
     def _alive(self, tool: Started) -> dict[int, Role]:
         return processes.of_run(self._mark, tool.pid)
 
-    def _start(self, action: str, *options: str) -> Started:
-        return self._rehearsal.start(
-            action, *options, NETWORK_CONFIG=self._network, INSTANCE_COUNT=str(COUNT)
-        )
+    def _start(self, action: str, *options: str, **settings: str) -> Started:
+        if action == "Move":
+            action, options = "Create", ("--yes", *options)
+        values = {"NETWORK_CONFIG": self._network, "INSTANCE_COUNT": str(COUNT), "ZONE": self._zone}
+        return self._rehearsal.start(action, *options, **(values | settings))
 
     def _finish(self, tool: Started) -> Ended:
         try:
