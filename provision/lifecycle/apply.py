@@ -126,14 +126,14 @@ def _planned(
     desk: Workspace,
 ) -> Plan:
     """Plan; plan again after untainting node pools, and again after importing orphans."""
-    found = desk.plan()
+    found = desk.plan(context.console.progress)
     kept = kind.to_untaint(cloud, found.tainted_pools)
     if kept:
         words = "it is kept, and Google keeps trying" if desk.live else "Create will keep it"
         for address in kept:
             context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
-        found = desk.plan()
+        found = desk.plan(context.console.progress)
     ours = ownership.ours(context, target.spec, cloud.folder.location)
     orphans = adopt.find(found.creations, ours, cloud.folder.addresses(), cloud.api)
     if not desk.live:
@@ -144,7 +144,7 @@ def _planned(
     _tell_orphans(context, orphans)
     desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
     desk.adopt(adopt.import_blocks(orphans))
-    return desk.plan()
+    return desk.plan(context.console.progress)
 
 
 def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[str, int]:
