@@ -10,7 +10,8 @@ from provision.deployment.deployment import Applied, Deployment, RunInputs, Spec
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
-from provision.lifecycle import adopt, exclusive, ownership
+from provision.google import resources
+from provision.lifecycle import adopt, exclusive, ownership, sweep
 from provision.state.record import Record
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def apply(
         if cloud.folder.record() is None:
             # Write it before anything else: a folder without a record does not count as ours.
             cloud.folder.write_record(_record(context, None, kind, target, version, {}))
-        with exclusive.alone(context, cloud, target.spec, root, tool):
+        with exclusive.alone(context, cloud, target.spec, root, tool) as killed:
             tool.init()
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)
@@ -113,9 +114,24 @@ def apply(
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
+            if killed:
+                _clean(context, cloud, prepared)
     deployment.show(context, prepared)
     # A group that was replaced has lost the VMs for which nothing had to be requested.
     return Applied(prepared, outputs, postponed + found.emptied)
+
+
+def _clean(context: Context, cloud: Cloud, target: Deployment[Any]) -> None:
+    """Remove networks and the like that a killed run left beside those in use."""
+    sweep.sweep(
+        target.spec.project_id,
+        target.owner,
+        cloud.folder.known(),
+        cloud.api,
+        context.console.progress,
+        last=False,
+        rows=resources.WITHOUT_LOSS,
+    )
 
 
 def _planned(
