@@ -43,7 +43,8 @@ class Plan:
         imported: Existing resources that would be imported into the state.
         creations: The resources that would be created, including replacements under a new name.
         tainted_pools: Tainted node pools, which would be replaced because their creation failed.
-        losses: Sentences about existing resources that would be replaced, removed or shrunk.
+        losses: Sentences about existing resources that would be replaced, removed or shrunk,
+            those about machines first.
         replaced_too: Addresses that the plan leaves in place although they would be in the way of
             what it does: a plan that replaces them as well is one that Google takes.
         emptied: VMs that end in a group of flex start and that nothing in the plan requests anew.
@@ -75,6 +76,7 @@ def read(document: Mapping[str, Any]) -> Plan:
     """Make a `Plan` from Terraform's JSON format of a plan."""
     add = change = destroy = 0
     losses = []
+    machines = []
     imported = 0
     creations = []
     tainted_pools = []
@@ -90,7 +92,10 @@ def read(document: Mapping[str, Any]) -> Plan:
             tainted_pools.append(_creation(resource))
         elif "delete" in actions:
             verb = "replaced" if "create" in actions else "removed"
-            losses.append(moves.sentence(resource) or f"{resource['address']} would be {verb}")
+            if moved := moves.sentence(resource):
+                machines.append(moved)
+            else:
+                losses.append(f"{resource['address']} would be {verb}")
         elif resource["type"] == _POOL and "update" in actions:
             losses += _thinning(resource)
     outputs = document.get("output_changes", {})
@@ -103,7 +108,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         imported=imported,
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
-        losses=tuple(losses),
+        losses=(*machines, *losses),
         replaced_too=tuple(moves.replaced_too(document)),
         emptied=moves.emptied(document),
     )
