@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.files import private
 from provision.state import terraform_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from provision.deployment.deployment import Deployment
     from provision.spec.cluster import ClusterSpec
@@ -48,11 +49,14 @@ class Workspace:
     tool: Terraform
     live: bool
 
-    def plan(self) -> Plan:
+    def plan(self, tell: Callable[[str], None]) -> Plan:
         """Run `terraform plan`; it takes the lock if the state may be changed.
 
         A plan that Google would refuse, as something would be in its way, is made again with that
         replaced too.
+
+        Args:
+            tell: Gets a sentence about each such plan.
         """
         replace: list[str] = []
         while True:
@@ -60,6 +64,10 @@ class Workspace:
             more = [address for address in found.replaced_too if address not in replace]
             if not more:
                 return found
+            tell(
+                "Google takes these changes only if more is replaced, so here is another plan; the"
+                f" last one counts. It also replaces {words.listed(more)}"
+            )
             replace += more
 
     def keep(self, addresses: Sequence[str]) -> None:

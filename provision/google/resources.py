@@ -366,6 +366,13 @@ pools, and all that GKE created for them, with their cluster. Filestore instance
 """
 
 
+WITHOUT_LOSS: Final = (TEMPLATE, RESOURCE_POLICY, ROUTER, FIREWALL, SUBNETWORK, NETWORK)
+"""Those of SWEPT that hold neither machines nor data, in the same order.
+
+A move makes some of them anew beside the old ones, so that a killed one leaves both.
+"""
+
+
 def path_in_document(document: Mapping[str, Any]) -> str:
     """The path ("projects/...") of a resource, from the document that the API returns."""
     link = document.get("selfLink")

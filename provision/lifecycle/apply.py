@@ -10,7 +10,8 @@ from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunI
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
-from provision.lifecycle import adopt, exclusive, ownership
+from provision.google import resources
+from provision.lifecycle import adopt, exclusive, ownership, sweep
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
 
@@ -104,7 +105,7 @@ def apply(
         if cloud.folder.record() is None:
             # Write it before anything else: a folder without a record does not count as ours.
             cloud.folder.write_record(_record(context, None, kind, target, version, {}))
-        with exclusive.alone(context, cloud, target.spec, root, tool):
+        with exclusive.alone(context, cloud, target.spec, root, tool) as killed:
             tool.init()
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)
@@ -118,6 +119,8 @@ def apply(
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
+            if killed:
+                _clean(context, cloud, prepared)
     deployment.show(context, prepared)
     # A group that was replaced has lost the VMs for which nothing had to be requested.
     return Applied(prepared, outputs, postponed + found.emptied)
@@ -141,6 +144,19 @@ def _plan_and_apply(
     return found
 
 
+def _clean(context: Context, cloud: Cloud, target: Deployment[Any]) -> None:
+    """Remove networks and the like that a killed run left beside those in use."""
+    sweep.sweep(
+        target.spec.project_id,
+        target.owner,
+        cloud.folder.known(),
+        cloud.api,
+        context.console.progress,
+        last=False,
+        rows=resources.WITHOUT_LOSS,
+    )
+
+
 def _planned(
     context: Context,
     cloud: Cloud,
@@ -149,14 +165,14 @@ def _planned(
     desk: Workspace,
 ) -> Plan:
     """Plan; plan again after untainting node pools, and again after importing orphans."""
-    found = desk.plan()
+    found = desk.plan(context.console.progress)
     kept = kind.to_untaint(cloud, found.tainted_pools)
     if kept:
         words = "it is kept, and Google keeps trying" if desk.live else "Create will keep it"
         for address in kept:
             context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
-        found = desk.plan()
+        found = desk.plan(context.console.progress)
     ours = ownership.ours(context, target.spec, cloud.folder.location)
     orphans = adopt.find(found.creations, ours, cloud.folder.addresses(), cloud.api)
     if not desk.live:
@@ -167,7 +183,7 @@ def _planned(
     _tell_orphans(context, orphans)
     desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
     desk.adopt(adopt.import_blocks(orphans))
-    return desk.plan()
+    return desk.plan(context.console.progress)
 
 
 def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[str, int]:

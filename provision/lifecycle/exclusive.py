@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def alone(
     context: Context, cloud: Cloud, place: Place, root: Path, tool: Terraform
-) -> Iterator[None]:
+) -> Iterator[bool]:
     """Clear what an earlier run left in the way, and register this run.
+
+    Yields whether an earlier run was killed while it changed the deployment.
 
     Args:
         context: The run.
@@ -46,7 +48,7 @@ def alone(
         before = cloud.folder.record()
         places = [place] if before is None else [place, before]
         settle.wait(cloud.api, places, context.progress)
-        yield
+        yield lock is not None
 
 
 def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:

@@ -12,10 +12,11 @@ from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
     from provision.google.owner import Owner
+    from provision.google.resources import Resource
 
 _IN_USE: Final = 400
 """Compute Engine's code for "is already being used by"."""
@@ -30,6 +31,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     *,
     last: bool,
     buckets: Collection[str] = (),
+    rows: Sequence[Resource] = resources.SWEPT,
 ) -> int:
     """Remove the resources that carry the marker and are not in the state; returns their number.
 
@@ -43,6 +45,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
         last: Whether this is the last sweep. Earlier ones skip resources that are in use; by the
             last one nothing is in use any more.
         buckets: The buckets on which VMs may have been granted roles.
+        rows: The types to remove, in the order in which to.
 
     Raises:
         TerraformError: Something can't be removed.
@@ -51,7 +54,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     accounts = api.marked(resources.SERVICE_ACCOUNT.look, project, owner)
     for bucket in buckets:
         _leave(bucket, {one["email"] for one in accounts}, owner, known, api)
-    for path, service in _marked(project, owner, api):
+    for path, service in _marked(project, owner, api, rows):
         if service is Service.IAM:
             email = path.rpartition("/")[2]
             kept = _roles_in_state(project, email, known)
@@ -74,7 +77,7 @@ def left(project: str, owner: Owner, known: Collection[str], api: GoogleApi) -> 
         known: As `sweep` has it.
         api: Google.
     """
-    found = (path for path, _ in _marked(project, owner, api))
+    found = (path for path, _ in _marked(project, owner, api, resources.SWEPT))
     return [path for path in found if not _is_known(path, known)]
 
 
@@ -115,9 +118,11 @@ def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str
     return {one.removeprefix(prefix).removesuffix(suffix) for one in known if one.endswith(suffix)}
 
 
-def _marked(project: str, owner: Owner, api: GoogleApi) -> Iterator[tuple[str, Service]]:
+def _marked(
+    project: str, owner: Owner, api: GoogleApi, rows: Sequence[Resource]
+) -> Iterator[tuple[str, Service]]:
     """The marked resources, ordered so that each is unused by the time it is removed."""
-    for row in resources.SWEPT:
+    for row in rows:
         for document in api.marked(row.look, project, owner):
             yield resources.path_in_document(document), row.look.service
 

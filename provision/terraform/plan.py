@@ -41,7 +41,8 @@ class Plan:
         imported: Existing resources that would be imported into the state.
         creations: The resources that would be created, including replacements under a new name.
         tainted_pools: Tainted node pools, which would be replaced because their creation failed.
-        losses: Sentences about existing resources that would be replaced, removed or shrunk.
+        losses: Sentences about existing resources that would be replaced, removed or shrunk,
+            those about machines first.
         replaced_too: Addresses that the plan leaves in place although they would be in the way of
             what it does: a plan that replaces them as well is one that Google takes.
         emptied: VMs that end in a group of flex start and that nothing in the plan requests anew.
@@ -73,6 +74,7 @@ def read(document: Mapping[str, Any]) -> Plan:
     """Make a `Plan` from Terraform's JSON format of a plan."""
     add = change = destroy = 0
     found: list[str] = []
+    machines = []
     imported = 0
     creations = []
     tainted_pools = []
@@ -86,9 +88,10 @@ def read(document: Mapping[str, Any]) -> Plan:
             creations.append(_creation(resource))
         if _is_tainted_pool(resource):
             tainted_pools.append(_creation(resource))
+        elif "delete" in actions and (moved := moves.sentence(resource)):
+            machines.append(moved)
         else:
-            sentence = moves.sentence(resource) if "delete" in actions else ""
-            found += [sentence] if sentence else losses.of(resource)
+            found += losses.of(resource)
     outputs = document.get("output_changes", {})
     return Plan(
         add=add,
@@ -98,7 +101,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         imported=imported,
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
-        losses=tuple(found),
+        losses=(*machines, *found),
         replaced_too=tuple(moves.replaced_too(document)),
         emptied=moves.emptied(document),
     )

@@ -55,7 +55,7 @@ class Desk:
     def plan(self, target: Deployment[Any]) -> tuple[Plan, list[dict[str, Any]]]:
         """Plan as Create does; what the last of its plans would do with what."""
         self.desk.tell(target)
-        found = self.desk.plan()
+        found = self.desk.plan(print)
         shown = self.desk.tool._capture("show", ["show", "-json", "deployment.tfplan"])
         return found, json.loads(shown)["resource_changes"]
 

@@ -98,6 +98,17 @@ def test_what_is_there_already_is_imported_by_its_path(
     assert _find(api, kind, **values) == [adopt.Orphan(f"{kind}.it", path, displaces=False)]
 
 
+def test_a_group_that_a_killed_move_left_in_another_zone_is_imported_from_there() -> None:
+    there = "projects/p/zones/us-central1-b/instanceGroupManagers/np-mig"
+    zone = "https://google/compute/v1/projects/p/zones/us-central1-b"
+    api = Api().holding(there, description=TEXT, zone=zone)
+    api.holding(there + "-2", description="somebody's", zone=zone)
+
+    (orphan,) = _find(api, "google_compute_instance_group_manager", name="np-mig")
+
+    assert orphan.import_id == there
+
+
 def test_a_dashboard_is_found_by_the_marker_and_imported_into_the_project_by_its_id() -> None:
     name = "projects/123/dashboards/9d900001"
     api = Api().holding("projects/123/dashboards/other", labels={"aiinfra-cluster": "another"})

@@ -153,6 +153,21 @@ class Refusing:
     cluster_operations = listed
 
 
+def test_after_a_move_what_is_under_way_in_the_old_zone_counts_too() -> None:
+    there = SimpleNamespace(**{**vars(PLACE), "zone": "us-central1-b"})
+    said: list[str] = []
+    api = Api({"zones/us-central1-a": [GROUP]}, {})
+    settle.wait(cast("GoogleApi", api), [there, PLACE], Progress(AT_ONCE, said.append))
+
+    assert said == ["Waiting for operations of an earlier run: delete np-mig"]
+    assert set(api.asked) == {
+        "global",
+        "regions/us-central1",
+        "zones/us-central1-a",
+        "zones/us-central1-b",
+    }
+
+
 def test_who_may_not_list_operations_does_not_wait() -> None:
     assert _wait(Refusing(403)) == []
 

@@ -158,30 +158,42 @@ def test_the_room_to_grow_of_a_pool_is_worth_a_note_alone(check: Preflight, goog
     assert "this deployment needs 2 now and up to 16" in note.what
 
 
+def _vm(zone: str) -> dict[str, Any]:
+    """A VM with two A100 as Google tells of it."""
+    return {
+        "zone": f"https://x/{zone}",
+        "machineType": f"https://x/{zone}/machineTypes/a2-highgpu-2g",
+        "guestAccelerators": [
+            {
+                "acceleratorType": f"https://x/{zone}/acceleratorTypes/nvidia-tesla-a100",
+                "acceleratorCount": 2,
+            }
+        ],
+        "disks": [{"diskSizeGb": "2000"}],
+        "scheduling": {"provisioningModel": "STANDARD"},
+        "networkInterfaces": [{"accessConfigs": [{}]}],
+    }
+
+
 def test_what_the_deployment_has_already_is_not_counted_twice(
     check: Preflight, google: Google
 ) -> None:
     google.limit("NVIDIA_A100_GPUS", 4, usage=4)
-    google.instances = [
-        {
-            "zone": f"https://x/{ZONE}",
-            "machineType": f"https://x/{ZONE}/machineTypes/a2-highgpu-2g",
-            "guestAccelerators": [
-                {
-                    "acceleratorType": f"https://x/{ZONE}/acceleratorTypes/nvidia-tesla-a100",
-                    "acceleratorCount": 2,
-                }
-            ],
-            "disks": [{"diskSizeGb": "2000"}],
-            "scheduling": {"provisioningModel": "STANDARD"},
-            "networkInterfaces": [{"accessConfigs": [{}]}],
-        }
-        for _ in range(2)
-    ]
+    google.instances = 2 * [_vm(ZONE)]
 
     assert check(record=RECORD, instance_count="2").problems == []
     (problem,) = check(record=RECORD, instance_count="3").problems
     assert "and 4 of it is used, 4 by this deployment" in problem.why
+
+
+def test_what_a_move_leaves_in_another_region_makes_no_room_in_the_new_one(
+    check: Preflight, google: Google
+) -> None:
+    google.limit("NVIDIA_A100_GPUS", 4, usage=4)
+    google.instances = 2 * [_vm("projects/my-project/zones/europe-west4-a")]
+
+    (problem,) = check(record=RECORD, instance_count="2").problems
+    assert "and 4 of it is used" in problem.why
 
 
 def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:

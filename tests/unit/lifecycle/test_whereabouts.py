@@ -1,0 +1,63 @@
+"""In which zone the machines are: the cloud knows better than a record of before a move."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.google import resources
+from provision.lifecycle import whereabouts
+from provision.state.record import Record
+
+if TYPE_CHECKING:
+    from provision.google.resources import Look
+
+RECORD = Record(
+    kind="mig",
+    cluster_id="3f9c2a71",
+    project_id="p",
+    name_prefix="np",
+    region="us-central1",
+    zone="us-central1-a",
+    tool_version="1",
+    terraform_version="1",
+)
+ZONES = "https://google/compute/v1/projects/p/zones/"
+
+
+def _where(groups: list[str], clusters: list[dict[str, Any]]) -> tuple[str, str]:
+    def marked(look: Look, project: str, _owner: object) -> list[dict[str, Any]]:
+        assert project == "p"
+        if look is resources.GROUP.look:
+            return [{"zone": ZONES + zone} for zone in groups]
+        assert look is resources.CLUSTER.look
+        return clusters
+
+    folder = SimpleNamespace(location=SimpleNamespace(url="gs://b/np-deployment"))
+    cloud = SimpleNamespace(api=SimpleNamespace(marked=marked), folder=folder)
+    found = whereabouts.find(cast("Any", cloud), RECORD)
+    return found.region, found.zone
+
+
+@pytest.mark.parametrize(
+    ("groups", "place"),
+    [
+        ([], ("us-central1", "us-central1-a")),
+        (["us-central1-a"], ("us-central1", "us-central1-a")),
+        (["us-central1-b"], ("us-central1", "us-central1-b")),
+        (["europe-west4-a"], ("europe-west4", "europe-west4-a")),
+        (["us-central1-b", "us-central1-a"], ("us-central1", "us-central1-a")),
+    ],
+)
+def test_a_group_is_where_the_cloud_has_it(groups: list[str], place: tuple[str, str]) -> None:
+    assert _where(groups, []) == place
+
+
+def test_a_cluster_is_where_the_cloud_has_it() -> None:
+    here = {"location": "us-central1", "locations": ["us-central1-b"]}
+    there = {"location": "europe-west4", "locations": ["europe-west4-a"]}
+
+    assert _where([], [here]) == ("us-central1", "us-central1-a")
+    assert _where([], [there]) == ("europe-west4", "europe-west4-a")
