@@ -23,6 +23,7 @@ from provision.settings.choices import DriverVersion, NetworkConfig, Orchestrato
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
 from provision.settings.pools import NodePools
+from provision.settings.secrets import Secrets
 from provision.settings.storage import Mounts, Shares
 from provision.settings.values import (
     AbsolutePath,
@@ -306,6 +307,12 @@ class Settings(BaseSettings):
         "One line of shell that runs last at each VM's first boot; taken as it stands, quotes"
         " included.",
         "python3 /usr/aiinfra/copy/train.py",
+    )
+    secrets: Secrets | None = _setting(
+        "Secrets of Secret Manager that STARTUP_COMMAND finds in its environment, as"
+        " `NAME=projects/<project>/secrets/<secret>[:<version>],...`; each VM reads them itself,"
+        " and a dedicated account gets access to exactly those.",
+        "HF_TOKEN=projects/my-project/secrets/hf-token",
     )
     vm_localfile_dest_path: AbsolutePath = _setting(
         "Where files mounted at /usr/aiinfra/copy in the container land on every VM.",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from provision.settings.choices import OnlineCheck, ReleaseChannel
     from provision.settings.model import Settings
+    from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.pools import Pool
 
@@ -89,6 +90,7 @@ class VmSpec(ClusterSpec):
         metadata: The user's.
         image: What they boot from.
         command: The user's line of shell at first boot; None for none.
+        secrets: What it finds in its environment.
         files_destination: Where the copied folder lands.
         notebook: Whether Jupyter is set up.
         shows_urls: Whether Create waits for the notebooks' addresses.
@@ -101,6 +103,7 @@ class VmSpec(ClusterSpec):
     metadata: Mapping[str, str]
     image: Image
     command: str | None
+    secrets: tuple[Secret, ...]
     files_destination: str
     notebook: bool
     shows_urls: bool
@@ -185,6 +188,7 @@ def vms(settings: Settings) -> VmSpec:
             and "image_family_name" not in settings.model_fields_set,
         ),
         command=settings.startup_command,
+        secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
         notebook=settings.enable_notebook,
         shows_urls=settings.show_proxy_url and settings.enable_notebook,
