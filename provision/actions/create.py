@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from provision.actions import copied_folder
+from provision.actions import copied_folder, secrets_access
 from provision.context import connect
 from provision.errors import ClusterError, TerraformError
 from provision.google.api import GoogleApiError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 def create(context: Context) -> None:
     """Check, plan, show the plan, apply it, wait for the machines, say how to connect."""
+    secrets_access.require(context)
+    secrets_access.tell(context)
     context.look_for_terraform()
     cloud = connect(context)
     kind = registry.of(context.settings)

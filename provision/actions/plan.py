@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.actions import copied_folder
+from provision.actions import copied_folder, secrets_access
 from provision.context import connect
 from provision.kinds import registry
 from provision.lifecycle import apply, older_machines
@@ -23,6 +23,7 @@ def plan(context: Context) -> bool:
     cloud = connect(context)
     exists = cloud.has_bucket()
     kind = registry.of(context.settings)
+    secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
         backend = exists and cloud.folder.has_state()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.actions import copied_folder
+from provision.actions import copied_folder, secrets_access
 from provision.deployment import deployment
 from provision.deployment.deployment import RunInputs
 from provision.kinds import registry
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def validate(context: Context) -> None:
     """Check the settings and the folder to copy, then run the online checks."""
     kind = registry.of(context.settings)
+    secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))
         if context.offline:

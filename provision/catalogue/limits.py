@@ -20,6 +20,9 @@ MOST_NODES: Final = 1000
 MOST_CLUSTER_NODES: Final = 4096
 """The maximum number of nodes for the cluster's pod range: it is a /12, and a node needs a /24."""
 
+SECRETS: Final = 20
+"""Bindings of one role to one account that differ by their conditions alone, in one policy."""
+
 METADATA_KEY: Final = 127
 """Characters of a metadata key. Google's documentation: "less than 128 bytes in length"."""
 

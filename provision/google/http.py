@@ -45,6 +45,10 @@ class Service(enum.Enum):
         "https://monitoring.googleapis.com/",
         "v1/",
     )
+    SECRET_MANAGER = (
+        "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT",
+        "https://secretmanager.googleapis.com/v1/",
+    )
     STORAGE = ("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "https://storage.googleapis.com/storage/v1/")
     RESOURCE_MANAGER = (
         "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT",

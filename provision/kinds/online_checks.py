@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from provision.kinds.gke.preflight import VERSION
-from provision.kinds.vms.preflight import IMAGE
+from provision.kinds.vms.preflight import IMAGE, SECRETS
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 
@@ -18,7 +18,9 @@ def markdown() -> str:
     """The page docs/reference/online-checks.md."""
     rows = "\n".join(
         f"| `{check.name}` | {', '.join(f'`{call}`' for call in check.calls)} | {check.says} |"
-        for check in sorted((*CHECKS, IMAGE, VERSION), key=lambda it: _ORDER.index(it.name))
+        for check in sorted(
+            (*CHECKS, IMAGE, SECRETS, VERSION), key=lambda it: _ORDER.index(it.name)
+        )
     )
     return _PAGE.replace("ROWS", rows)
 

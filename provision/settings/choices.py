@@ -92,5 +92,6 @@ class OnlineCheck(enum.StrEnum):
     QUOTA = "quota"
     NETWORK = "network"
     BUCKETS = "buckets"
+    SECRETS = "secrets"
     NAMES = "names"
     GKE_VERSION = "gke-version"

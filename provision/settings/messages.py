@@ -21,6 +21,7 @@ _NESTED: Final = {
     "gcs_mount_list": "mount",
     "gke_node_pools": "pool",
     "nfs_fileshare_list": "share",
+    "secrets": "secret",
 }
 
 
@@ -67,7 +68,16 @@ def masked(name: str, raw: str) -> str:
     """Mask what looks like a credential in the text of a value."""
     # Bytes of the environment that are not UTF-8 are decoded to characters that can't be printed.
     text = raw.encode("utf-8", "backslashreplace").decode("utf-8")
-    return masking.mask_unreadable(text) if name == "metadata" else masking.mask(text)
+    match name:
+        case "metadata":
+            return masking.mask_unreadable(text)
+        case "secrets":
+            # Where a secret's name should be, its value may be.
+            items = [item.partition("=")[2].lstrip() for item in text.split(",")]
+            named = all(item.startswith("projects/") for item in items)
+            return masking.mask_forms(text) if named else masking.MASK
+        case _:
+            return masking.mask(text)
 
 
 def _place(details: ErrorDetails) -> str:

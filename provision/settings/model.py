@@ -23,6 +23,7 @@ from provision.settings.choices import DriverVersion, NetworkConfig, Orchestrato
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
 from provision.settings.pools import NodePools
+from provision.settings.secrets import Secrets
 from provision.settings.storage import Mounts, Shares
 from provision.settings.values import (
     AbsolutePath,
@@ -313,6 +314,12 @@ class Settings(BaseSettings):
         "One line of shell that runs at the end of each VM's first boot; it is used verbatim,"
         " including quotes.",
         "python3 /usr/aiinfra/copy/train.py",
+    )
+    secrets: Secrets | None = _setting(
+        "Secrets of Secret Manager that STARTUP_COMMAND finds in its environment, as"
+        " `NAME=projects/<project>/secrets/<secret>[:<version>],...`; each VM reads them itself,"
+        " and a dedicated account gets access to exactly those.",
+        "HF_TOKEN=projects/my-project/secrets/hf-token",
     )
     vm_localfile_dest_path: AbsolutePath = _setting(
         "The folder on every VM for the files mounted at /usr/aiinfra/copy in the container.",

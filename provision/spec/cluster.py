@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from provision.settings.choices import OnlineCheck, ReleaseChannel
     from provision.settings.model import Settings
+    from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.pools import Pool
 
@@ -90,6 +91,7 @@ class VmSpec(ClusterSpec):
         metadata: The user's metadata.
         image: The image that they boot from.
         command: The user's shell command for the first boot; None for none.
+        secrets: The secrets in the command's environment.
         files_destination: The folder on the VMs for the copied files.
         notebook: Whether to run Jupyter.
         shows_urls: Whether Create waits for the notebooks' URLs.
@@ -102,6 +104,7 @@ class VmSpec(ClusterSpec):
     metadata: Mapping[str, str]
     image: Image
     command: str | None
+    secrets: tuple[Secret, ...]
     files_destination: str
     notebook: bool
     shows_urls: bool
@@ -187,6 +190,7 @@ def vms(settings: Settings) -> VmSpec:
             and "image_family_name" not in settings.model_fields_set,
         ),
         command=settings.startup_command,
+        secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
         notebook=settings.enable_notebook,
         shows_urls=settings.show_proxy_url and settings.enable_notebook,

@@ -70,6 +70,7 @@ _MOUNTS = (
     Mount("/container/v1/", "container:service"),
     Mount("/kubernetes/", "kubernetes:service"),
     Mount("/file/v1/", "filestore:service"),
+    Mount("/secretmanager/v1/", "secrets:service"),
     Mount("/monitoring/v1/", "dashboards:service"),
     Mount("/computeMetadata/", "metadata:service", credentials=False, faults=False),
     Mount("/token", "metadata:service", credentials=False, faults=False),

@@ -38,6 +38,7 @@ ENABLED = tuple(
         "monitoring",
         "networkmanagement",
         "oslogin",
+        "secretmanager",
         "serviceusage",
         "storage",
     )

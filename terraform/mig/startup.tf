@@ -1,3 +1,12 @@
+locals {
+  _secrets = [
+    for secret in var.secrets : {
+      name     = secret.name
+      resource = "projects/${secret.project}/secrets/${secret.secret}/versions/${secret.version}"
+    }
+  ]
+}
+
 module "startup" {
   source = "../modules/startup"
 
@@ -6,6 +15,7 @@ module "startup" {
   files        = module.files.archive
   mounts       = concat(module.gcs_mounts.mounts, module.filestore.mounts)
   name_prefix  = var.name_prefix
+  secrets      = local._secrets
   startup      = var.startup
   state_folder = var.state_folder
 }
@@ -20,6 +30,7 @@ module "startup_identity" {
   files        = module.files.archive
   mounts       = concat(module.gcs_mounts.mounts, module.filestore.named_mounts)
   name_prefix  = var.name_prefix
+  secrets      = local._secrets
   startup      = var.startup
   state_folder = var.state_folder
 }

@@ -220,6 +220,12 @@ variable "resize_requests" {
   nullable    = false
 }
 
+variable "secrets" {
+  description = "Secrets of Secret Manager that the command finds in its environment: the variable's name, and project, secret and version. An account that is made here gets access to those of this project."
+  type        = list(object({ name = string, project = string, secret = string, version = string }))
+  nullable    = false
+}
+
 variable "service_account" {
   description = "The account that the VMs act as: create = true makes one with the least roles; else the given email, or with none the project's default compute account."
   type = object({

@@ -26,6 +26,7 @@ CASES = [
     {"NETWORK_CONFIG": "new_network", "SERVICE_ACCOUNT": "default", "IMAGE_NAME": "mine"},
     {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-ultragpu-8g"},
     {"ENABLE_SPOT": "yes", "GCS_MOUNT_LIST": "data:/mnt/data", "STARTUP_COMMAND": "true"},
+    {"STARTUP_COMMAND": "true", "SECRETS": "A=projects/my-project/secrets/a:3"},
     {"RESERVATION_NAME": "mine", "ENABLE_COMPACT_PLACEMENT": "yes", "DISABLE_OPS_AGENT": "yes"},
     {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a3-highgpu-8g", "ORCHESTRATOR_TYPE": "ray"},
     {"NFS_FILESHARE_LIST": "/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024", "ENABLE_NOTEBOOK": "no"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING
 
@@ -84,3 +85,71 @@ def test_secrets_in_the_copied_folder_stay_behind_and_are_named(
     assert planned.code == 0, planned.said[-2000:]
     assert "1 file is copied to every VM, 5 bytes in all" in planned.said
     assert f".aiinfraignore, .env, .git/, big.bin, server.key of {folder} stay here" in planned.said
+
+
+HF = "projects/my-project/secrets/hf-token"
+
+
+def _make_secret(rehearsal: Rehearsal) -> None:
+    rehearsal.google("POST", "secretmanager/v1/projects/my-project/secrets?secretId=hf-token", {})
+    body = {"payload": {"data": base64.b64encode(b"value-of-the-secret").decode()}}
+    rehearsal.google("POST", f"secretmanager/v1/{HF}:addVersion", body)
+
+
+def _conditions(rehearsal: Rehearsal) -> list[str]:
+    """The conditions under which roles of the project are granted."""
+    policy = rehearsal.google("POST", "crm/v1/projects/my-project:getIamPolicy", {})
+    found = [it for it in policy["bindings"] if "condition" in it]
+    return [f"{it['role']} {it['condition']['expression']}" for it in found]
+
+
+def test_the_vms_account_gets_access_to_exactly_the_secrets_that_are_named(
+    rehearsal: Rehearsal,
+) -> None:
+    given = {"STARTUP_COMMAND": "train", "SECRETS": f"HF_TOKEN={HF}"}
+
+    missing = rehearsal.run("Plan", **given)
+    assert missing.code == 4
+    assert "gcloud secrets create hf-token" in missing.problem["fix"]
+
+    _make_secret(rehearsal)
+    created = rehearsal.run("Create", **given)
+    assert created.code == 0, created.said[-2000:]
+    number = rehearsal.google("GET", "crm/v1/projects/my-project")["projectNumber"]
+    starts = f'resource.name.startsWith("projects/{number}/secrets/hf-token/")'
+    assert _conditions(rehearsal) == [f"roles/secretmanager.secretAccessor {starts}"]
+    assert "value-of-the-secret" not in created.said + json.dumps(created.document)
+    assert rehearsal.run("Plan", "--detailed-exitcode", **given).code == 0
+
+    assert rehearsal.run("Destroy", "--yes", **given).code == 0
+    assert _conditions(rehearsal) == []
+
+
+def test_an_account_without_the_grant_is_told_of_and_its_command_is_not_begun(
+    rehearsal: Rehearsal,
+) -> None:
+    _make_secret(rehearsal)
+
+    created = rehearsal.run(
+        "Create", STARTUP_COMMAND="train", SECRETS=f"HF_TOKEN={HF}", SERVICE_ACCOUNT="default"
+    )
+
+    assert created.code == 8, created.said[-2000:]
+    assert "lacks its SECRETS" in json.dumps(created.document["problems"])
+    (note,) = [it for it in created.document["notes"] if it["setting"] == "SECRETS"]
+    assert "gcloud secrets add-iam-policy-binding hf-token --project my-project" in note["fix"]
+
+
+def test_a_secret_of_another_project_needs_a_yes_and_its_owners_grant(
+    rehearsal: Rehearsal,
+) -> None:
+    secret = "projects/other-project/secrets/key"  # noqa: S105 - where it is, not what
+    given = {"STARTUP_COMMAND": "train", "SECRETS": f"KEY={secret}"}
+
+    refused = rehearsal.run("Create", **given)
+    assert refused.code == 2
+    member = "serviceAccount:np-nodes@my-project.iam.gserviceaccount.com"
+    assert "gcloud secrets add-iam-policy-binding key --project other-project" in refused.said
+    assert member in refused.problem["fix"]
+    assert "--yes" in refused.problem["fix"]
+    assert rehearsal.writes() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from dataclasses import dataclass, field
@@ -22,12 +23,16 @@ class MetadataServer:
         values: Path under instance/ -> value; those under attributes/ are the VM's metadata.
         written: Each guest attribute that was written, in order: its name and its text.
         refuse: Answer 503 to so many requests first.
+        secrets: Version -> value, as Secret Manager has them, which answers here too.
+        deny: Answer 403 to so many requests for a secret first.
     """
 
     values: dict[str, str]
     address: str = "127.0.0.1"
     written: list[tuple[str, str]] = field(default_factory=list)
     refuse: int = 0
+    secrets: dict[str, bytes] = field(default_factory=dict)
+    deny: int = 0
 
     def __enter__(self) -> Self:
         self._server = _Server((self.address, 0), self)
@@ -69,6 +74,9 @@ class _Connection(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
+        if self.path.endswith(":access"):
+            self._answer_secret()
+            return
         if self._refused():
             return
         value = self.server.owner.values.get(self.path.removeprefix(_ROOT))
@@ -84,6 +92,20 @@ class _Connection(BaseHTTPRequestHandler):
             return
         self.server.owner.written.append((name, text))
         self._answer(200, b"")
+
+    def _answer_secret(self) -> None:
+        owner = self.server.owner
+        resource = self.path.removeprefix("/v1/").removesuffix(":access")
+        if self.headers.get("Authorization") != "Bearer token-of-the-vm":
+            self._answer(401, b"")
+        elif owner.deny > 0:
+            owner.deny -= 1
+            self._answer(403, b'{"error": {"message": "Permission denied on it"}}')
+        elif resource not in owner.secrets:
+            self._answer(404, b'{"error": {"message": "Secret not found"}}')
+        else:
+            data = base64.b64encode(owner.secrets[resource]).decode()
+            self._answer(200, json.dumps({"payload": {"data": data}}).encode())
 
     def _refused(self) -> bool:
         owner = self.server.owner

@@ -80,6 +80,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "ops_agent": False,
         "notebook": False,
         "ray": None,
+        "secrets": None,
         "has_command": False,
     } | changes
 
@@ -129,6 +130,8 @@ class VM:
         self._write_stubs()
         (self.disk / "calls").write_text("")
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
+        secret_manager = f"http://{self.server.host}/"
+        variables["CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"] = secret_manager
         inside = [f"{name}={value}" for name, value in variables.items()]
         return subprocess.run(
             [*_NAMESPACES, "bash", "-c", _ENTER, "enter", str(self.disk), *inside,

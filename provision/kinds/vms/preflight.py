@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.errors import Problem
 from provision.google import resources
-from provision.google.api import Service
+from provision.google.api import GoogleApiError, Service
 from provision.preflight import zones
 from provision.preflight.check import Check, CheckNote, OfKind, Settled
 from provision.settings.choices import OnlineCheck
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import Image, VmSpec
     from provision.state.record import Record
+
+_FORBIDDEN: Final = 403
 
 DEFAULT_FAMILIES: Final = (
     "pytorch-2-7-cu128-ubuntu-2204-nvidia-570",
@@ -35,8 +37,11 @@ def of(spec: VmSpec) -> OfKind:
     """What the online checks need to know about a group of VMs."""
     flex_start = spec.group.mode.means.flex_start
     return OfKind(
-        checks=(IMAGE,),
-        apis=("logging", "monitoring") if spec.ops_agent else (),
+        checks=(IMAGE, SECRETS),
+        apis=(
+            *(("logging", "monitoring") if spec.ops_agent else ()),
+            *(("secretmanager",) if spec.secrets else ()),
+        ),
         made=(
             resources.GROUP,
             resources.TEMPLATE,
@@ -140,6 +145,39 @@ def _fits(ctx: CheckContext[VmSpec], found: dict[str, Any]) -> Iterator[Finding]
             f" --project {asked.project} --filter architecture={wanted}",
         )
 
+
+def _secrets(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
+    """Check that the secrets exist, as far as these credentials may see them."""
+    for path in dict.fromkeys(secret.path for secret in ctx.spec.secrets):
+        try:
+            if ctx.answers.find(Service.SECRET_MANAGER, path) is None:
+                yield Problem(
+                    setting="SECRETS",
+                    what=f"there is no {path}",
+                    why="this tool does not make the secrets that VMs read",
+                    fix="check its spelling, or make it with: gcloud secrets create"
+                    f" {path.rpartition('/')[2]} --project {path.split('/')[1]} --data-file -",
+                )
+        except GoogleApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            yield CheckNote(
+                Problem(
+                    setting="SECRETS",
+                    what=f"could not check whether {path} exists",
+                    why=error.message,
+                    fix="make sure that it does, and that the VMs' account may read it",
+                )
+            )
+
+
+SECRETS: Final = Check(
+    name=OnlineCheck.SECRETS,
+    calls=("secretmanager.projects.secrets.get",),
+    says="a secret that the command is to get does not exist",
+    find=_secrets,
+    applies=lambda ctx: bool(ctx.spec.secrets),
+)
 
 IMAGE: Final = Check(
     name=OnlineCheck.IMAGE,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
 from provision.settings.choices import Orchestrator
-from provision.spec.rules import capacity, gke, machines, storage
+from provision.spec.rules import capacity, gke, machines, secrets, storage
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ RULES: Final = (
     *machines.RULES,
     *capacity.RULES,
     *storage.RULES,
+    *secrets.RULES,
     Rule(
         ("enable_notebook", "show_proxy_url", "image_project", "orchestrator_type"),
         _notebook,

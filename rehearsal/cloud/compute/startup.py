@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rehearsal.cloud import secrets
 from rehearsal.cloud.compute import links, properties
 from rehearsal.cloud.instants import rfc3339
 
@@ -121,9 +122,12 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     config = {**json.loads(text), "_has_notebook": _has_notebook(wanted)}
     skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
     failing = _failing_step(call, member, group, skipped)
+    unreadable = "" if "command" in skipped else _unreadable(call, config, wanted)
     pace = call.request.rate
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
+    if unreadable and failing != "gpu":
+        told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
         told["gpu-check"] = _gpu_check(config, wanted, faulty=failing == "gpu")
     if "notebook" not in skipped and item(wanted["metadata"], "proxy-mode"):
@@ -179,7 +183,7 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
             yield step.name, {"state": "running", "at": rfc3339(began)}, began
             return
         if step.name == told.get("failing"):
-            at = {"at": rfc3339(moment), "detail": step.failure}
+            at = {"at": rfc3339(moment), "detail": told.get("failure", step.failure)}
             yield step.name, {"state": "failed", **at}, moment
             return
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
@@ -200,6 +204,22 @@ def _failing_step(call: Call, member: str, group: str, skipped: Resource) -> str
     if victim["vm"] != member:
         return None
     return next((name for name in _ORDER_OF_FAILURE if name not in skipped), None)
+
+
+def _unreadable(call: Call, config: Resource, wanted: Resource) -> str:
+    """What a VM says whose account may not read the command's secrets; "" where it may."""
+    accounts = [it["email"] for it in wanted.get("serviceAccounts") or []]
+    for secret in config.get("secrets") or []:
+        resource = secret["resource"]
+        if not any(
+            secrets.readable(call.store, resource, f"serviceAccount:{it}") for it in accounts
+        ):
+            denied = f"Permission 'secretmanager.versions.access' denied for {resource}"
+            return (
+                f"the secret of {secret['name']} can't be read: {resource}: 403, {denied}\n"
+                "STARTUP_COMMAND was not begun: it lacks its SECRETS"
+            )
+    return ""
 
 
 def _gpu_check(config: Resource, wanted: Resource, *, faulty: bool) -> Resource:

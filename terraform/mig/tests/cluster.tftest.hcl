@@ -37,6 +37,7 @@ variables {
   project_id      = "my-project"
   region          = "us-central1"
   resize_requests = {}
+  secrets         = []
   service_account = { create = true }
   startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true }
   startup_command = ""

@@ -9,6 +9,8 @@ locals {
   _made  = [for account in google_service_account.nodes : "${account.account_id}@${local._domain}"]
   _given = compact([var.service_account.email])
   _email = one(concat(local._made, local._given, data.google_compute_default_service_account.project[*].email))
+
+  _secrets = var.service_account.create ? var.secrets : []
 }
 
 data "google_compute_default_service_account" "project" {
@@ -32,4 +34,27 @@ resource "google_project_iam_member" "nodes" {
   project = var.project_id
   role    = each.value
   member  = "serviceAccount:${local._email}"
+}
+
+# Secret Manager's names have the project's number.
+data "google_project" "secrets" {
+  count = length(local._secrets) > 0 ? 1 : 0
+
+  project_id = var.project_id
+}
+
+# By a condition in the project's policy, so that whoever may not change a secret's own
+# can grant it, and no policy of a secret is left behind.
+resource "google_project_iam_member" "secrets" {
+  for_each = local._secrets
+
+  project = var.project_id
+  role    = "roles/secretmanager.secretAccessor"
+  member  = "serviceAccount:${local._email}"
+
+  condition {
+    title       = "secret ${each.value}"
+    description = var.marker
+    expression  = "resource.name.startsWith(\"projects/${data.google_project.secrets[0].number}/secrets/${each.value}/\")"
+  }
 }

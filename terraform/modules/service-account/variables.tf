@@ -33,6 +33,13 @@ variable "project_id" {
   nullable    = false
 }
 
+variable "secrets" {
+  description = "Secrets of the project, by name, that the account may read, if it is made here."
+  type        = set(string)
+  default     = []
+  nullable    = false
+}
+
 variable "service_account" {
   description = "create = true makes an account with the least roles; else the given email is used as it is, or with none the project's default compute account."
   type = object({

@@ -10,6 +10,7 @@ locals {
     ops_agent   = var.startup.ops_agent
     notebook    = var.startup.notebook
     ray         = var.startup.ray
+    secrets     = length(var.secrets) == 0 ? null : var.secrets
     has_command = var.command != ""
     files = var.files.object == null ? null : {
       object      = var.files.object

@@ -280,8 +280,14 @@ step_command() {
   fi
   # A file, not bash -c: a command may be longer than an argument.
   (umask 077 && attribute aiinfra-startup-command >"$script")
-  : >"$marker"
-  (cd / && bash "$script") </dev/null || code=$?
+  if [[ -n $(setting secrets) ]]; then
+    # Makes the marker itself: what could not read its secrets has not begun.
+    (cd / && vm secrets "$marker" bash "$script") </dev/null || code=$?
+    [[ -e $marker ]] || fail "STARTUP_COMMAND was not begun: it lacks its SECRETS"
+  else
+    : >"$marker"
+    (cd / && bash "$script") </dev/null || code=$?
+  fi
   echo "$code" >"$marker"
   ((code == 0)) || fail "STARTUP_COMMAND ended with exit code $code"
 }

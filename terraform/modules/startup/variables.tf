@@ -75,6 +75,17 @@ variable "name_prefix" {
   nullable    = false
 }
 
+variable "secrets" {
+  description = "What the command gets from Secret Manager: a variable's name and the version's resource, projects/P/secrets/S/versions/V. The VM reads the values itself."
+  type        = list(object({ name = string, resource = string }))
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for secret in var.secrets : can(regex("^projects/[^/]+/secrets/[A-Za-z0-9_-]+/versions/[^/]+$", secret.resource))])
+    error_message = "A secret is named with its project and version; received ${jsonencode(var.secrets[*].resource)}. \"projects/my-project/secrets/token/versions/latest\" would pass."
+  }
+}
+
 variable "startup" {
   description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the notebook, the Ops Agent, Ray by version."
   type = object({

@@ -22,6 +22,7 @@ APIS = (
     "iam",
     "logging",
     "monitoring",
+    "secretmanager",
     "storage",
 )
 

@@ -321,6 +321,7 @@ BEGINNINGS = {
     OnlineCheck.QUOTA: REGION,
     OnlineCheck.NETWORK: f"{PROJECT}/global/networks",
     OnlineCheck.BUCKETS: "b/",
+    OnlineCheck.SECRETS: "projects/my-project/secrets/token",
     OnlineCheck.NAMES: f"{ZONE}/instanceGroupManagers",
     OnlineCheck.GKE_VERSION: f"{PROJECT}/locations/us-central1/serverConfig",
 }
@@ -337,12 +338,28 @@ SHARING = {
 }
 
 
+SECRETS = {"startup_command": "true", "secrets": "A=projects/my-project/secrets/token"}
+
+
+def test_a_secret_that_does_not_exist_is_said_with_the_command_that_makes_it(
+    check: Preflight, google: Google
+) -> None:
+    found = check(SECRETS)
+
+    problems = {problem.setting: problem for problem in found.problems}
+    assert "there is no projects/my-project/secrets/token" in problems["SECRETS"].what
+    assert "gcloud secrets create token --project my-project" in problems["SECRETS"].fix
+    google.documents["projects/my-project/secrets/token"] = {"name": "it"}
+    assert "SECRETS" not in {problem.setting for problem in check(SECRETS).problems}
+
+
 @pytest.mark.parametrize("name", OnlineCheck)
 def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     check: Preflight, google: Google, name: OnlineCheck
 ) -> None:
     settings = {"gcs_mount_list": "my-data:/mnt/data"}
     settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
+    settings |= SECRETS if name is OnlineCheck.SECRETS else {}
     google.refusals[BEGINNINGS[name]] = 403
 
     found = check(settings)
@@ -350,7 +367,7 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     assert found.problems == []
     told = " ".join(f"{note.what} {note.why}" for note in found.notes)
     assert f"{BEGINNINGS[name]} is off limits" in told
-    assert name in told or name is OnlineCheck.BUCKETS
+    assert name in told or name in (OnlineCheck.BUCKETS, OnlineCheck.SECRETS)
     # Some ask for the same, or for what is below it.
     skipped = ",".join({name, *SHARING})
     assert check(settings, skip_checks=skipped).notes == []
@@ -365,5 +382,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: 
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (preflight_of_vms.IMAGE, preflight_of_gke.VERSION)
+    own = (preflight_of_vms.IMAGE, preflight_of_vms.SECRETS, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

@@ -103,3 +103,42 @@ run "an_account_of_another_kind_has_its_own_id_and_roles" {
     error_message = "The roles are ${jsonencode(google_project_iam_member.nodes)}."
   }
 }
+
+run "an_account_of_its_own_may_read_the_secrets_that_are_named_and_no_others" {
+  command = plan
+
+  variables {
+    secrets = ["hf-token", "key"]
+  }
+
+  override_data {
+    target = data.google_project.secrets[0]
+    values = { number = "123456789012" }
+  }
+
+  assert {
+    condition = { for name, member in google_project_iam_member.secrets : name => member.condition[0].expression } == {
+      hf-token = "resource.name.startsWith(\"projects/123456789012/secrets/hf-token/\")"
+      key      = "resource.name.startsWith(\"projects/123456789012/secrets/key/\")"
+    }
+    error_message = "The conditions are ${jsonencode([for member in google_project_iam_member.secrets : member.condition])}."
+  }
+  assert {
+    condition     = alltrue([for member in google_project_iam_member.secrets : member.role == "roles/secretmanager.secretAccessor" && member.member == "serviceAccount:train-nodes@my-project.iam.gserviceaccount.com"])
+    error_message = "The members are ${jsonencode([for member in google_project_iam_member.secrets : [member.role, member.member]])}."
+  }
+}
+
+run "a_given_account_gets_no_access_to_secrets" {
+  command = plan
+
+  variables {
+    secrets         = ["hf-token"]
+    service_account = { create = false, email = "team@my-project.iam.gserviceaccount.com" }
+  }
+
+  assert {
+    condition     = length(google_project_iam_member.secrets) == 0
+    error_message = "The owner of a given account decides what it may read."
+  }
+}

@@ -6,6 +6,7 @@ variables {
   files        = {}
   mounts       = []
   name_prefix  = "train"
+  secrets      = []
   startup      = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true }
   state_folder = { bucket = "my-bucket", folder = "train-deployment" }
 }
@@ -37,6 +38,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       ops_agent   = true
       notebook    = false
       ray         = null
+      secrets     = null
       has_command = false
     }
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."

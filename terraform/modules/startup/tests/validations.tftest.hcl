@@ -6,6 +6,7 @@ variables {
   files        = {}
   mounts       = []
   name_prefix  = "train"
+  secrets      = []
   startup      = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true }
   state_folder = { bucket = "my-bucket", folder = "train-deployment" }
 }
@@ -202,4 +203,14 @@ run "refuses_no_folder" {
   }
 
   expect_failures = [var.state_folder]
+}
+
+run "refuses_a_secret_without_its_version" {
+  command = plan
+
+  variables {
+    secrets = [{ name = "TOKEN", resource = "projects/my-project/secrets/token" }]
+  }
+
+  expect_failures = [var.secrets]
 }

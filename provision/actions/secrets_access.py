@@ -1,0 +1,90 @@
+"""What the owners of secrets have to grant themselves, and whether that is meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import names
+from provision.errors import Problem, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.context import Context
+    from provision.settings.model import Settings
+    from provision.settings.secrets import Secret
+
+_ROLE: Final = "roles/secretmanager.secretAccessor"
+
+
+def require(context: Context) -> None:
+    """Make sure that secrets of another project are meant; `--yes` is a yes.
+
+    Raises:
+        SettingsError: There are some, and nobody has agreed.
+    """
+    abroad = [it for it in _granted_by_owners(context.settings) if _is_abroad(it, context.settings)]
+    if not abroad or context.agreed:
+        return
+    projects = ", ".join(sorted({secret.project for secret in abroad}))
+    raise SettingsError(
+        f"secrets of another project ({projects}) would be readable on these VMs",
+        why="whoever may log in on a VM, or change its command, can then read them",
+        fix="if that is meant, let their owner run\n"
+        + "\n".join(_commands(context.settings, abroad))
+        + "\nand run Create with --yes",
+        setting="SECRETS",
+    )
+
+
+def tell(context: Context) -> None:
+    """Note the commands by which owners give access that this tool does not give."""
+    granted = list(_granted_by_owners(context.settings))
+    if granted:
+        context.note(
+            [
+                Problem(
+                    setting="SECRETS",
+                    what="the VMs can read these secrets only once their owner has granted it",
+                    why="this tool gives access to secrets of its own project alone, and only to"
+                    " an account that it makes (SERVICE_ACCOUNT=dedicated)",
+                    fix="\n".join(_commands(context.settings, granted)),
+                )
+            ]
+        )
+
+
+def _is_abroad(secret: Secret, settings: Settings) -> bool:
+    return secret.project != settings.project_id
+
+
+def _granted_by_owners(settings: Settings) -> Iterator[Secret]:
+    made = settings.service_account == "dedicated"
+    seen: dict[str, Secret] = {}
+    for secret in settings.secrets or ():
+        if not made or _is_abroad(secret, settings):
+            seen.setdefault(secret.path, secret)
+    yield from seen.values()
+
+
+def _commands(settings: Settings, secrets: list[Secret]) -> Iterator[str]:
+    for secret in secrets:
+        yield (
+            f"gcloud secrets add-iam-policy-binding {secret.secret} --project {secret.project}"
+            f" --role {_ROLE} --member serviceAccount:{_account(settings)}"
+        )
+
+
+def _account(settings: Settings) -> str:
+    match settings.service_account:
+        case "dedicated":
+            # A domain scoped project turns around: p.example.com.iam.gserviceaccount.com.
+            domain = ".".join(reversed(settings.project_id.split(":")))
+            account = f"{settings.name_prefix}{names.SERVICE_ACCOUNT.suffix}"
+            return f"{account}@{domain}.iam.gserviceaccount.com"
+        case "default":
+            described = f"gcloud projects describe {settings.project_id}"
+            number = f"$({described} --format 'value(projectNumber)')"
+            return f"{number}-compute@developer.gserviceaccount.com"
+        case email:
+            return email

@@ -1,0 +1,125 @@
+"""Secret Manager: secrets, their versions, and who may read them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Any
+
+import google_crc32c
+
+from rehearsal.cloud import policies, projects, services
+from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.routes import Routes
+from rehearsal.cloud.wire import GoogleError, Reply
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.projects import Project
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+_SECRETS = "secretmanager/secrets"
+_API, _TITLE = "secretmanager.googleapis.com", "Secret Manager API"
+_ROLES = frozenset({"roles/secretmanager.secretAccessor", "roles/secretmanager.admin"})
+_STARTS = re.compile(r'resource\.name\.startsWith\("([^"]*)"\)')
+
+
+def readable(store: Store, version: str, member: str) -> bool:
+    """Whether a member may read a version, by the policies of its secret and of its project.
+
+    Args:
+        store: Where secrets and policies are.
+        version: projects/P/secrets/S/versions/V, P being an id or a number.
+        member: Such as "serviceAccount:x@y".
+    """
+    _, project, _, secret, *_ = version.split("/")
+    owner = projects.find(project, store)
+    if owner is None or _find(store, owner, secret) is None:
+        return False
+    # Conditions see the project by its number.
+    resource = f"projects/{owner.number}/{version.split('/', 2)[2]}"
+    of_project = policies.get(store, f"projects/{owner.id}", {})
+    of_secret = policies.get(store, f"projects/{owner.number}/secrets/{secret}", {})
+    return any(
+        binding["role"] in _ROLES and member in binding["members"] and _holds(binding, resource)
+        for policy in (of_project, of_secret)
+        for binding in policy.get("bindings", [])
+    )
+
+
+def _holds(binding: dict[str, Any], resource: str) -> bool:
+    """Whether a binding's condition holds; of those that this cloud can't judge, none does."""
+    if "condition" not in binding:
+        return True
+    beginning = _STARTS.fullmatch(binding["condition"]["expression"])
+    return beginning is not None and resource.startswith(beginning[1])
+
+
+def _find(store: Store, project: Project, secret: str) -> dict[str, Any] | None:
+    return store.get(_SECRETS, f"projects/{project.number}/secrets/{secret}")
+
+
+def _require(request: Request, store: Store, project: str, secret: str) -> dict[str, Any]:
+    owner = _owner(request, store, project)
+    found = _find(store, owner, secret)
+    if found is None:
+        name = f"projects/{owner.number}/secrets/{secret}"
+        raise GoogleError(404, f"Secret [{name}] not found.", status="NOT_FOUND")
+    return found
+
+
+def _owner(request: Request, store: Store, project: str) -> Project:
+    owner = projects.permitted(project, store)
+    services.require(request, store, owner, _API, _TITLE)
+    return owner
+
+
+def _create(request: Request, store: Store, project: str) -> Reply:
+    owner = _owner(request, store, project)
+    secret = request.query.get("secretId", "")
+    name = f"projects/{owner.number}/secrets/{secret}"
+    if _find(store, owner, secret) is not None:
+        raise GoogleError(409, f"Secret [{name}] already exists.", status="ALREADY_EXISTS")
+    document = {**request.json(), "name": name, "createTime": rfc3339(request.now)}
+    store.put(_SECRETS, name, {"document": document, "versions": []})
+    return Reply(body=document)
+
+
+def _get(request: Request, store: Store, project: str, secret: str) -> Reply:
+    return Reply(body=_require(request, store, project, secret)["document"])
+
+
+def _add(request: Request, store: Store, project: str, secret: str) -> Reply:
+    found = _require(request, store, project, secret)
+    found["versions"].append((request.json().get("payload") or {}).get("data", ""))
+    store.put(_SECRETS, found["document"]["name"], found)
+    name = f"{found['document']['name']}/versions/{len(found['versions'])}"
+    return Reply(body={"name": name, "createTime": rfc3339(request.now), "state": "ENABLED"})
+
+
+def _access(request: Request, store: Store, project: str, secret: str, version: str) -> Reply:
+    found = _require(request, store, project, secret)
+    count = len(found["versions"])
+    number = count if version == "latest" else int(version) if version.isdecimal() else 0
+    name = f"{found['document']['name']}/versions/{version}"
+    if not 1 <= number <= count:
+        raise GoogleError(
+            404, f"Secret Version [{name}] not found or has no versions.", status="NOT_FOUND"
+        )
+    data = found["versions"][number - 1]
+    crc = str(google_crc32c.value(base64.b64decode(data)))
+    name = f"{found['document']['name']}/versions/{number}"
+    return Reply(body={"name": name, "payload": {"data": data, "dataCrc32c": crc}})
+
+
+_ONE = "projects/{project}/secrets/{secret}"
+
+service = Routes(
+    {
+        "POST projects/{project}/secrets": _create,
+        f"POST {_ONE}:addVersion": _add,
+        f"GET {_ONE}/versions/{{version}}:access": _access,
+        f"GET {_ONE}": _get,
+    },
+    api="secretmanager.v1",
+)

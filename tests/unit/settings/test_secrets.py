@@ -1,0 +1,60 @@
+"""SECRETS, by itself and with the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import Given
+
+S = "projects/my-project/secrets"
+
+
+def test_a_secret_is_of_a_project_and_of_a_version(given: Given) -> None:
+    settings = given(
+        STARTUP_COMMAND="true", SECRETS=f"A={S}/a, _b2=projects/example.com:p-other/secrets/B_-:12"
+    ).loaded.settings
+
+    assert settings is not None
+    assert [(it.name, it.path, it.version) for it in settings.secrets or ()] == [
+        ("A", f"{S}/a", "latest"),
+        ("_b2", "projects/example.com:p-other/secrets/B_-", "12"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "A=hf_the-secret-itself",
+        f"A={S}/a,B=the-secret-itself",
+        f"{S}/a",
+        f"A={S}/a:0",
+        f"A={S}/a/versions/1",
+        f"A-B={S}/a",
+        f"PATH={S}/a",
+        f"LD_PRELOAD={S}/a",
+        f"A={S}/a,A={S}/b",
+        "A=projects/P/secrets/a",
+        ",".join(f"A{number}={S}/a{number}" for number in range(21)),
+    ],
+)
+def test_what_names_no_secret_is_refused(given: Given, wrong: str) -> None:
+    problem = given(STARTUP_COMMAND="true", SECRETS=wrong).problem("SECRETS")
+
+    assert "the-secret-itself" not in problem.what + problem.why
+
+
+def test_one_secret_may_have_many_names(given: Given) -> None:
+    many = ",".join(f"A{number}={S}/a" for number in range(21))
+
+    assert not given(STARTUP_COMMAND="true", SECRETS=many).loaded.problems
+
+
+@pytest.mark.parametrize(
+    ("others", "word"),
+    [({}, "STARTUP_COMMAND"), ({"ORCHESTRATOR_TYPE": "gke"}, "pods")],
+)
+def test_secrets_go_to_a_command(given: Given, others: dict[str, str], word: str) -> None:
+    assert word in given(SECRETS=f"A={S}/a", **others).problem("SECRETS").what
