@@ -264,14 +264,3 @@ def test_row_14_a_rehearsal_says_that_it_is_one(rehearsal: Rehearsal) -> None:
 
     assert ended.document["rehearsal"] is True
     assert "simulated on this machine" in ended.said
-
-
-def test_row_14_a_password_in_netrc_does_not_replace_the_token(
-    rehearsal: Rehearsal,
-) -> None:
-    (rehearsal.folder / "home").mkdir()
-    netrc = rehearsal.folder / "home" / ".netrc"
-    netrc.write_text("default login me password secret\n")
-    rehearsal.environ["HOME"] = str(netrc.parent)
-
-    assert rehearsal.run("Status").code == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import TYPE_CHECKING
 
 import pytest
+import requests
 
 from provision import __version__, cli
 from rehearsal import session
@@ -217,3 +219,19 @@ def test_a_rehearsal_whose_cloud_does_not_start_says_where_its_log_is(
     (problem,) = json.loads(capsys.readouterr().out)["problems"]
     assert problem["what"] == "The simulated cloud did not start"
     assert problem["why"] == f"its log, {tmp_path / 'cloud.log'}, tells why"
+
+
+def test_a_password_in_netrc_does_not_take_the_place_of_the_access_token(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".netrc").write_text("default login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    monkeypatch.setattr("sys.argv", ["aiinfra-cluster", "--version"])
+    before = gc.get_threshold()
+
+    with pytest.raises(SystemExit):
+        cli.entrypoint()
+
+    gc.set_threshold(*before)
+    gc.unfreeze()
+    assert requests.utils.get_netrc_auth("https://compute.googleapis.com") is None
