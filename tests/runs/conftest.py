@@ -166,8 +166,7 @@ class Rehearsal:
         return [
             request
             for request in self.requests()[since:]
-            if request["method"] not in ("GET", "HEAD")
-            and not request["path"].endswith(_READS)
+            if request["method"] not in ("GET", "HEAD") and not request["path"].endswith(_READS)
         ]
 
     def when_asked(self, method: str, part: str) -> None:
