@@ -107,3 +107,8 @@ class Toy:
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         del context, cloud
         self.diary.append(f"release {record.kind}")
+
+    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+        del context, cloud
+        self.diary.append(f"sweep, last: {last}")
+        return 0

@@ -138,10 +138,16 @@ class GkeCluster:
         return bandwidth_check.run(context, cloud)
 
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
-        """Cancel the open ProvisioningRequests of the cluster's jobs."""
+        """Cancel open ProvisioningRequests; delete what GKE made load balancers and disks for."""
         from provision.kinds.gke import release
 
         release.release(context, cloud, record)
+
+    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+        """Remove the load balancers, firewall rules and disks that GKE has left."""
+        from provision.kinds.gke import leftovers
+
+        return leftovers.sweep(context, cloud, last=last)
 
 
 GKE_CLUSTER: Final[Kind[GkeSpec]] = GkeCluster()

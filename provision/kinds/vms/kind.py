@@ -134,5 +134,10 @@ class VmGroup:
 
         release.release(context, cloud, record)
 
+    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+        """Nothing: a group deletes what it made."""
+        del context, cloud, last
+        return 0
+
 
 VM_GROUP: Final[Kind[VmSpec]] = VmGroup()
