@@ -32,7 +32,7 @@ def destroy(context: Context) -> None:
             )
         return
     kind = registry.named(record.kind)
-    confirmation.require(context, cloud, record, asked=registry.given(context.settings))
+    confirmation.require(context, cloud, record, kind, asked=registry.given(context.settings))
     with (
         context.log(cloud, "destroy") as log,
         workspace.removal_folder(kind.root, location, record) as root,

@@ -148,6 +148,9 @@ class Kind(Protocol[SpecT]):
             ClusterError: The test failed.
         """
 
+    def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
+        """What holds data, is in no state, and goes with the cluster: a few words each."""
+
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         """Cancel what would block the removal of the cluster, such as open resize requests."""
 

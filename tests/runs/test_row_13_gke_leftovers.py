@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "1"}
 COMPUTE = "compute/v1/"
 DRIVER = "pd.csi.storage.gke.io"
+SERVICE = build(
+    "v1", "Service", "web", "default", spec={"type": "LoadBalancer", "ports": [{"port": 80}]}
+)
 SILENT = "http://127.0.0.1:9/{endpoint}"
 """Where nothing listens."""
 
@@ -28,15 +31,18 @@ def gke(standing: Callable[..., Rehearsal]) -> Rehearsal:
     """A rehearsal with a cluster in which somebody has a Service and two claims."""
     rehearsal = standing(GKE)
     rehearsal.settings |= GKE
-    (facts,) = [line for line in rehearsal.resources() if line.endswith("/cluster.json")]
-    state = facts.partition("b/")[2].replace("/o/", "/", 1).removesuffix("/cluster.json")
-    use(cluster_side.kubectl(rehearsal, {"state": f"gs://{state}"}))
+    use(kubectl(rehearsal))
     return rehearsal
 
 
+def kubectl(rehearsal: Rehearsal) -> Cluster:
+    (facts,) = [line for line in rehearsal.resources() if line.endswith("/cluster.json")]
+    state = facts.partition("b/")[2].replace("/o/", "/", 1).removesuffix("/cluster.json")
+    return cluster_side.kubectl(rehearsal, {"state": f"gs://{state}"})
+
+
 def use(cluster: Cluster) -> None:
-    spec = {"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"app": "web"}}
-    cluster.apply(build("v1", "Service", "web", "default", spec=spec))
+    cluster.apply(SERVICE)
     for name, policy in {"scratch": "Delete", "results": "Retain"}.items():
         provider: dict[str, Any] = {"provisioner": DRIVER, "reclaimPolicy": policy}
         cluster.apply(build("storage.k8s.io/v1", "StorageClass", name, **provider))
@@ -74,6 +80,10 @@ def test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it(gke: Rehearsa
     assert "default/results" in note["why"]
     command = f"gcloud compute disks delete {name} --zone us-central1-a --project my-project"
     assert note["fix"].endswith(command)
+    told = (
+        "Destroy deletes for ever:\n  Disk of the claim default/scratch, 50Gi, with all its files\n"
+    )
+    assert told in ended.said
     assert "Service default/web" in ended.said
     assert "PersistentVolumeClaim default/scratch" in ended.said
 
@@ -104,6 +114,16 @@ def test_what_a_silent_control_plane_leaves_is_removed_but_for_what_holds_data(
 
 def left_in_cloud(rehearsal: Rehearsal) -> list[str]:
     return sorted(line for line in left(rehearsal) if not line.startswith("storage/"))
+
+
+def test_the_wait_for_what_does_not_go_is_bounded_and_told(gke: Rehearsal) -> None:
+    cluster = kubectl(gke)
+    cluster.apply({**SERVICE, "metadata": {**SERVICE["metadata"], "finalizers": ["a.b/never"]}})
+    kept = disk_of(gke, "results")
+    ended = gke.run("Destroy")
+    assert ended.code == 0, ended.said
+    assert "Not waiting longer for GKE to remove what it made for Service default/web" in ended.said
+    assert left(gke) == [kept]
 
 
 def test_another_clusters_things_are_not_touched(gke: Rehearsal) -> None:

@@ -137,6 +137,12 @@ class GkeCluster:
         del record
         return bandwidth_check.run(context, cloud)
 
+    def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
+        """The disks that were made for claims, as far as they go with these."""
+        from provision.kinds.gke import release
+
+        return release.data(context, cloud, record)
+
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         """Cancel open ProvisioningRequests; delete what GKE made load balancers and disks for."""
         from provision.kinds.gke import release

@@ -34,26 +34,37 @@ _SILENCES: Final = 5
 T = TypeVar("T")
 
 
+def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
+    """The disks that go with the cluster's claims, in words.
+
+    None where the control plane is silent: a disk whose policy nobody can ask for is kept.
+    """
+    document = cloud.api.find(CLUSTER.look.service, _path(record))
+    if document is None:
+        return []
+    try:
+        return clearing.going(_reach(context, cloud, document))
+    except (ClusterError, CredentialsError, PassingError):
+        return []
+
+
 def release(context: Context, cloud: Cloud, record: Record) -> None:
     """Let go in the cluster what would outlive it, if it exists and answers.
 
     A failure here does not stop Destroy: requests go with the cluster, and what GKE leaves is
     looked for when the cluster is gone.
     """
-    cluster_name = names.CLUSTER.of(record.name_prefix)
-    path = CLUSTER.path(project=record.project_id, location=record.region, name=cluster_name)
-    document = cloud.api.find(CLUSTER.look.service, path)
+    document = cloud.api.find(CLUSTER.look.service, _path(record))
     earlier = leftovers.kept(cloud.folder)
     known = Traces(
         project=record.project_id,
         location=record.region,
-        cluster=cluster_name,
+        cluster=names.CLUSTER.of(record.name_prefix),
         networks=_networks(cloud, document),
     ).and_earlier(earlier)
     if document is not None:
         facts = control_plane.kept(cloud.folder)
-        endpoint = facts.endpoint if facts else _endpoint(document)
-        cluster = control_plane.at(endpoint, cloud.api, context.environ)
+        cluster = _reach(context, cloud, document)
         if facts and facts.queued_pools:
             _cancel(context, cluster, facts)
         known = _clear(context, cloud, cluster, known)
@@ -68,10 +79,15 @@ def _networks(cloud: Cloud, document: Mapping[str, Any] | None) -> frozenset[str
     return frozenset({of_cluster, *in_state} - {"", "None"})
 
 
-def _endpoint(document: Mapping[str, Any]) -> str:
-    """The DNS endpoint of a cluster that no Create has got ready."""
-    config = document.get("controlPlaneEndpointsConfig") or {}
-    return str((config.get("dnsEndpointConfig") or {}).get("endpoint", ""))
+def _path(record: Record) -> str:
+    cluster = names.CLUSTER.of(record.name_prefix)
+    return CLUSTER.path(project=record.project_id, location=record.region, name=cluster)
+
+
+def _reach(context: Context, cloud: Cloud, document: Mapping[str, Any]) -> Cluster:
+    """The API of a cluster as Google has it, which a Create need not have got ready."""
+    config = (document.get("controlPlaneEndpointsConfig") or {}).get("dnsEndpointConfig") or {}
+    return control_plane.at(str(config.get("endpoint", "")), cloud.api, context.environ)
 
 
 def _cancel(context: Context, cluster: Cluster, facts: ClusterFacts) -> None:

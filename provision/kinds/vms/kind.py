@@ -128,6 +128,11 @@ class VmGroup:
 
         return gpu_check.run(context, cloud, record)
 
+    def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
+        """Nothing: what holds data is in the state."""
+        del context, cloud, record
+        return ()
+
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         """Cancel the open resize requests."""
         from provision.kinds.vms import release

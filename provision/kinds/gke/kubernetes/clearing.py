@@ -53,6 +53,15 @@ def balanced(cluster: Cluster) -> list[Object]:
     ]
 
 
+def going(cluster: Cluster) -> list[str]:
+    """The disks that go with their claims, in words."""
+    return [
+        f"Disk of the claim {_claim(it)}, {it['spec']['capacity']['storage']}, with all its files"
+        for it in cluster.all("v1", _VOLUME)
+        if _is_made(it) and _policy(it) == _DELETE
+    ]
+
+
 def disks(cluster: Cluster) -> dict[str, str]:
     """The disks of the cluster's volumes: path -> reclaim policy.
 
@@ -63,6 +72,11 @@ def disks(cluster: Cluster) -> dict[str, str]:
         for it in cluster.all("v1", _VOLUME)
         if (it["spec"].get("csi") or {}).get("driver") == _DISKS
     }
+
+
+def _claim(volume: Object) -> str:
+    claim = volume["spec"].get("claimRef") or {}
+    return f"{claim.get('namespace', '')}/{claim.get('name', '')}"
 
 
 def _goes(claim: Object, volumes: Mapping[str, Object]) -> bool:
