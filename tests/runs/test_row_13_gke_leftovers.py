@@ -80,10 +80,8 @@ def test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it(gke: Rehearsa
     assert "default/results" in note["why"]
     command = f"gcloud compute disks delete {name} --zone us-central1-a --project my-project"
     assert note["fix"].endswith(command)
-    told = (
-        "Destroy deletes for ever:\n  Disk of the claim default/scratch, 50Gi, with all its files\n"
-    )
-    assert told in ended.said
+    goes = "Volume of the claim default/scratch, 50Gi, with all its files"
+    assert f"Destroy deletes for ever:\n  {goes}\n" in ended.said
     assert "Service default/web" in ended.said
     assert "PersistentVolumeClaim default/scratch" in ended.said
 
@@ -99,6 +97,12 @@ def test_what_a_silent_control_plane_leaves_is_removed_but_for_what_holds_data(
     # Nobody could be asked whether the data may go.
     assert left_in_cloud(gke) == sorted(disks)
     assert "Could not delete Services and claims in Kubernetes first" in ended.said
+    heading = "Destroy is not done: something of the cluster is left (exit code 8)."
+    assert heading in ended.said.splitlines()
+    assert "Destroy deletes for ever" not in ended.said
+    heading = "Destroy is not done: something of the cluster is left (exit code 8)."
+    assert heading in ended.said.splitlines()
+    assert "Destroy deletes for ever" not in ended.said
     fixes = {problem["fix"] for problem in ended.document["problems"]}
     assert len(fixes) == 2
     for disk in disks:

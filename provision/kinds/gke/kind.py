@@ -138,7 +138,7 @@ class GkeCluster:
         return bandwidth_check.run(context, cloud)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
-        """The disks that were made for claims, as far as they go with these."""
+        """The volumes that were made for claims, as far as they go with these."""
         from provision.kinds.gke import release
 
         return release.data(context, cloud, record)

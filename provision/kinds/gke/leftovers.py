@@ -6,6 +6,7 @@ What holds data goes only if its volume's policy is known to be Delete.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.errors import ClusterError, Problem, StateError
@@ -15,7 +16,7 @@ from provision.kinds.gke.traces import Fate, Traces, claim_of
 from provision.lifecycle import remove
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from provision.context import Cloud, Context
     from provision.google.api import GoogleApi
@@ -54,6 +55,8 @@ _BALANCERS: Final[Mapping[str, Look]] = {
 }
 _RULES: Final = "firewall-rules"
 _DISKS: Final = "disks"
+_INSTANCES: Final = "instances"
+"""Filestore's; they are looked for one by one, as the cluster has named them."""
 _LOOKS: Final[Mapping[str, Look]] = {
     **_BALANCERS,
     _RULES: FIREWALL.look,
@@ -103,9 +106,6 @@ def sweep(context: Context, cloud: Cloud, *, last: bool) -> int:
     if traces is None:
         return 0
     path = CLUSTER.path(project=traces.project, location=traces.location, name=traces.cluster)
-    problems: list[Problem] = []
-    notes: list[Problem] = []
-    removed = 0
     with remove.told("Could not look for what GKE has left"):
         if cloud.api.find(CLUSTER.look.service, path) is not None:
             return 0
@@ -113,90 +113,131 @@ def sweep(context: Context, cloud: Cloud, *, last: bool) -> int:
         grown = traces.with_rules(cloud.api.listed(FIREWALL.look, traces.project, filter=_NAMED))
         if grown != traces:
             keep(cloud.folder, grown)
+        found = _Sweep(grown, cloud.api, context.console.progress)
         for noun, look in _LOOKS.items():
-            for found in _listed(cloud.api, grown, noun, look, problems):
-                if noun == _DISKS and (stays := _staying(grown, found)):
-                    (notes if grown.fate(found) is Fate.STAYS else problems).append(stays)
-                elif failed := _removed(context, cloud.api, noun, path_in_document(found)):
-                    problems.append(failed)
-                else:
-                    removed += 1
+            found.collection(noun, look)
+        found.instances()
     if last:
-        context.note(notes)
-        if problems:
-            raise ClusterError.of(problems)
-    return removed
+        context.note(found.kept)
+        if found.problems:
+            raise ClusterError.of(found.problems)
+    return found.removed
 
 
-def _listed(
-    api: GoogleApi, traces: Traces, noun: str, look: Look, problems: list[Problem]
-) -> Iterable[Mapping[str, Any]]:
-    """What a collection has of the cluster; that it may not be listed is one of the problems."""
-    try:
-        found = api.listed(look, traces.project, filter=_NAMED)
-    except GoogleApiError as error:
-        if error.code != _FORBIDDEN:
-            raise
-        permission = f"compute.{look.collection}.list"
-        problems.append(
-            Problem(
-                what=f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for",
-                why=error.message,
-                fix=f"get {permission} (role Compute Viewer or more), {_AGAIN}",
+@dataclass
+class _Sweep:
+    """One look at all that there may be.
+
+    Attributes:
+        traces: What tells this cluster's things from others'.
+        api: Google.
+        tell: Gets one sentence for each thing that is removed.
+        removed: How many were removed.
+        kept: What stays as it is to stay.
+        problems: What could not be removed, or not be looked for.
+    """
+
+    traces: Traces
+    api: GoogleApi
+    tell: Callable[[str], None]
+    removed: int = 0
+    kept: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def collection(self, noun: str, look: Look) -> None:
+        """Remove what a collection of Compute Engine has of the cluster."""
+        for found in self._listed(noun, look):
+            match self.traces.fate(found) if noun == _DISKS else Fate.GOES:
+                case Fate.GOES:
+                    self._remove(Service.COMPUTE, noun, path_in_document(found))
+                case Fate.STAYS:
+                    self.kept.append(_kept_disk(found))
+                case Fate.UNKNOWN:
+                    self.problems.append(_doubtful_disk(found))
+
+    def instances(self) -> None:
+        """Remove the Filestore instances of claims that were to go with them."""
+        for path, fate in self.traces.instances().items():
+            if self.api.find(Service.FILESTORE, path) is None:
+                continue
+            if fate is Fate.GOES:
+                self._remove(Service.FILESTORE, _INSTANCES, path)
+            else:
+                self.kept.append(_kept_instance(path))
+
+    def _listed(self, noun: str, look: Look) -> list[dict[str, Any]]:
+        """What there is of the cluster; that it may not be listed is one of the problems."""
+        try:
+            found = self.api.listed(look, self.traces.project, filter=_NAMED)
+        except GoogleApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            permission = f"compute.{look.collection}.list"
+            self.problems.append(
+                Problem(
+                    what=f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for",
+                    why=error.message,
+                    fix=f"get {permission} (role Compute Viewer or more), {_AGAIN}",
+                )
             )
-        )
-        return ()
-    return list(_own(traces, noun, found))
+            return []
+        return [one for one in found if _is_own(self.traces, noun, one)]
 
-
-def _own(
-    traces: Traces, noun: str, found: Iterable[Mapping[str, Any]]
-) -> Iterator[Mapping[str, Any]]:
-    for document in found:
-        if noun == _RULES:
-            is_own = traces.has_rule(document)
-        elif noun == _DISKS:
-            is_own = traces.fate(document) is not None
+    def _remove(self, service: Service, noun: str, path: str) -> None:
+        try:
+            self.api.delete(service, path)
+        except GoogleApiError as error:
+            self.problems.append(
+                Problem(
+                    what=f"{path} could not be removed",
+                    why=f"GKE made it for this cluster and left it; Google says: {error.message}",
+                    fix=f"{_command(noun, path)}\n{_AGAIN}",
+                )
+            )
         else:
-            is_own = traces.has_named(document)
-        if is_own:
-            yield document
+            self.tell(f"Removed {path}: GKE made it for this cluster and left it")
+            self.removed += 1
 
 
-def _staying(traces: Traces, disk: Mapping[str, Any]) -> Problem | None:
-    """What is to be said of a disk that is not deleted; None for one that is."""
-    what = f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed"
-    claim = claim_of(disk)
-    command = f"if nobody needs its data: {_command(_DISKS, path_in_document(disk))}"
-    match traces.fate(disk):
-        case Fate.STAYS:
-            why = f"it was made for the claim {claim}, and its volume was not to go with that"
-            return Problem(what=what, why=f"{why} (its reclaim policy)", fix=command)
-        case Fate.UNKNOWN:
-            why = f"it was made for the claim {claim}, and the cluster did not say whether the data"
-            return Problem(what=what, why=f"{why} was to go with that", fix=f"{command}\n{_AGAIN}")
-        case Fate.GOES | None:
-            return None
+def _is_own(traces: Traces, noun: str, document: Mapping[str, Any]) -> bool:
+    if noun == _RULES:
+        return traces.has_rule(document)
+    if noun == _DISKS:
+        return traces.fate(document) is not None
+    return traces.has_named(document)
 
 
-def _removed(context: Context, api: GoogleApi, noun: str, path: str) -> Problem | None:
-    """Delete something; the problem if that did not work."""
-    try:
-        api.delete(Service.COMPUTE, path)
-    except GoogleApiError as error:
-        return Problem(
-            what=f"{path} could not be removed",
-            why=f"GKE made it for this cluster and left it; Google says: {error.message}",
-            fix=f"{_command(noun, path)}\n{_AGAIN}",
-        )
-    context.console.progress(f"Removed {path}: GKE made it for this cluster and left it")
-    return None
+def _kept_disk(disk: Mapping[str, Any]) -> Problem:
+    return Problem(
+        what=f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed",
+        why=f"it was made for the claim {claim_of(disk)}, and its volume was not to go with that"
+        " (its reclaim policy)",
+        fix=f"if nobody needs its data: {_command(_DISKS, path_in_document(disk))}",
+    )
+
+
+def _doubtful_disk(disk: Mapping[str, Any]) -> Problem:
+    return Problem(
+        what=f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed",
+        why=f"it was made for the claim {claim_of(disk)}, and the cluster did not say whether the"
+        " data was to go with that",
+        fix=f"if nobody needs its data: {_command(_DISKS, path_in_document(disk))}\n{_AGAIN}",
+    )
+
+
+def _kept_instance(path: str) -> Problem:
+    return Problem(
+        what=f"The Filestore instance {path.rpartition('/')[2]} is kept, and is billed",
+        why="a claim's volume is on it that was not to go with the claim (its reclaim policy)",
+        fix=f"if nobody needs its data: {_command(_INSTANCES, path)}",
+    )
 
 
 def _command(noun: str, path: str) -> str:
     """The command that deletes something, for a machine that has gcloud."""
     project, name = path.split("/")[1], path.rpartition("/")[2]
-    place = re.search(r"/(region|zone)s/([^/]+)/", path)
+    place = re.search(r"/(region|zone|location)s/([^/]+)/", path)
     where = f" --{place[1]} {place[2]}" if place else " --global"
     where = "" if noun in _WITHOUT_PLACE else where
-    return f"gcloud compute {noun} delete {name}{where} --project {project}"
+    group = "filestore" if noun == _INSTANCES else "compute"
+    return f"gcloud {group} {noun} delete {name}{where} --project {project}"

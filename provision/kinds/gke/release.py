@@ -35,9 +35,9 @@ T = TypeVar("T")
 
 
 def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
-    """The disks that go with the cluster's claims, in words.
+    """The volumes that go with the cluster's claims, in words.
 
-    None where the control plane is silent: a disk whose policy nobody can ask for is kept.
+    None where the control plane is silent: a volume whose policy nobody can ask for is kept.
     """
     document = cloud.api.find(CLUSTER.look.service, _path(record))
     if document is None:
@@ -160,6 +160,6 @@ def _told(cluster: Cluster, known: Traces) -> Traces:
         location=known.location,
         cluster=known.cluster,
         networks=known.networks,
-        volumes=clearing.disks(cluster),
+        volumes=clearing.storage(cluster, known.project),
     )
     return found.with_stems([*map(traces.balancer, services), *annotations]).and_earlier(known)

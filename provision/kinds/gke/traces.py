@@ -10,6 +10,8 @@ and name them by rules of their own. The rules are read in these sources:
   three letters, eight characters that stand for the cluster, and the names of what it is for.
 - github.com/kubernetes-sigs/gcp-compute-persistent-disk-csi-driver at b560165, pkg/parameters and
   pkg/gce-cloud-provider: a disk's description is JSON that names its volume and its claim.
+- github.com/kubernetes-sigs/gcp-filestore-csi-driver at 2edb466, pkg/csi_driver: a volume's handle
+  is `modeInstance/LOCATION/INSTANCE/SHARE`.
 - docs.cloud.google.com/kubernetes-engine/docs/concepts/firewall-rules: the rules of the cluster
   itself are `gke-CLUSTER-HASH-...`, for nodes that have the tag `gke-CLUSTER-HASH-node`.
 
@@ -72,7 +74,7 @@ class Traces:
         cluster: Its name.
         networks: The paths of the networks that the deployment made for it.
         stems: Parts of names that only things of this cluster have.
-        volumes: The path of a disk -> the reclaim policy of its volume.
+        volumes: The path of a disk or a Filestore instance -> the reclaim policy of its volume.
     """
 
     project: str
@@ -150,6 +152,14 @@ class Traces:
         tag = re.compile(rf"gke-{re.escape(self.cluster)}-{_HASH}-node")
         tags = rule.get("targetTags") or []
         return bool(is_google and tags and all(tag.fullmatch(one) for one in tags))
+
+    def instances(self) -> dict[str, Fate]:
+        """The Filestore instances of claims, by path, and what becomes of each."""
+        return {
+            path: Fate.GOES if policy == "Delete" else Fate.STAYS
+            for path, policy in self.volumes.items()
+            if "/instances/" in path
+        }
 
     def fate(self, disk: Mapping[str, Any]) -> Fate | None:
         """What becomes of a disk; None if it is not one of this cluster's claims."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 _CLAIM: Final = "PersistentVolumeClaim"
 _VOLUME: Final = "PersistentVolume"
-_DISKS: Final = "pd.csi.storage.gke.io"
 _DELETE: Final = "Delete"
 _RETAIN: Final = "Retain"
 _MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
@@ -54,24 +53,39 @@ def balanced(cluster: Cluster) -> list[Object]:
 
 
 def going(cluster: Cluster) -> list[str]:
-    """The disks that go with their claims, in words."""
+    """The volumes that go with their claims, in words."""
     return [
-        f"Disk of the claim {_claim(it)}, {it['spec']['capacity']['storage']}, with all its files"
+        f"Volume of the claim {_claim(it)}, {it['spec']['capacity']['storage']}, with all its files"
         for it in cluster.all("v1", _VOLUME)
         if _is_made(it) and _policy(it) == _DELETE
     ]
 
 
-def disks(cluster: Cluster) -> dict[str, str]:
-    """The disks of the cluster's volumes: path -> reclaim policy.
+def storage(cluster: Cluster, project: str) -> dict[str, str]:
+    """The disks and Filestore instances of the cluster's volumes: path -> reclaim policy.
 
-    A disk that somebody has brought along is kept by Kubernetes, whatever its volume's policy is.
+    What somebody has brought along is kept by Kubernetes, whatever its volume's policy is.
+
+    Args:
+        cluster: The cluster.
+        project: Its project.
     """
     return {
-        it["spec"]["csi"]["volumeHandle"]: _policy(it) if _is_made(it) else _RETAIN
+        path: _policy(it) if _is_made(it) else _RETAIN
         for it in cluster.all("v1", _VOLUME)
-        if (it["spec"].get("csi") or {}).get("driver") == _DISKS
+        if (path := _path(it["spec"].get("csi") or {}, project))
     }
+
+
+def _path(csi: Mapping[str, Any], project: str) -> str:
+    """The path of what a driver of GKE's has for a volume; "" for a share of a larger instance."""
+    driver, handle = csi.get("driver"), str(csi.get("volumeHandle", ""))
+    match driver, handle.split("/"):
+        case "pd.csi.storage.gke.io", _:
+            return handle
+        case "filestore.csi.storage.gke.io", ["modeInstance", location, name, _]:
+            return f"projects/{project}/locations/{location}/instances/{name}"
+    return ""
 
 
 def _claim(volume: Object) -> str:

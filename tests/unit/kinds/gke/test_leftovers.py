@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from provision.errors import ClusterError, StateError, TerraformError
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import leftovers
 from provision.kinds.gke.traces import Traces
 
@@ -38,7 +39,9 @@ class Google:
         self.refused = refused or {}
         self.cluster: dict[str, Any] | None = None
 
-    def find(self, *_: object) -> dict[str, Any] | None:
+    def find(self, service: Service, path: str) -> dict[str, Any] | None:
+        if service is Service.FILESTORE:
+            return {"name": path} if path in self.paths else None
         return self.cluster
 
     def listed(self, look: Any, project: str, **_: str) -> list[dict[str, Any]]:
@@ -125,6 +128,25 @@ def test_what_cannot_be_removed_is_named_with_the_command_that_does() -> None:
     command = f"gcloud compute target-pools delete {BALANCER} --region us-central1 --project p"
     assert problem.fix.splitlines() == [command, "then run Destroy again"]
     assert google.paths == [PARTS[1]]
+
+
+@pytest.mark.parametrize(("policy", "code"), [("Retain", 0), ("Delete", 400), ("Delete", 0)])
+def test_a_filestore_instance_goes_or_is_named(policy: str, code: int) -> None:
+    path = "projects/p/locations/us-central1-c/instances/pvc-1"
+    text = dataclasses.replace(TRACES, volumes={path: policy}).document()
+    google = Google(path, refused={path: code} if code else {})
+    command = "gcloud filestore instances delete pvc-1 --location us-central1-c --project p"
+    if code:
+        with pytest.raises(ClusterError) as caught:
+            swept(google, text=text)
+        assert caught.value.problems[0].fix.startswith(command)
+        return
+    count, notes = swept(google, text=text)
+    assert (count, google.paths) == ((1, []) if policy == "Delete" else (0, [path]))
+    assert [note.fix for note in notes] == (
+        [] if policy == "Delete" else [f"if nobody needs its data: {command}"]
+    )
+    assert swept(Google(), text=text) == (0, [])
 
 
 def test_before_the_last_time_it_is_left_without_a_word() -> None:

@@ -167,6 +167,14 @@ def test_a_disk_goes_only_if_its_policy_says_so(
     assert known.fate(found) is expected
 
 
+def test_a_filestore_instance_goes_only_if_its_policy_says_so() -> None:
+    instance = "projects/p/locations/us-central1-c/instances/pvc-"
+    volumes = {f"{instance}1": "Delete", f"{instance}2": "Retain", PATH: "Delete"}
+    own: dict[str, Any] = {"location": "us-central1", "networks": frozenset()}
+    known = Traces(project="p", cluster="np-gke", volumes=volumes, **own)
+    assert known.instances() == {f"{instance}1": Fate.GOES, f"{instance}2": Fate.STAYS}
+
+
 def test_the_claim_of_a_disk_is_read_from_its_description() -> None:
     assert claim_of(disk()) == "default/data"
     assert claim_of({"name": "pvc-1"}) == ""

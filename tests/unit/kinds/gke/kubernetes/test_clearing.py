@@ -35,6 +35,10 @@ def step(*things: Object) -> tuple[list[str], list[str]]:
     return clearing.step(cast("Cluster", fake)), fake.deleted
 
 
+def stored(*things: Object) -> dict[str, str]:
+    return clearing.storage(cast("Cluster", Fake(*things)), "p")
+
+
 def service(kind: str) -> Object:
     return build("v1", "Service", "web", "default", spec={"type": kind})
 
@@ -85,11 +89,21 @@ def test_what_is_being_deleted_is_waited_for_and_not_deleted_again() -> None:
 def test_a_disk_that_somebody_brought_is_neither_waited_for_nor_deleted() -> None:
     assert step(volume("Delete", {})) == ([], [])
     found = {
-        policy: clearing.disks(cast("Cluster", Fake(volume(policy, notes))))
+        policy: stored(volume(policy, notes))
         for policy, notes in {"Delete": {}, "Retain": MADE}.items()
     }
     assert found == {"Delete": {DISK: "Retain"}, "Retain": {DISK: "Retain"}}
-    assert clearing.disks(cast("Cluster", Fake(volume("Delete")))) == {DISK: "Delete"}
+    assert stored(volume("Delete")) == {DISK: "Delete"}
+
+
+def test_a_filestore_instance_of_its_own_is_known_by_its_path() -> None:
+    share = volume("Retain")
+    for handle, expected in {
+        "modeInstance/z/pvc-1/vol1": "projects/p/locations/z/instances/pvc-1",
+        "modeMultishare/instance-1/z/big/pvc-1": None,
+    }.items():
+        share["spec"]["csi"] = {"driver": "filestore.csi.storage.gke.io", "volumeHandle": handle}
+        assert stored(share) == ({expected: "Retain"} if expected else {})
 
 
 def test_what_keeps_a_claim_or_makes_another_goes_with_it() -> None:
@@ -113,4 +127,4 @@ def test_what_keeps_a_claim_or_makes_another_goes_with_it() -> None:
 def test_the_volumes_of_mounts_are_left_alone() -> None:
     pair = storage._pair("/mnt", "1Ti", storage._bucket("b"))
     assert step(*pair, pod("user", pair[1]["metadata"]["name"])) == ([], [])
-    assert clearing.disks(cast("Cluster", Fake(*pair))) == {}
+    assert stored(*pair) == {}
