@@ -32,7 +32,7 @@ def destroy(context: Context) -> None:
             )
         return
     kind = registry.named(record.kind)
-    confirmation.require(context, cloud, record, asked=registry.given(context.settings))
+    confirmation.require(context, cloud, record, kind, asked=registry.given(context.settings))
     with (
         context.log(cloud, "destroy") as log,
         workspace.removal_folder(kind.root, location, record) as root,
@@ -41,7 +41,7 @@ def destroy(context: Context) -> None:
         tool = context.terraform(root, log)
         with exclusive.alone(context, cloud, record, root, tool):
             tool.init()
-            remove.remove(context, cloud, record, tool, kind.release)
+            remove.remove(context, cloud, record, tool, kind)
     cloud.folder.clear()
     count = (context.report.changes or {}).get("destroy", 0)
     context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")

@@ -158,8 +158,26 @@ class Kind(Protocol[SpecT]):
             ClusterError: The test failed.
         """
 
+    def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
+        """What holds data, is in no state, and goes with the cluster: a few words each."""
+
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         """Cancel what would block the removal of the cluster, such as open resize requests."""
+
+    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+        """Remove what the cluster made itself and has left, once it is gone.
+
+        Args:
+            context: The run.
+            cloud: Google, and the state folder.
+            last: Whether nothing comes after this. Before that, what can't be removed yet is left.
+
+        Returns:
+            How much was removed.
+
+        Raises:
+            ClusterError: Something can't be removed; only if this is the last time.
+        """
 
 
 def deploy(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.errors import Problem, SettingsError
 from provision.google import resources
@@ -11,18 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.context import Cloud, Context
+    from provision.deployment.kind import Kind
     from provision.state.record import Record
 
 _PROTECT = "PROTECT"
 
 
-def require(context: Context, cloud: Cloud, record: Record, *, asked: str | None) -> None:
+def require(
+    context: Context, cloud: Cloud, record: Record, kind: Kind[Any], *, asked: str | None
+) -> None:
     """Make sure that a deployment is to be deleted; `--yes` is a yes to all of it.
 
     Args:
         context: The run.
         cloud: Has the state.
         record: What is deployed.
+        kind: The kind of cluster that is deployed.
         asked: The kind of cluster that the settings name; None where they name none.
 
     Raises:
@@ -32,7 +36,7 @@ def require(context: Context, cloud: Cloud, record: Record, *, asked: str | None
     if context.agreed:
         return
     doubts = [*_contradictions(context, record, asked), *_protection(record)]
-    data = list(_data(cloud))
+    data = [*_data(cloud), *(f"  {words}" for words in kind.data(context, cloud, record))]
     if data:
         context.console.progress("Destroy deletes for ever:\n" + "\n".join(data))
     if context.console.is_terminal and (doubts or data):

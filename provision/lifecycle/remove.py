@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.errors import StateError, TerraformError
 from provision.google import resources
@@ -12,9 +12,10 @@ from provision.google.owner import Owner
 from provision.lifecycle import namesakes, ownership, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
     from provision.context import Cloud, Context
+    from provision.deployment.kind import Kind
     from provision.state.location import Place
     from provision.state.record import Record
     from provision.terraform import Terraform
@@ -28,7 +29,7 @@ def remove(
     cloud: Cloud,
     record: Record,
     tool: Terraform,
-    release: Callable[[Context, Cloud, Record], None],
+    kind: Kind[Any],
 ) -> None:
     """Remove the resources in the state and the marked ones that are not in it.
 
@@ -40,12 +41,14 @@ def remove(
         cloud: Google and the state folder.
         record: The deployment.
         tool: Terraform in a root that declares no resources.
-        release: Cancels what would block the removal; the kind of cluster provides it.
+        kind: The kind of cluster, which cancels what would block the removal, and removes what the
+            cluster itself has left.
 
     Raises:
         TerraformError: Something can't be removed.
+        ClusterError: Something that the cluster made itself can't be removed.
     """
-    release(context, cloud, record)
+    kind.release(context, cloud, record)
     removed = 0
     while True:
         removed += _sweep(context, cloud, record, last=False)
@@ -58,6 +61,8 @@ def remove(
             # A killed Terraform leaves its lock; report how Terraform ended, not the lock.
             with contextlib.suppress(StateError):
                 swept = _sweep(context, cloud, record, last=False)
+            # What the cluster has left may use its network.
+            swept += kind.sweep(context, cloud, last=False)
             if not swept:
                 raise
             removed += swept
@@ -65,6 +70,8 @@ def remove(
             break
     # A resource that a killed run had requested can appear after the first sweep.
     removed += _sweep(context, cloud, record, last=True)
+    context.report.changes = found.counts | {"destroy": found.destroy + removed}
+    removed += kind.sweep(context, cloud, last=True)
     context.report.changes = found.counts | {"destroy": found.destroy + removed}
     _require_no_older(context, cloud, record)
 

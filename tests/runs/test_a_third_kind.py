@@ -49,5 +49,5 @@ def test_a_kind_that_nobody_knows_is_made_planned_looked_at_tested_and_removed(
     run("Test")
 
     assert run("Destroy")["changes"]["destroy"] > 0
-    assert toy.diary[6:] == ["release toy"]
+    assert toy.diary[6:] == ["release toy", "sweep, last: True"]
     assert all("bucket" in line or "object" in line for line in rehearsal.resources())

@@ -109,6 +109,15 @@ class Toy:
         del context, cloud, record
         return "They play"
 
+    def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
+        del context, cloud, record
+        return ()
+
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         del context, cloud
         self.diary.append(f"release {record.kind}")
+
+    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+        del context, cloud
+        self.diary.append(f"sweep, last: {last}")
+        return 0

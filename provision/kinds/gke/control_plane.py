@@ -49,4 +49,9 @@ def reach(facts: ClusterFacts, api: GoogleApi, environ: Mapping[str, str]) -> cl
         api: Google, for an access token.
         environ: May set another endpoint.
     """
-    return client.Cluster(client.endpoint(facts.endpoint, environ), api.token)
+    return at(facts.endpoint, api, environ)
+
+
+def at(endpoint: str, api: GoogleApi, environ: Mapping[str, str]) -> client.Cluster:
+    """The API at a DNS endpoint; the arguments are those of `reach`."""
+    return client.Cluster(client.endpoint(endpoint, environ), api.token)

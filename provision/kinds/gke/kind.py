@@ -143,11 +143,23 @@ class GkeCluster:
         del record
         return bandwidth_check.run(context, cloud)
 
+    def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
+        """The volumes that were made for claims, as far as they go with these."""
+        from provision.kinds.gke import release
+
+        return release.data(context, cloud, record)
+
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
-        """Cancel the open ProvisioningRequests of the cluster's jobs."""
+        """Cancel open ProvisioningRequests; delete what GKE made load balancers and disks for."""
         from provision.kinds.gke import release
 
         release.release(context, cloud, record)
+
+    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+        """Remove the load balancers, firewall rules and disks that GKE has left."""
+        from provision.kinds.gke import leftovers
+
+        return leftovers.sweep(context, cloud, last=last)
 
 
 GKE_CLUSTER: Final[Kind[GkeSpec]] = GkeCluster()

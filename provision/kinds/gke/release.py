@@ -1,32 +1,96 @@
-"""What Destroy cancels before it removes a GKE cluster: the ProvisioningRequests of its jobs."""
+"""What Destroy does in a GKE cluster before it removes it.
+
+It cancels the ProvisioningRequests of jobs, and deletes what GKE makes things in Google Cloud for:
+with the cluster gone, nobody would unmake those.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from provision import words
+from provision.catalogue import names
 from provision.errors import ClusterError, CredentialsError
-from provision.google.resources import CLUSTER
-from provision.kinds.gke import control_plane
-from provision.kinds.gke.kubernetes import cancel
+from provision.google.resources import CLUSTER, NETWORK
+from provision.kinds.gke import control_plane, leftovers, traces
+from provision.kinds.gke.kubernetes import cancel, clearing
+from provision.kinds.gke.traces import Traces
 from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from provision.context import Cloud, Context
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.state.record import Record
+    from provision.time.deadline import Deadline
+
+_PATIENCE: Final = 600.0
+"""Seconds of cloud time for GKE to unmake load balancers and disks; one takes a minute or two."""
+_POLL: Final = 5.0
+_SILENCES: Final = 5
+"""So many requests in a row without an answer, and the control plane counts as silent."""
+T = TypeVar("T")
 
 
-def release(context: Context, cloud: Cloud, _record: Record) -> None:
-    """Cancel the open ProvisioningRequests of a GKE cluster, if it exists and answers.
+def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
+    """The volumes that go with the cluster's claims, in words.
 
-    All requests are deleted with the cluster, so a failure here does not stop Destroy.
+    None where the control plane is silent: a volume whose policy nobody can ask for is kept.
     """
-    facts = control_plane.kept(cloud.folder)
-    if facts is None or not facts.queued_pools:
-        return
-    path = CLUSTER.path(project=facts.project, location=facts.location, name=facts.name)
-    if cloud.api.find(CLUSTER.look.service, path) is None:
-        return
-    cluster = control_plane.reach(facts, cloud.api, context.environ)
+    document = cloud.api.find(CLUSTER.look.service, _path(record))
+    if document is None:
+        return []
+    try:
+        return clearing.going(_reach(context, cloud, document))
+    except (ClusterError, CredentialsError, PassingError):
+        return []
+
+
+def release(context: Context, cloud: Cloud, record: Record) -> None:
+    """Let go in the cluster what would outlive it, if it exists and answers.
+
+    A failure here does not stop Destroy: requests go with the cluster, and what GKE leaves is
+    looked for when the cluster is gone.
+    """
+    document = cloud.api.find(CLUSTER.look.service, _path(record))
+    earlier = leftovers.kept(cloud.folder)
+    known = Traces(
+        project=record.project_id,
+        location=record.region,
+        cluster=names.CLUSTER.of(record.name_prefix),
+        networks=_networks(cloud, document),
+    ).and_earlier(earlier)
+    if document is not None:
+        facts = control_plane.kept(cloud.folder)
+        cluster = _reach(context, cloud, document)
+        if facts and facts.queued_pools:
+            _cancel(context, cluster, facts)
+        known = _clear(context, cloud, cluster, known)
+    if known != earlier:
+        leftovers.keep(cloud.folder, known)
+
+
+def _networks(cloud: Cloud, document: Mapping[str, Any] | None) -> frozenset[str]:
+    """The networks of the deployment, of which GKE uses the first for all that it makes."""
+    of_cluster = ((document or {}).get("networkConfig") or {}).get("network", "")
+    in_state = (str(it.get("id")) for it in cloud.folder.of_type(NETWORK.type).values())
+    return frozenset({of_cluster, *in_state} - {"", "None"})
+
+
+def _path(record: Record) -> str:
+    cluster = names.CLUSTER.of(record.name_prefix)
+    return CLUSTER.path(project=record.project_id, location=record.region, name=cluster)
+
+
+def _reach(context: Context, cloud: Cloud, document: Mapping[str, Any]) -> Cluster:
+    """The API of a cluster as Google has it, which a Create need not have got ready."""
+    config = (document.get("controlPlaneEndpointsConfig") or {}).get("dnsEndpointConfig") or {}
+    return control_plane.at(str(config.get("endpoint", "")), cloud.api, context.environ)
+
+
+def _cancel(context: Context, cluster: Cluster, facts: ClusterFacts) -> None:
     try:
         count = cancel.open_requests(cluster, facts)
     except (ClusterError, CredentialsError, PassingError) as error:
@@ -34,3 +98,68 @@ def release(context: Context, cloud: Cloud, _record: Record) -> None:
         return
     if count:
         context.console.progress(f"Cancelled {count} requests for nodes")
+
+
+def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> Traces:
+    """Delete Services and claims, and wait until GKE has unmade what it made for them.
+
+    Returns:
+        What the cluster tells of itself, which is kept before anything is deleted.
+    """
+    deadline = context.progress.deadline(_PATIENCE, _POLL)
+    try:
+        known = _answer(deadline, lambda: _told(cluster, known))
+        leftovers.keep(cloud.folder, known)
+        _delete(context, cluster, deadline)
+    except (ClusterError, CredentialsError, PassingError) as error:
+        context.console.progress(
+            "Could not delete Services and claims in Kubernetes first, so what GKE made for them"
+            f" is looked for when the cluster is gone: {error}"
+        )
+    return known
+
+
+def _delete(context: Context, cluster: Cluster, deadline: Deadline) -> None:
+    tell = context.console.progress
+    left = first = _answer(deadline, lambda: clearing.step(cluster))
+    if first:
+        tell(f"Deleting in Kubernetes first: {words.listed(first)}")
+    while left and not deadline.is_over:
+        deadline.pause()
+        left = _answer(deadline, lambda: clearing.step(cluster))
+    if left:
+        tell(f"Not waiting longer for GKE to remove what it made for {words.listed(left)}")
+    elif first:
+        tell("Kubernetes has deleted them, and GKE what it made for them")
+
+
+def _answer(deadline: Deadline, ask: Callable[[], T]) -> T:
+    """The answer of a control plane that may be silent for a while.
+
+    Raises:
+        PassingError: It stays silent.
+    """
+    for _ in range(_SILENCES - 1):
+        try:
+            return ask()
+        except PassingError:
+            deadline.pause()
+    return ask()
+
+
+def _told(cluster: Cluster, known: Traces) -> Traces:
+    """The traces, with what the cluster knows of its load balancers and disks."""
+    services = clearing.balanced(cluster)
+    annotations = [
+        str(value)
+        for it in services
+        for value in (it["metadata"].get("annotations") or {}).values()
+    ]
+    found = Traces(
+        project=known.project,
+        location=known.location,
+        cluster=known.cluster,
+        networks=known.networks,
+        volumes=clearing.storage(cluster, known.project),
+    )
+    return found.with_stems([*map(traces.balancer, services), *annotations]).and_earlier(known)

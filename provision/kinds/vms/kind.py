@@ -133,11 +133,21 @@ class VmGroup:
 
         return gpu_check.run(context, cloud, record)
 
+    def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
+        """Nothing: what holds data is in the state."""
+        del context, cloud, record
+        return ()
+
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         """Cancel the open resize requests."""
         from provision.kinds.vms import release
 
         release.release(context, cloud, record)
+
+    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+        """Nothing: a group deletes what it made."""
+        del context, cloud, last
+        return 0
 
 
 VM_GROUP: Final[Kind[VmSpec]] = VmGroup()

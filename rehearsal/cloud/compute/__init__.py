@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rehearsal.cloud import discovery, projects, services
 from rehearsal.cloud.compute import (
     agenda,
+    balancers,
     firewalls,
     fleet,
     groups,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **offers.METHODS,
     **project.METHODS,
+    **balancers.METHODS,
     **firewalls.METHODS,
     **groups.METHODS,
     **guest_attributes.METHODS,

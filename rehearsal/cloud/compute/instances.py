@@ -38,6 +38,14 @@ def _delete(call: Call) -> Resource:
     return fleet.delete(call, call.name(INSTANCE))
 
 
+def _insert_disk(call: Call) -> Resource:
+    body = resources.without_nulls(call.body)
+    kind = body.get("type", f"zones/{call.parameters['zone']}/diskTypes/pd-standard")
+    zone = f"{links.ROOT}projects/{call.project}/zones/{call.parameters['zone']}"
+    own = {"type": f"{zone}/diskTypes/{links.last(kind)}", "status": "READY"}
+    return resources.insert(call, DISK, {**body, **own, "physicalBlockSizeBytes": "4096"})
+
+
 def _delete_disk(call: Call) -> Resource:
     name = call.name(DISK)
     disk = resources.require_ready(call, DISK, name)
@@ -109,6 +117,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instanceGroups.get": _get_group,
     "instanceGroups.listInstances": _list_group_instances,
     "instanceGroups.setNamedPorts": _set_named_ports,
+    "disks.insert": _insert_disk,
     "disks.get": resources.get(DISK),
     "disks.list": lists.of_place(DISK),
     "disks.aggregatedList": lists.of_project(DISK),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rehearsal.cloud.compute import catalogue, links, lists, resources
 from rehearsal.cloud.compute.resources import (
     FIREWALL,
+    FORWARDING_RULE,
     INSTANCE,
     NETWORK,
     ROUTER,
@@ -234,7 +235,7 @@ def _patch(call: Call) -> Resource:
 def _delete(call: Call) -> Resource:
     name = call.name(NETWORK)
     network = resources.require_ready(call, NETWORK, name)
-    for kind in (INSTANCE, SUBNETWORK, FIREWALL, ROUTER):
+    for kind in (INSTANCE, SUBNETWORK, FIREWALL, ROUTER, FORWARDING_RULE):
         for user, resource in resources.each(call, kind, f"projects/{call.project}/"):
             if network["selfLink"] in _networks(kind, resource) and not _is_automatic(
                 network, kind, resource

@@ -6,7 +6,14 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links, lists, networks, resources
-from rehearsal.cloud.compute.resources import INSTANCE, NETWORK, SUBNETWORK, Call, Resource
+from rehearsal.cloud.compute.resources import (
+    FORWARDING_RULE,
+    INSTANCE,
+    NETWORK,
+    SUBNETWORK,
+    Call,
+    Resource,
+)
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -140,6 +147,9 @@ def _delete(call: Call) -> Resource:
     link = subnetwork["selfLink"]
     for user, instance in resources.each(call, INSTANCE, f"projects/{call.project}/"):
         if any(interface["subnetwork"] == link for interface in instance["networkInterfaces"]):
+            raise resources.in_use(SUBNETWORK, name, user)
+    for user, rule in resources.each(call, FORWARDING_RULE, f"projects/{call.project}/"):
+        if rule.get("subnetwork") == link:
             raise resources.in_use(SUBNETWORK, name, user)
     network = resources.find(call, NETWORK, links.name_of(subnetwork["network"]))
     automatic = network is not None and network["autoCreateSubnetworks"]

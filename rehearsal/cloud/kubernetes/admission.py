@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import objects
+from rehearsal.cloud.kubernetes import objects, volumes
 
 if TYPE_CHECKING:
     from rehearsal.cloud.kubernetes.kinds import Kind
@@ -23,6 +23,9 @@ def admit(world: World, kind: Kind, thing: Object) -> None:
     if kind.name == "Namespace":
         thing.setdefault("status", {})["phase"] = "Active"
     is_new = "uid" not in thing["metadata"]
+    if kind.name == "PersistentVolumeClaim" and is_new:
+        known = thing["metadata"].get("finalizers") or []
+        thing["metadata"]["finalizers"] = [*known, volumes.IN_USE]
     if kind.name in QUEUED_KINDS and is_new and is_queued(thing) and has_kueue(world):
         # Kueue's webhook: it starts a job when it has admitted it.
         thing.setdefault("spec", {})["suspend"] = True

@@ -97,7 +97,7 @@ def _collection(world: World, kind: Kind, namespace: str) -> Reply:
     ]
     if method == "DELETE":
         for thing in chosen:
-            world.remove(kind, thing)
+            world.delete(kind, thing)
         return Reply(body=success())
     if method != "GET":
         raise Refusal(405, "the server does not allow this method on the requested resource")
@@ -154,7 +154,7 @@ def _object(world: World, kind: Kind, namespace: str, name: str, part: str) -> R
     if method == "GET":
         return Reply(body=objects.show(found), headers=_warnings(kind))
     if method == "DELETE":
-        world.remove(kind, found)
+        world.delete(kind, found)
         return Reply(body=success())
     body = _body(world)
     hidden = {key: value for key, value in found.items() if key.startswith("_")}
@@ -198,7 +198,8 @@ def _kept(world: World, kind: Kind, thing: Object) -> Object:
     admission.admit(world, kind, thing)
     if world.request.query.get("dryRun"):
         return objects.show(thing)
-    return objects.show(world.put(kind, thing))
+    world.settle(kind, thing)
+    return objects.show(thing)
 
 
 def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud import compute
+from rehearsal.cloud.kubernetes import google
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def ask(world: World, group: str, name: str, count: int, seconds: int | None) ->
         body["requestedRunDuration"] = {"seconds": str(seconds)}
     try:
         _prepare(world, group)
-        _call(world.request, world.store, "POST", f"{group}/resizeRequests", body)
+        google.call(world.request, world.store, "POST", f"{group}/resizeRequests", body)
     except GoogleError as error:
         return Answer("FAILED", "", error.message)
     return find(world.request, world.store, group, name)
@@ -67,7 +66,7 @@ def ask(world: World, group: str, name: str, count: int, seconds: int | None) ->
 def find(request: Request, store: Store, group: str, name: str) -> Answer:
     """What has become of a request for nodes; CANCELLED when there is none (any more)."""
     try:
-        found = _call(request, store, "GET", f"{group}/resizeRequests/{name}")
+        found = google.call(request, store, "GET", f"{group}/resizeRequests/{name}")
     except GoogleError:
         return Answer("CANCELLED")
     status = found.get("status") or {}
@@ -80,12 +79,12 @@ def find(request: Request, store: Store, group: str, name: str) -> Answer:
 def cancel(request: Request, store: Store, group: str, name: str) -> None:
     """Give up a request for nodes that waits; one that is over stays as it is."""
     if find(request, store, group, name).is_open:
-        _call(request, store, "POST", f"{group}/resizeRequests/{name}/cancel")
+        google.call(request, store, "POST", f"{group}/resizeRequests/{name}/cancel")
 
 
 def catch_up(world: World, group: str) -> None:
     """Let happen what is due in Compute Engine: any request to it does."""
-    _call(world.request, world.store, "GET", group)
+    google.call(world.request, world.store, "GET", group)
 
 
 def delete_nodes(world: World, group: str, names: list[str]) -> None:
@@ -93,33 +92,13 @@ def delete_nodes(world: World, group: str, names: list[str]) -> None:
     zone = group.partition("/instanceGroupManagers/")[0]
     links = [f"{zone}/instances/{name}" for name in names]
     body = {"instances": links}
-    _call(world.request, world.store, "POST", f"{group}/deleteInstances", body)
-
-
-def _call(
-    request: Request, store: Store, method: str, path: str, body: Object | None = None
-) -> dict[str, Any]:
-    """One request to Compute Engine.
-
-    Raises:
-        GoogleError: It refuses.
-    """
-    asked = replace(
-        request,
-        method=method,
-        path=path,
-        query={},
-        parameters=(),
-        body=b"" if body is None else json.dumps(body).encode(),
-    )
-    reply = compute.service(asked, store)
-    return reply.body if isinstance(reply.body, dict) else {}
+    google.call(world.request, world.store, "POST", f"{group}/deleteInstances", body)
 
 
 def _prepare(world: World, group: str) -> None:
     """Let a group take requests: it must not repair what does not come (rule M4)."""
-    policy = _call(world.request, world.store, "GET", group)["instanceLifecyclePolicy"]
+    policy = google.call(world.request, world.store, "GET", group)["instanceLifecyclePolicy"]
     if policy["defaultActionOnFailure"] != "DO_NOTHING":
         changed = {**policy, "defaultActionOnFailure": "DO_NOTHING"}
         body = {"instanceLifecyclePolicy": changed}
-        _call(world.request, world.store, "PATCH", group, body)
+        google.call(world.request, world.store, "PATCH", group, body)

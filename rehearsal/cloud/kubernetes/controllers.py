@@ -19,6 +19,7 @@ from rehearsal.cloud.kubernetes import (
     scale_down,
     scale_up,
     scheduler,
+    services,
     sets,
     volumes,
 )
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _LOOKS: Final[tuple[Callable[[World], None], ...]] = (
     volumes.look,
+    services.look,
     nodes.look,
     kueue.look,
     provisioning.look,

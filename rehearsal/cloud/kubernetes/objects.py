@@ -104,6 +104,25 @@ class World:
         last = self.store.get(self.cluster.collection("version"), "last") or {"number": 1000}
         return str(last["number"])
 
+    def delete(self, kind: Kind, thing: Object) -> None:
+        """Delete an object as somebody asks for it; one with finalizers stays until they are off.
+
+        Whoever has put a finalizer on an object takes it off when it has cleaned up.
+        """
+        if not thing["metadata"].get("finalizers"):
+            self.remove(kind, thing)
+        elif "deletionTimestamp" not in thing["metadata"]:
+            metadata = {**thing["metadata"], "deletionTimestamp": self.stamp}
+            self.put(kind, {**thing, "metadata": metadata})
+
+    def settle(self, kind: Kind, thing: Object) -> None:
+        """Keep an object, or let it go that is deleted and has no finalizers any more."""
+        metadata = thing["metadata"]
+        if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
+            self.remove(kind, thing)
+        else:
+            self.put(kind, thing)
+
     def remove(self, kind: Kind, thing: Object) -> None:
         """Delete an object, what it owns, and what is in it."""
         metadata = thing["metadata"]

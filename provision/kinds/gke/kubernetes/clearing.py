@@ -1,0 +1,134 @@
+"""Deleting what GKE makes things in Google Cloud for, while its controllers run to unmake them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.objects import Object
+
+_CLAIM: Final = "PersistentVolumeClaim"
+_VOLUME: Final = "PersistentVolume"
+_DELETE: Final = "Delete"
+_RETAIN: Final = "Retain"
+_MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
+
+
+def step(cluster: Cluster) -> list[str]:
+    """Delete what is there still; returns what was there, such as "Service default/web".
+
+    To be repeated until nothing is left: a Service or a claim is there until GKE has unmade its
+    load balancer or its disk, and what runs in the cluster may make new ones.
+
+    Raises:
+        KubernetesError: These credentials may not do that.
+        PassingError: The cluster does not answer now.
+    """
+    volumes = {it["metadata"]["name"]: it for it in cluster.all("v1", _VOLUME)}
+    claims = [it for it in cluster.all("v1", _CLAIM) if _goes(it, volumes)]
+    found = [*balanced(cluster), *claims]
+    if claims:
+        found += _users(cluster, claims)
+    for thing in found:
+        metadata = thing["metadata"]
+        if "deletionTimestamp" not in metadata:
+            cluster.delete(
+                thing["apiVersion"], thing["kind"], metadata["name"], metadata["namespace"]
+            )
+    # The volume is there until its disk is gone.
+    made = [it for it in volumes.values() if _is_made(it) and _policy(it) == _DELETE]
+    return [*(_words(it) for it in found), *(_words(it) for it in made)]
+
+
+def balanced(cluster: Cluster) -> list[Object]:
+    """The Services and Ingresses for which there are load balancers."""
+    services = cluster.all("v1", "Service")
+    return [
+        *(it for it in services if (it.get("spec") or {}).get("type") == "LoadBalancer"),
+        *cluster.all("networking.k8s.io/v1", "Ingress"),
+    ]
+
+
+def going(cluster: Cluster) -> list[str]:
+    """The volumes that go with their claims, in words."""
+    return [
+        f"Volume of the claim {_claim(it)}, {it['spec']['capacity']['storage']}, with all its files"
+        for it in cluster.all("v1", _VOLUME)
+        if _is_made(it) and _policy(it) == _DELETE
+    ]
+
+
+def storage(cluster: Cluster, project: str) -> dict[str, str]:
+    """The disks and Filestore instances of the cluster's volumes: path -> reclaim policy.
+
+    What somebody has brought along is kept by Kubernetes, whatever its volume's policy is.
+
+    Args:
+        cluster: The cluster.
+        project: Its project.
+    """
+    return {
+        path: _policy(it) if _is_made(it) else _RETAIN
+        for it in cluster.all("v1", _VOLUME)
+        if (path := _path(it["spec"].get("csi") or {}, project))
+    }
+
+
+def _path(csi: Mapping[str, Any], project: str) -> str:
+    """The path of what a driver of GKE's has for a volume; "" for a share of a larger instance."""
+    driver, handle = csi.get("driver"), str(csi.get("volumeHandle", ""))
+    match driver, handle.split("/"):
+        case "pd.csi.storage.gke.io", _:
+            return handle
+        case "filestore.csi.storage.gke.io", ["modeInstance", location, name, _]:
+            return f"projects/{project}/locations/{location}/instances/{name}"
+    return ""
+
+
+def _claim(volume: Object) -> str:
+    claim = volume["spec"].get("claimRef") or {}
+    return f"{claim.get('namespace', '')}/{claim.get('name', '')}"
+
+
+def _goes(claim: Object, volumes: Mapping[str, Object]) -> bool:
+    """Whether a claim's volume goes with it; one without a volume may get one at any moment."""
+    name = (claim.get("spec") or {}).get("volumeName")
+    return not name or (name in volumes and _policy(volumes[name]) == _DELETE)
+
+
+def _policy(volume: Object) -> str:
+    return str(volume["spec"].get("persistentVolumeReclaimPolicy", ""))
+
+
+def _is_made(volume: Object) -> bool:
+    """Whether the cluster made a volume, and so unmakes it."""
+    return _MADE_BY in (volume["metadata"].get("annotations") or {})
+
+
+def _users(cluster: Cluster, claims: list[Object]) -> Iterator[Object]:
+    """What keeps claims from going: their pods, and what would claim new volumes for new pods."""
+    own = {(it["metadata"]["namespace"], it["metadata"]["name"]) for it in claims}
+    for one in cluster.all("apps/v1", "StatefulSet"):
+        if (one.get("spec") or {}).get("volumeClaimTemplates"):
+            yield one
+    for pod in cluster.all("v1", "Pod"):
+        names = {
+            (pod["metadata"]["namespace"], it["persistentVolumeClaim"]["claimName"])
+            for it in _volumes(pod)
+            if it.get("persistentVolumeClaim")
+        }
+        if names & own:
+            yield pod
+
+
+def _volumes(pod: Object) -> list[dict[str, Any]]:
+    return (pod.get("spec") or {}).get("volumes") or []
+
+
+def _words(thing: Object) -> str:
+    metadata = thing["metadata"]
+    name = "/".join(filter(None, [metadata.get("namespace"), metadata["name"]]))
+    return f"{thing['kind']} {name}"

@@ -1,0 +1,243 @@
+"""What GKE has left in Google Cloud once its cluster is gone: finding and removing it.
+
+What holds data goes only if its volume's policy is known to be Delete.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.errors import ClusterError, Problem, StateError
+from provision.google.api import GoogleApiError, Service
+from provision.google.resources import CLUSTER, FIREWALL, Look, Marker, path_in_document
+from provision.kinds.gke.traces import Fate, Traces, claim_of
+from provision.lifecycle import remove
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from provision.context import Cloud, Context
+    from provision.google.api import GoogleApi
+    from provision.state.folder import StateFolder
+
+_FILE: Final = "leftovers.json"
+_NAMED: Final = 'name eq "(a|k8s|gke-|pvc-).*"'
+"""All names that GKE gives to such things; whose they are is decided one by one."""
+_FORBIDDEN: Final = 403
+_AGAIN: Final = "then run Destroy again"
+
+
+def _look(path: str) -> Look:
+    return Look(
+        service=Service.COMPUTE,
+        path=f"projects/{{project}}/{path}/{{name}}",
+        import_id="",  # Terraform never has any of these
+        marker=Marker.DESCRIPTION,
+    )
+
+
+# gcloud's name of a collection -> how it is listed, ordered so that each is unused by the time it
+# is deleted. What a list of regions has is listed with what is global.
+_BALANCERS: Final[Mapping[str, Look]] = {
+    "forwarding-rules": _look("regions/-/forwardingRules"),
+    "target-https-proxies": _look("regions/-/targetHttpsProxies"),
+    "target-http-proxies": _look("regions/-/targetHttpProxies"),
+    "url-maps": _look("regions/-/urlMaps"),
+    "ssl-certificates": _look("regions/-/sslCertificates"),
+    "target-pools": _look("regions/-/targetPools"),
+    "backend-services": _look("regions/-/backendServices"),
+    "network-endpoint-groups": _look("zones/-/networkEndpointGroups"),
+    "health-checks": _look("regions/-/healthChecks"),
+    "http-health-checks": _look("global/httpHealthChecks"),
+    "addresses": _look("regions/-/addresses"),
+}
+_RULES: Final = "firewall-rules"
+_DISKS: Final = "disks"
+_INSTANCES: Final = "instances"
+"""Filestore's; they are looked for one by one, as the cluster has named them."""
+_LOOKS: Final[Mapping[str, Look]] = {
+    **_BALANCERS,
+    _RULES: FIREWALL.look,
+    _DISKS: _look("zones/-/disks"),
+}
+_WITHOUT_PLACE: Final = frozenset({_RULES, "http-health-checks"})
+"""What gcloud knows to be global without being told."""
+
+
+def keep(folder: StateFolder, traces: Traces) -> None:
+    """Store what tells this cluster's things from others', for when the cluster is gone."""
+    folder.write(_FILE, traces.document(), "application/json")
+
+
+def kept(folder: StateFolder) -> Traces | None:
+    """What an earlier Destroy stored; None if none got that far.
+
+    Raises:
+        StateError: It can't be read.
+    """
+    text = folder.texts(_FILE).get(_FILE)
+    if text is None:
+        return None
+    try:
+        return Traces.parse(text)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StateError(
+            f"{folder.location.url}/{_FILE} can't be read",
+            why=f"{type(error).__name__}: {error}",
+            fix="run Destroy with the version of this tool that wrote it",
+        ) from error
+
+
+def sweep(context: Context, cloud: Cloud, *, last: bool) -> int:
+    """Remove what GKE left of the cluster, if the cluster is gone; returns how much that was.
+
+    Args:
+        context: The run.
+        cloud: Google, and the state folder.
+        last: Whether nothing comes after this; only then what stays is told.
+
+    Raises:
+        ClusterError: At the last time: something of it can't be removed.
+        TerraformError: Google does not say what there is.
+    """
+    traces = kept(cloud.folder)
+    if traces is None:
+        return 0
+    path = CLUSTER.path(project=traces.project, location=traces.location, name=traces.cluster)
+    with remove.told("Could not look for what GKE has left"):
+        if cloud.api.find(CLUSTER.look.service, path) is not None:
+            return 0
+        # What the rules tell is kept first: they go last, and the rest is known by them alone.
+        grown = traces.with_rules(cloud.api.listed(FIREWALL.look, traces.project, filter=_NAMED))
+        if grown != traces:
+            keep(cloud.folder, grown)
+        found = _Sweep(grown, cloud.api, context.console.progress)
+        for noun, look in _LOOKS.items():
+            found.collection(noun, look)
+        found.instances()
+    if last:
+        context.note(found.kept)
+        if found.problems:
+            raise ClusterError.of(found.problems)
+    return found.removed
+
+
+@dataclass
+class _Sweep:
+    """One look at all that there may be.
+
+    Attributes:
+        traces: What tells this cluster's things from others'.
+        api: Google.
+        tell: Gets one sentence for each thing that is removed.
+        removed: How many were removed.
+        kept: What stays as it is to stay.
+        problems: What could not be removed, or not be looked for.
+    """
+
+    traces: Traces
+    api: GoogleApi
+    tell: Callable[[str], None]
+    removed: int = 0
+    kept: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def collection(self, noun: str, look: Look) -> None:
+        """Remove what a collection of Compute Engine has of the cluster."""
+        for found in self._listed(noun, look):
+            match self.traces.fate(found) if noun == _DISKS else Fate.GOES:
+                case Fate.GOES:
+                    self._remove(Service.COMPUTE, noun, path_in_document(found))
+                case Fate.STAYS:
+                    self.kept.append(_kept_disk(found))
+                case Fate.UNKNOWN:
+                    self.problems.append(_doubtful_disk(found))
+
+    def instances(self) -> None:
+        """Remove the Filestore instances of claims that were to go with them."""
+        for path, fate in self.traces.instances().items():
+            if self.api.find(Service.FILESTORE, path) is None:
+                continue
+            if fate is Fate.GOES:
+                self._remove(Service.FILESTORE, _INSTANCES, path)
+            else:
+                self.kept.append(_kept_instance(path))
+
+    def _listed(self, noun: str, look: Look) -> list[dict[str, Any]]:
+        """What there is of the cluster; that it may not be listed is one of the problems."""
+        try:
+            found = self.api.listed(look, self.traces.project, filter=_NAMED)
+        except GoogleApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            permission = f"compute.{look.collection}.list"
+            self.problems.append(
+                Problem(
+                    what=f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for",
+                    why=error.message,
+                    fix=f"get {permission} (role Compute Viewer or more), {_AGAIN}",
+                )
+            )
+            return []
+        return [one for one in found if _is_own(self.traces, noun, one)]
+
+    def _remove(self, service: Service, noun: str, path: str) -> None:
+        try:
+            self.api.delete(service, path)
+        except GoogleApiError as error:
+            self.problems.append(
+                Problem(
+                    what=f"{path} could not be removed",
+                    why=f"GKE made it for this cluster and left it; Google says: {error.message}",
+                    fix=f"{_command(noun, path)}\n{_AGAIN}",
+                )
+            )
+        else:
+            self.tell(f"Removed {path}: GKE made it for this cluster and left it")
+            self.removed += 1
+
+
+def _is_own(traces: Traces, noun: str, document: Mapping[str, Any]) -> bool:
+    if noun == _RULES:
+        return traces.has_rule(document)
+    if noun == _DISKS:
+        return traces.fate(document) is not None
+    return traces.has_named(document)
+
+
+def _kept_disk(disk: Mapping[str, Any]) -> Problem:
+    return Problem(
+        what=f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed",
+        why=f"it was made for the claim {claim_of(disk)}, and its volume was not to go with that"
+        " (its reclaim policy)",
+        fix=f"if nobody needs its data: {_command(_DISKS, path_in_document(disk))}",
+    )
+
+
+def _doubtful_disk(disk: Mapping[str, Any]) -> Problem:
+    return Problem(
+        what=f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed",
+        why=f"it was made for the claim {claim_of(disk)}, and the cluster did not say whether the"
+        " data was to go with that",
+        fix=f"if nobody needs its data: {_command(_DISKS, path_in_document(disk))}\n{_AGAIN}",
+    )
+
+
+def _kept_instance(path: str) -> Problem:
+    return Problem(
+        what=f"The Filestore instance {path.rpartition('/')[2]} is kept, and is billed",
+        why="a claim's volume is on it that was not to go with the claim (its reclaim policy)",
+        fix=f"if nobody needs its data: {_command(_INSTANCES, path)}",
+    )
+
+
+def _command(noun: str, path: str) -> str:
+    """The command that deletes something, for a machine that has gcloud."""
+    project, name = path.split("/")[1], path.rpartition("/")[2]
+    place = re.search(r"/(region|zone|location)s/([^/]+)/", path)
+    where = f" --{place[1]} {place[2]}" if place else " --global"
+    where = "" if noun in _WITHOUT_PLACE else where
+    group = "filestore" if noun == _INSTANCES else "compute"
+    return f"gcloud {group} {noun} delete {name}{where} --project {project}"

@@ -1,0 +1,127 @@
+"""What GKE makes in Compute Engine for a cluster's Services and claims, and what is left of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.kinds.gke.kubernetes.objects import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+
+pytestmark = pytest.mark.loopback
+
+PROJECT = "/compute/v1/projects/my-project"
+POOL = "cloud.google.com/gke-nodepool"
+_SIZE = {"resources": {"requests": {"storage": "20Gi"}}, "accessModes": ["ReadWriteOnce"]}
+
+
+@pytest.fixture
+def cluster(gke_of: Callable[..., Gke]) -> Gke:
+    return gke_of("gke-t4-a100-queued")
+
+
+def service(name: str, **annotations: str) -> dict[str, Any]:
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"app": name}}
+    thing = build("v1", "Service", name, "default", spec=spec)
+    thing["metadata"]["annotations"] = annotations
+    return thing
+
+
+def names(cluster: Gke, collection: str) -> list[str]:
+    """The names of what Compute Engine has of a collection, but for what others have made."""
+    found = cluster.google("GET", f"{PROJECT}/{collection}").get("items", [])
+    items = (
+        [it for scope in found.values() for it in scope[collection.rpartition("/")[2]]]
+        if isinstance(found, dict)
+        else found
+    )
+    return sorted(it["name"] for it in items if it["name"].startswith(("a", "k8s", "pvc-")))
+
+
+def balancers(cluster: Gke) -> dict[str, list[str]]:
+    kinds = ("forwardingRules", "targetPools")
+    found = {kind: names(cluster, f"aggregated/{kind}") for kind in kinds}
+    found |= {kind: names(cluster, f"global/{kind}") for kind in ("httpHealthChecks", "firewalls")}
+    return {kind: known for kind, known in found.items() if known}
+
+
+def test_a_load_balancer_comes_and_goes_with_its_service(cluster: Gke) -> None:
+    made = cluster.find(cluster.api.apply(service("web")))
+    name = f"a{made['metadata']['uid'].replace('-', '')}"[:32]
+    found = balancers(cluster)
+    (check,) = found["httpHealthChecks"]
+    assert found["forwardingRules"] == found["targetPools"] == [name]
+    assert found["firewalls"] == [f"{check}-http-hc", f"k8s-fw-{name}"]
+    cluster.api.apply(service("api"))
+    cluster.api.delete("v1", "Service", "web", "default")
+    for _ in range(9):
+        cluster.api.all("v1", "Service")
+    assert len(balancers(cluster)["firewalls"]) == 2
+    assert name not in str(balancers(cluster))
+    cluster.api.delete("v1", "Service", "api", "default")
+    for _ in range(9):
+        cluster.api.all("v1", "Service")
+    assert balancers(cluster) == {}
+
+
+def _claim(cluster: Gke, policy: str) -> str:
+    kept = {"provisioner": "pd.csi.storage.gke.io", "reclaimPolicy": policy}
+    cluster.api.apply(build("storage.k8s.io/v1", "StorageClass", policy.lower(), **kept))
+    spec = {**_SIZE, "storageClassName": policy.lower()}
+    thing = build("v1", "PersistentVolumeClaim", "data", "default", spec=spec)
+    made = cluster.find(cluster.api.apply(thing))
+    assert made["status"]["phase"] == "Bound"
+    return str(made["spec"]["volumeName"])
+
+
+def test_a_disk_goes_with_its_claim(cluster: Gke) -> None:
+    name = _claim(cluster, "Delete")
+    assert names(cluster, "aggregated/disks") == [name]
+    cluster.api.delete("v1", "PersistentVolumeClaim", "data", "default")
+    for _ in range(5):
+        left = [it["metadata"]["name"] for it in cluster.api.all("v1", "PersistentVolume")]
+    assert name not in left
+    assert names(cluster, "aggregated/disks") == []
+
+
+def test_a_disk_stays_whose_policy_says_so(cluster: Gke) -> None:
+    name = _claim(cluster, "Retain")
+    cluster.api.delete("v1", "PersistentVolumeClaim", "data", "default")
+    volumes = {it["metadata"]["name"]: it for it in cluster.api.all("v1", "PersistentVolume")}
+    assert volumes[name]["status"]["phase"] == "Released"
+    assert names(cluster, "aggregated/disks") == [name]
+
+
+def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(cluster: Gke) -> None:
+    name = _claim(cluster, "Delete")
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    container = {"name": "main", "image": "busybox", "resources": {}}
+    pod = {"volumes": volumes, "containers": [container], "restartPolicy": "Never"}
+    spec = {"template": {"spec": {**pod, "nodeSelector": {POOL: "none"}}}}
+    cluster.api.apply(build("batch/v1", "Job", "user", "default", spec=spec))
+    assert cluster.pods()
+    cluster.api.delete("v1", "PersistentVolumeClaim", "data", "default")
+    assert cluster.api.find("v1", "PersistentVolumeClaim", "data", "default") is not None
+    assert names(cluster, "aggregated/disks") == [name]
+    cluster.api.delete("batch/v1", "Job", "user", "default")
+    for _ in range(3):
+        left = cluster.api.find("v1", "PersistentVolumeClaim", "data", "default")
+    assert left is None
+
+
+def test_all_stays_that_a_deleted_cluster_has_not_taken_away(cluster: Gke) -> None:
+    cluster.api.apply(service("web"))
+    cluster.api.apply(service("inside", **{"networking.gke.io/load-balancer-type": "Internal"}))
+    disk = _claim(cluster, "Delete")
+    before = balancers(cluster)
+    facts = cluster.facts
+    where = f"/container/v1/projects/{facts.project}/locations/{facts.location}"
+    cluster.google("DELETE", f"{where}/clusters/{facts.name}")
+    assert balancers(cluster) == before
+    assert len(before["forwardingRules"]) == 2
+    assert names(cluster, "aggregated/disks") == [disk]

@@ -1,0 +1,184 @@
+"""What is said of things that GKE left and that can't be removed, or that stay."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.errors import ClusterError, StateError, TerraformError
+from provision.google.api import GoogleApiError, Service
+from provision.kinds.gke import leftovers
+from provision.kinds.gke.traces import Traces
+
+if TYPE_CHECKING:
+    from provision.context import Cloud, Context
+    from provision.errors import Problem
+
+BALANCER = "a9f2b1c3d4e5f60718293a4b5c6d7e8f"
+LINK = "https://www.googleapis.com/compute/v1/"
+NETWORK = "projects/p/global/networks/np-net"
+REGION = "projects/p/regions/us-central1"
+TRACES = Traces(
+    project="p",
+    location="us-central1",
+    cluster="np-gke",
+    networks=frozenset({NETWORK}),
+    stems=frozenset({BALANCER}),
+)
+PARTS = [f"{REGION}/forwardingRules/{BALANCER}", f"{REGION}/targetPools/{BALANCER}"]
+
+
+class Google:
+    """An API with some resources; `refused` maps a path or a collection to a code."""
+
+    def __init__(self, *paths: str, refused: dict[str, int] | None = None) -> None:
+        self.paths = list(paths)
+        self.refused = refused or {}
+        self.cluster: dict[str, Any] | None = None
+
+    def find(self, service: Service, path: str) -> dict[str, Any] | None:
+        if service is Service.FILESTORE:
+            return {"name": path} if path in self.paths else None
+        return self.cluster
+
+    def listed(self, look: Any, project: str, **_: str) -> list[dict[str, Any]]:
+        assert project == "p"
+        self._refuse(look.collection)
+        found = [path for path in self.paths if f"/{look.collection}/" in path]
+        return [
+            {"name": path.rpartition("/")[2], "selfLink": LINK + path, "network": LINK + NETWORK}
+            for path in found
+        ]
+
+    def delete(self, _: object, path: str) -> None:
+        self._refuse(path)
+        self.paths.remove(path)
+
+    def _refuse(self, what: str) -> None:
+        if what in self.refused:
+            raise GoogleApiError(self.refused[what], "no", "https://x")
+
+
+class Folder:
+    """A state folder with one file."""
+
+    def __init__(self, text: str | None) -> None:
+        self.text = text
+        self.location = SimpleNamespace(url="gs://b/np")
+
+    def texts(self, name: str) -> dict[str, str]:
+        return {} if self.text is None else {name: self.text}
+
+    def write(self, _: str, text: str, kind: str) -> None:
+        assert kind == "application/json"
+        self.text = text
+
+
+def swept(google: Google, *, last: bool = True, text: str | None = None) -> tuple[int, list[Any]]:
+    notes: list[Problem] = []
+    said: list[str] = []
+    context = SimpleNamespace(note=notes.extend, console=SimpleNamespace(progress=said.append))
+    folder = Folder(TRACES.document() if text is None else text or None)
+    cloud = SimpleNamespace(api=google, folder=folder)
+    count = leftovers.sweep(cast("Context", context), cast("Cloud", cloud), last=last)
+    assert len(said) == count
+    return count, notes
+
+
+def problems(google: Google) -> list[Problem]:
+    with pytest.raises(ClusterError) as caught:
+        swept(google)
+    assert caught.value.exit_code == 8
+    return list(caught.value.problems)
+
+
+def test_what_is_ours_goes_and_what_is_not_stays() -> None:
+    other = f"{REGION}/targetPools/a{'0' * 31}"
+    google = Google(*PARTS, other, "projects/p/global/firewalls/k8s-fw-web")
+    assert swept(google) == (2, [])
+    assert google.paths == [other, "projects/p/global/firewalls/k8s-fw-web"]
+    assert swept(google) == (0, [])
+
+
+def test_nothing_is_touched_while_the_cluster_is_there() -> None:
+    google = Google(*PARTS)
+    google.cluster = {"status": "RUNNING"}
+    assert swept(google) == (0, [])
+    assert google.paths == PARTS
+
+
+def test_nothing_is_touched_without_traces() -> None:
+    google = Google(*PARTS)
+    assert swept(google, text="") == (0, [])
+    assert google.paths == PARTS
+
+
+def test_traces_that_cannot_be_read_are_said_to_be() -> None:
+    with pytest.raises(StateError, match=r"leftovers\.json can't be read"):
+        swept(Google(), text="{}")
+
+
+def test_what_cannot_be_removed_is_named_with_the_command_that_does() -> None:
+    google = Google(*PARTS, refused={PARTS[1]: 400})
+    (problem,) = problems(google)
+    assert problem.what == f"{PARTS[1]} could not be removed"
+    command = f"gcloud compute target-pools delete {BALANCER} --region us-central1 --project p"
+    assert problem.fix.splitlines() == [command, "then run Destroy again"]
+    assert google.paths == [PARTS[1]]
+
+
+@pytest.mark.parametrize(("policy", "code"), [("Retain", 0), ("Delete", 400), ("Delete", 0)])
+def test_a_filestore_instance_goes_or_is_named(policy: str, code: int) -> None:
+    path = "projects/p/locations/us-central1-c/instances/pvc-1"
+    text = dataclasses.replace(TRACES, volumes={path: policy}).document()
+    google = Google(path, refused={path: code} if code else {})
+    command = "gcloud filestore instances delete pvc-1 --location us-central1-c --project p"
+    if code:
+        with pytest.raises(ClusterError) as caught:
+            swept(google, text=text)
+        assert caught.value.problems[0].fix.startswith(command)
+        return
+    count, notes = swept(google, text=text)
+    assert (count, google.paths) == ((1, []) if policy == "Delete" else (0, [path]))
+    assert [note.fix for note in notes] == (
+        [] if policy == "Delete" else [f"if nobody needs its data: {command}"]
+    )
+    assert swept(Google(), text=text) == (0, [])
+
+
+def test_before_the_last_time_it_is_left_without_a_word() -> None:
+    google = Google(*PARTS, refused={PARTS[1]: 400})
+    assert swept(google, last=False) == (1, [])
+
+
+def test_that_something_may_not_be_listed_is_said_and_the_rest_goes() -> None:
+    google = Google(*PARTS, refused={"addresses": 403})
+    (problem,) = problems(google)
+    assert problem.what == "Whether GKE has left addresses could not be looked for"
+    assert "compute.addresses.list" in problem.fix
+    assert google.paths == []
+
+
+def test_any_other_refusal_ends_it() -> None:
+    with pytest.raises(TerraformError, match="Could not look for what GKE has left"):
+        swept(Google(refused={"addresses": 400}))
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        (f"global/firewalls/k8s-fw-{BALANCER}", f"firewall-rules delete k8s-fw-{BALANCER}"),
+        (f"global/backendServices/{BALANCER}", f"backend-services delete {BALANCER} --global"),
+        (f"global/httpHealthChecks/{BALANCER}", f"http-health-checks delete {BALANCER}"),
+        (
+            f"zones/z-a/networkEndpointGroups/{BALANCER}",
+            f"network-endpoint-groups delete {BALANCER} --zone z-a",
+        ),
+    ],
+)
+def test_commands_say_where_things_are(path: str, command: str) -> None:
+    (problem,) = problems(Google(f"projects/p/{path}", refused={f"projects/p/{path}": 403}))
+    assert problem.fix.splitlines()[0] == f"gcloud compute {command} --project p"
