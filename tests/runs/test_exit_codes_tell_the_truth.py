@@ -136,7 +136,7 @@ def test_a_held_lock_says_who_holds_it_and_how_to_free_it(
     ended = rehearsal.run(action)
     assert ended.code == 5
     assert "ann@laptop since 2026-11-21" in ended.problem["what"]
-    assert ended.problem["fix"].endswith(f"gcloud storage rm {lock['Path']}")
+    assert ended.problem["fix"].endswith(f"--break-lock {lock['ID']}")
 
 
 def test_what_terraform_refuses_is_told_in_its_own_words(rehearsal: Rehearsal) -> None:

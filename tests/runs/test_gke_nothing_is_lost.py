@@ -106,7 +106,8 @@ def test_another_region_would_replace_the_cluster_and_is_asked_for(
     assert refused.code == 2
     lost = refused.problem["why"]
     assert "module.gke_cluster.google_container_cluster.gke would be replaced" in lost
-    assert "google_container_node_pool.gpu would be replaced" in lost
+    assert "node pool np-nodepool-1: " in lost
+    assert "begin in us-east4-a" in lost
     assert _left(rehearsal) == before
     agreed = _ok(rehearsal.run("Create", "--yes", ZONE="us-east4-a"))
     assert "Kubernetes: the queue" in agreed.said
