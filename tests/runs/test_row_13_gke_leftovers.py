@@ -8,7 +8,7 @@ import pytest
 
 from provision.kinds.gke.kubernetes.objects import build
 from rehearsal.inventory import stays
-from tests.runs import cluster_side
+from tests.runs import cluster_side, state_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,6 +128,24 @@ def test_the_wait_for_what_does_not_go_is_bounded_and_told(gke: Rehearsal) -> No
     assert ended.code == 0, ended.said
     assert "Not waiting longer for GKE to remove what it made for Service default/web" in ended.said
     assert left(gke) == [kept]
+
+
+def test_a_cluster_with_our_name_and_another_marker_is_not_cleared(gke: Rehearsal) -> None:
+    state_file.forget(gke, lambda resource: resource["type"].startswith("google_container_"))
+    where = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"
+    found = gke.google("GET", where)
+    labels = {"resourceLabels": {"aiinfra-cluster": "another"}}
+    fingerprint = {"labelFingerprint": found["labelFingerprint"]}
+    gke.google("POST", f"{where}:setResourceLabels", labels | fingerprint)
+    gke.rewrite(lambda text: text.replace("aiinfra-cluster=", "other-cluster="))
+    before = [line for line in left(gke) if "forwardingRules" in line or "disks" in line]
+    ended = gke.run("Destroy")
+    assert ended.code != 0
+    cluster = kubectl(gke)
+    assert cluster.find("v1", "Service", "web", "default") is not None
+    assert cluster.find("v1", "PersistentVolumeClaim", "scratch", "default") is not None
+    after = left(gke)
+    assert [line for line in before if line not in after] == []
 
 
 def test_another_clusters_things_are_not_touched(gke: Rehearsal) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision import words
-from provision.catalogue import names
 from provision.errors import ClusterError, CredentialsError
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds.gke import control_plane, leftovers, traces
 from provision.kinds.gke.kubernetes import cancel, clearing
 from provision.kinds.gke.traces import Traces
+from provision.lifecycle import ownership, remove
 from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
 
     None where the control plane is silent: a volume whose policy nobody can ask for is kept.
     """
-    document = cloud.api.find(CLUSTER.look.service, _path(record))
+    document = _own(context, cloud, record)
     if document is None:
         return []
     try:
@@ -54,34 +54,47 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     A failure here does not stop Destroy: requests go with the cluster, and what GKE leaves is
     looked for when the cluster is gone.
     """
-    document = cloud.api.find(CLUSTER.look.service, _path(record))
+    with remove.told("Could not look for the cluster"):
+        document = _own(context, cloud, record)
+    facts = control_plane.kept(cloud.folder)
     earlier = leftovers.kept(cloud.folder)
-    known = Traces(
-        project=record.project_id,
-        location=record.region,
-        cluster=names.CLUSTER.of(record.name_prefix),
-        networks=_networks(cloud, document),
-    ).and_earlier(earlier)
-    if document is not None:
-        facts = control_plane.kept(cloud.folder)
-        cluster = _reach(context, cloud, document)
-        if facts and facts.queued_pools:
-            _cancel(context, cluster, facts)
-        known = _clear(context, cloud, cluster, known)
-    if known != earlier:
-        leftovers.keep(cloud.folder, known)
+    if document is None:
+        # It is gone, but what it has left need not be.
+        if facts is not None and earlier is None:
+            leftovers.keep(cloud.folder, _traces(cloud, facts.project, facts.location, facts.name))
+        return
+    known = _traces(cloud, record.project_id, document["location"], document["name"])
+    known = known.and_earlier(earlier)
+    # Kept before anything is deleted: a run that is killed later may be the last to see it.
+    leftovers.keep(cloud.folder, known)
+    cluster = _reach(context, cloud, document)
+    if facts and facts.queued_pools:
+        _cancel(context, cluster, facts)
+    _clear(context, cloud, cluster, known)
 
 
-def _networks(cloud: Cloud, document: Mapping[str, Any] | None) -> frozenset[str]:
-    """The networks of the deployment, of which GKE uses the first for all that it makes."""
-    of_cluster = ((document or {}).get("networkConfig") or {}).get("network", "")
-    in_state = (str(it.get("id")) for it in cloud.folder.of_type(NETWORK.type).values())
-    return frozenset({of_cluster, *in_state} - {"", "None"})
+def _own(context: Context, cloud: Cloud, record: Record) -> dict[str, Any] | None:
+    """The deployment's cluster as Google has it; None if there is none.
+
+    A cluster of the same name that neither the state has nor our marker is on is another's, whose
+    Services and claims are not ours to delete.
+    """
+    look = CLUSTER.look
+    for known in cloud.folder.of_type(CLUSTER.type).values():
+        path = CLUSTER.path(**{name: known[name] for name in ("project", "location", "name")})
+        found = cloud.api.find(look.service, path)
+        if found is not None:
+            return found
+    for owner in ownership.ours(context, record, cloud.folder.location):
+        for found in cloud.api.marked(look, record.project_id, owner):
+            return found
+    return None
 
 
-def _path(record: Record) -> str:
-    cluster = names.CLUSTER.of(record.name_prefix)
-    return CLUSTER.path(project=record.project_id, location=record.region, name=cluster)
+def _traces(cloud: Cloud, project: str, location: str, cluster: str) -> Traces:
+    """What tells the cluster's things before it is asked: its name, and its networks."""
+    networks = (str(it["id"]) for it in cloud.folder.of_type(NETWORK.type).values() if it.get("id"))
+    return Traces(project=project, location=location, cluster=cluster, networks=frozenset(networks))
 
 
 def _reach(context: Context, cloud: Cloud, document: Mapping[str, Any]) -> Cluster:
@@ -100,23 +113,17 @@ def _cancel(context: Context, cluster: Cluster, facts: ClusterFacts) -> None:
         context.console.progress(f"Cancelled {count} requests for nodes")
 
 
-def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> Traces:
-    """Delete Services and claims, and wait until GKE has unmade what it made for them.
-
-    Returns:
-        What the cluster tells of itself, which is kept before anything is deleted.
-    """
+def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> None:
+    """Delete Services and claims, and wait until GKE has unmade what it made for them."""
     deadline = context.progress.deadline(_PATIENCE, _POLL)
     try:
-        known = _answer(deadline, lambda: _told(cluster, known))
-        leftovers.keep(cloud.folder, known)
+        leftovers.keep(cloud.folder, _answer(deadline, lambda: _told(cluster, known)))
         _delete(context, cluster, deadline)
     except (ClusterError, CredentialsError, PassingError) as error:
         context.console.progress(
             "Could not delete Services and claims in Kubernetes first, so what GKE made for them"
             f" is looked for when the cluster is gone: {error}"
         )
-    return known
 
 
 def _delete(context: Context, cluster: Cluster, deadline: Deadline) -> None:
