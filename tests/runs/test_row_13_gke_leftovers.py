@@ -130,6 +130,15 @@ def test_the_wait_for_what_does_not_go_is_bounded_and_told(gke: Rehearsal) -> No
     assert left(gke) == [kept]
 
 
+def test_what_a_cluster_has_left_that_somebody_deleted_is_found(gke: Rehearsal) -> None:
+    disks = [disk_of(gke, claim) for claim in ("scratch", "results")]
+    where = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"
+    gke.google("DELETE", where)
+    ended = gke.run("Destroy")
+    assert ended.code == 8, ended.said
+    assert left_in_cloud(gke) == sorted(disks)
+
+
 def test_a_cluster_with_our_name_and_another_marker_is_not_cleared(gke: Rehearsal) -> None:
     state_file.forget(gke, lambda resource: resource["type"].startswith("google_container_"))
     where = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"

@@ -81,8 +81,9 @@ def _own(context: Context, cloud: Cloud, record: Record) -> dict[str, Any] | Non
     """
     look = CLUSTER.look
     for known in cloud.folder.of_type(CLUSTER.type).values():
-        path = CLUSTER.path(**{name: known[name] for name in ("project", "location", "name")})
-        found = cloud.api.find(look.service, path)
+        # A cluster whose making failed may lack some of these in the state.
+        place = {name: known.get(name) or "" for name in ("project", "location", "name")}
+        found = cloud.api.find(look.service, CLUSTER.path(**place)) if all(place.values()) else None
         if found is not None:
             return found
     for owner in ownership.ours(context, record, cloud.folder.location):
