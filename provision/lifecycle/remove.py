@@ -120,6 +120,10 @@ def without_state(context: Context, cloud: Cloud) -> int:
             removed = _sweep_all(context, cloud, place, last=True)
     if others:
         raise namesakes.error(others, place, location)
+    if cloud.has_bucket() and cloud.folder.has_empty_state():
+        # A run that ended before it made anything leaves a state without resources.
+        with cloud.folder.held("OperationTypeSweep"):
+            cloud.folder.clear()
     return removed
 
 

@@ -304,6 +304,11 @@ class StateFolder:
                 if lock.id != info["ID"]:
                     raise lock.error() from error
 
+    def has_empty_state(self) -> bool:
+        """Whether a state is here that no longer has, or never had, any resource."""
+        state = self._state()
+        return bool(state) and not state.get("resources")
+
     def clear(self) -> None:
         """Delete everything in the folder except the logs."""
         start = len(self._path(""))
