@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal
 
 GROUP = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
+ROW_5 = pytest.mark.slow(
+    sibling="tests/runs/test_done_is_done.py"
+    "::test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_replaced"
+)
 FOUR = {"INSTANCE_COUNT": "4"}
 
 
@@ -62,8 +66,12 @@ def test_row_6_vms_without_labels_are_still_the_groups(
     ("change", "differs"),
     [
         ({"VM_TYPE": "a2-highgpu-1g"}, "a2-highgpu-2g instead of a2-highgpu-1g"),
-        ({"STARTUP_COMMAND": "true"}, "metadata aiinfra-config, aiinfra-startup-command"),
-        ({"ORCHESTRATOR_TYPE": "ray"}, "metadata aiinfra-config"),
+        pytest.param(
+            {"STARTUP_COMMAND": "true"},
+            "metadata aiinfra-config, aiinfra-startup-command",
+            marks=ROW_5,
+        ),
+        pytest.param({"ORCHESTRATOR_TYPE": "ray"}, "metadata aiinfra-config", marks=ROW_5),
     ],
 )
 def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_replaced(

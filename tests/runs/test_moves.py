@@ -120,7 +120,18 @@ def _left(rehearsal: Rehearsal) -> list[str]:
     return sorted(line for line in rehearsal.resources() if not line.startswith("storage/"))
 
 
-@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
+# The quick ones: RDMA networks that belong to a zone, under VMs and under GKE.
+QUICK = {"a3_ultra_to_another_zone", "gke_a3_ultra_to_another_zone"}
+SLOW = pytest.mark.slow(sibling="tests/runs/test_moves.py::test_row_7_a_cluster_moves_and_goes")
+KILLED = pytest.mark.slow(
+    sibling="tests/runs/test_moves.py::test_a_move_that_is_killed_is_finished_or_undone"
+)
+
+
+@pytest.mark.parametrize(
+    "move",
+    [pytest.param(it, id=it.name, marks=[] if it.name in QUICK else [SLOW]) for it in MOVES],
+)
 def test_row_7_a_cluster_moves_and_goes(standing: Callable[..., Rehearsal], move: Move) -> None:
     rehearsal = standing(move.before)
     before = _left(rehearsal)
@@ -168,7 +179,7 @@ def _kinds(rehearsal: Rehearsal) -> list[str]:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("DELETE", "zones/us-central1-a/instanceGroupManagers/np-mig"),
+        pytest.param("DELETE", "zones/us-central1-a/instanceGroupManagers/np-mig", marks=KILLED),
         ("POST", "zones/europe-west4-a/instanceGroupManagers"),
     ],
 )
@@ -186,6 +197,7 @@ def test_a_move_that_is_killed_is_finished_or_undone(
     assert _left(rehearsal) == []
 
 
+@KILLED
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 def test_the_next_create_finishes_a_killed_move_and_leaves_no_old_network(
     standing: Callable[..., Rehearsal],
@@ -203,6 +215,7 @@ def test_the_next_create_finishes_a_killed_move_and_leaves_no_old_network(
     assert _left(rehearsal) == []
 
 
+@KILLED
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 def test_status_and_destroy_find_what_a_killed_move_has_made(
     standing: Callable[..., Rehearsal],

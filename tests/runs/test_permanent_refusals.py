@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from tests.runs.conftest import Rehearsal
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_permanent_refusals.py::test_row_8_what_no_waiting_mends_ends_within_a_look"
+)
 RESERVED = {"RESERVATION_NAME": "mine", "VM_TYPE": "a2-highgpu-1g"}
 
 
@@ -18,8 +21,10 @@ RESERVED = {"RESERVATION_NAME": "mine", "VM_TYPE": "a2-highgpu-1g"}
     ("scenario", "settings", "why", "fix"),
     [
         ("org-policy", {}, "compute.vmExternalIpAccess", "ENABLE_EXTERNAL_IP=false"),
-        ("no-account", {}, "does not have access to service account", "grant"),
-        ("no-reservation", RESERVED, "do not exist", "RESERVATION_NAME"),
+        pytest.param(
+            "no-account", {}, "does not have access to service account", "grant", marks=SLOW
+        ),
+        pytest.param("no-reservation", RESERVED, "do not exist", "RESERVATION_NAME", marks=SLOW),
     ],
 )
 def test_row_8_what_no_waiting_mends_ends_within_a_look(

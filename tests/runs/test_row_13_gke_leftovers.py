@@ -26,6 +26,12 @@ SILENT = "http://127.0.0.1:9/{endpoint}"
 """Where nothing listens."""
 
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_row_13_gke_leftovers.py"
+    "::test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it"
+)
+
+
 @pytest.fixture
 def gke(standing: Callable[..., Rehearsal]) -> Rehearsal:
     """A rehearsal with a cluster in which somebody has a Service and two claims."""
@@ -86,6 +92,7 @@ def test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it(gke: Rehearsa
     assert "PersistentVolumeClaim default/scratch" in ended.said
 
 
+@SLOW
 def test_what_a_silent_control_plane_leaves_is_removed_but_for_what_holds_data(
     gke: Rehearsal,
 ) -> None:
@@ -120,6 +127,7 @@ def left_in_cloud(rehearsal: Rehearsal) -> list[str]:
     return sorted(line for line in left(rehearsal) if not line.startswith("storage/"))
 
 
+@SLOW
 def test_the_wait_for_what_does_not_go_is_bounded_and_told(gke: Rehearsal) -> None:
     cluster = kubectl(gke)
     cluster.apply({**SERVICE, "metadata": {**SERVICE["metadata"], "finalizers": ["a.b/never"]}})
@@ -130,6 +138,7 @@ def test_the_wait_for_what_does_not_go_is_bounded_and_told(gke: Rehearsal) -> No
     assert left(gke) == [kept]
 
 
+@SLOW
 def test_what_a_cluster_has_left_that_somebody_deleted_is_found(gke: Rehearsal) -> None:
     disks = [disk_of(gke, claim) for claim in ("scratch", "results")]
     where = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"
@@ -157,6 +166,7 @@ def test_a_cluster_with_our_name_and_another_marker_is_not_cleared(gke: Rehearsa
     assert [line for line in before if line not in after] == []
 
 
+@SLOW
 def test_another_clusters_things_are_not_touched(gke: Rehearsal) -> None:
     other = "a" + "0" * 31
     region = "projects/my-project/regions/us-central1"

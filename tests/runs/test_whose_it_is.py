@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 
 RECORD = "np-deployment/deployment.json"
 OWN = "gs://my-own-state"
+ROW_3 = pytest.mark.slow(
+    sibling="tests/runs/test_whose_it_is.py"
+    "::test_row_3_without_its_state_a_deployment_that_lives_is_named"
+)
+ROW_4 = pytest.mark.slow(
+    sibling="tests/runs/test_whose_it_is.py::test_row_4_a_lost_record_is_made_again_from_the_state"
+)
+ROW_17 = pytest.mark.slow(
+    sibling="tests/runs/test_whose_it_is.py"
+    "::test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back"
+)
 
 
 def _billing(rehearsal: Rehearsal) -> list[str]:
@@ -59,7 +70,9 @@ def test_row_2_a_second_state_touches_nothing_of_the_first(
     assert third.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
 
 
-@pytest.mark.parametrize("action", ["Destroy", "Status", "Test"])
+@pytest.mark.parametrize(
+    "action", ["Destroy", *(pytest.param(it, marks=ROW_3) for it in ("Status", "Test"))]
+)
 def test_row_3_without_its_state_a_deployment_that_lives_is_named(
     rehearsal: Rehearsal, action: str
 ) -> None:
@@ -104,7 +117,10 @@ def _of_a_later_version(text: str) -> str:
     return json.dumps(json.loads(text) | {"protect": True})
 
 
-@pytest.mark.parametrize("damage", [None, _cut], ids=["removed", "cut short"])
+@pytest.mark.parametrize(
+    "damage",
+    [pytest.param(None, id="removed"), pytest.param(_cut, id="cut short", marks=ROW_4)],
+)
 def test_row_4_a_lost_record_is_made_again_from_the_state(
     standing: Callable[..., Rehearsal], damage: Callable[[str], str] | None
 ) -> None:
@@ -176,7 +192,9 @@ def _damaged(state: dict[str, Any]) -> str:
     return json.dumps(state | {"resources": [{"mode": "managed"}]})
 
 
-@pytest.mark.parametrize("action", ["Create", "Destroy", "Status"])
+@pytest.mark.parametrize(
+    "action", ["Destroy", *(pytest.param(it, marks=ROW_17) for it in ("Create", "Status"))]
+)
 def test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back(
     standing: Callable[..., Rehearsal], action: str
 ) -> None:

@@ -44,6 +44,10 @@ KINDS = {
 }
 
 
+QUICK = ("vms", "a2-highgpu-1g")
+SLOW = pytest.mark.slow(sibling="tests/terraform/test_moves.py::test_google_takes_every_move")
+
+
 @dataclass
 class Desk:
     """A root with its state, in front of a cloud of its own."""
@@ -173,7 +177,11 @@ def _moves(kind: str, family: str) -> Iterator[dict[str, str]]:
 # A3 High is to what it moves to what A3 Mega is, with fewer networks.
 @pytest.mark.parametrize(
     ("kind", "family"),
-    [pair for pair in itertools.product(KINDS, FAMILIES) if pair[1] != "a3-highgpu-8g"],
+    [
+        pytest.param(kind, family, marks=[] if (kind, family) == QUICK else [SLOW])
+        for kind, family in itertools.product(KINDS, FAMILIES)
+        if family != "a3-highgpu-8g"
+    ],
 )
 @pytest.mark.timeout(400)
 def test_google_takes_every_move(
@@ -218,7 +226,7 @@ def _as_the_first_version_named_it(desk: Desk) -> None:
     shares.write_text(shares.read_text(encoding="utf-8").replace(", var.network]", "]"))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(it, marks=[SLOW]) for it in KINDS])
 @pytest.mark.timeout(400)
 def test_what_the_first_version_made_keeps_its_names_until_it_moves(
     stand: Callable[[Deployment[Any]], Desk], kind: str
