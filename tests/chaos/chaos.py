@@ -127,7 +127,8 @@ class Chaos:
         """The memory of a cloud in which a Create has ended; made once."""
         name = f"{network}-{zone}"
         if name not in self._clusters:
-            folder = self._fresh(f"cluster-{name}")
+            # Short: a plugin's socket lies below it, whose path may have 107 characters.
+            folder = self._fresh(f"c{len(self._clusters)}")
             with World(folder, "0", network, zone) as world:
                 ended = world.run("Create")
                 if ended.code != 0:

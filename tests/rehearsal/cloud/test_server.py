@@ -243,5 +243,5 @@ def test_an_end_drops_the_connections_that_are_kept_alive(tmp_path: Path) -> Non
 
 
 def test_an_unknown_scenario_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="'storm'; there are flaky, slow"):
+    with pytest.raises(ValueError, match="'storm'; there are flaky, lost-answer, slow"):
         Cloud(database=tmp_path / "cloud.sqlite", scenario="slow,storm")
