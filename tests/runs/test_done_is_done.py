@@ -16,6 +16,10 @@ ROW_5 = pytest.mark.slow(
     sibling="tests/runs/test_done_is_done.py"
     "::test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_replaced"
 )
+ROW_6 = pytest.mark.slow(
+    sibling="tests/runs/test_done_is_done.py"
+    "::test_row_6_a_group_that_somebody_shrank_does_not_pass_the_test"
+)
 FOUR = {"INSTANCE_COUNT": "4"}
 
 
@@ -36,7 +40,7 @@ def test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked(
     assert rehearsal.google("GET", f"compute/v1/{GROUP}")["targetSize"] == 1
 
 
-@pytest.mark.parametrize("size", [1, 0])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=ROW_6), 0])
 def test_row_6_a_group_that_somebody_shrank_does_not_pass_the_test(
     standing: Callable[..., Rehearsal], size: int
 ) -> None:

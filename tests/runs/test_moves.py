@@ -120,12 +120,9 @@ def _left(rehearsal: Rehearsal) -> list[str]:
     return sorted(line for line in rehearsal.resources() if not line.startswith("storage/"))
 
 
-# The quick ones: RDMA networks that belong to a zone, under VMs and under GKE.
-QUICK = {"a3_ultra_to_another_zone", "gke_a3_ultra_to_another_zone"}
+# The quick one: RDMA networks that belong to a zone.
+QUICK = {"a3_ultra_to_another_zone"}
 SLOW = pytest.mark.slow(sibling="tests/runs/test_moves.py::test_row_7_a_cluster_moves_and_goes")
-KILLED = pytest.mark.slow(
-    sibling="tests/runs/test_moves.py::test_a_move_that_is_killed_is_finished_or_undone"
-)
 
 
 @pytest.mark.parametrize(
@@ -175,11 +172,12 @@ def _kinds(rehearsal: Rehearsal) -> list[str]:
     return sorted(re.sub(drawn, "*", line) for line in _left(rehearsal))
 
 
+@SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        pytest.param("DELETE", "zones/us-central1-a/instanceGroupManagers/np-mig", marks=KILLED),
+        ("DELETE", "zones/us-central1-a/instanceGroupManagers/np-mig"),
         ("POST", "zones/europe-west4-a/instanceGroupManagers"),
     ],
 )
@@ -197,7 +195,7 @@ def test_a_move_that_is_killed_is_finished_or_undone(
     assert _left(rehearsal) == []
 
 
-@KILLED
+@SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 def test_the_next_create_finishes_a_killed_move_and_leaves_no_old_network(
     standing: Callable[..., Rehearsal],
@@ -215,7 +213,7 @@ def test_the_next_create_finishes_a_killed_move_and_leaves_no_old_network(
     assert _left(rehearsal) == []
 
 
-@KILLED
+@SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 def test_status_and_destroy_find_what_a_killed_move_has_made(
     standing: Callable[..., Rehearsal],

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from tests.runs.conftest import Rehearsal
 
+ROW_15 = pytest.mark.slow(
+    sibling="tests/runs/test_where_it_runs.py"
+    "::test_row_15_no_state_is_written_where_everybody_reads"
+)
 OWN = {"TERRAFORM_GCS_PATH": "gs://my-own-state"}
 
 
@@ -49,6 +53,7 @@ def test_row_15_a_bucket_that_is_not_fit_for_a_state_is_noted_with_what_mends_it
     assert "gcloud storage buckets update gs://my-own-state --uniform-bucket-level-access" in fixes
 
 
+@ROW_15
 def test_row_15_with_ray_a_bucket_without_uniform_access_is_refused_before_the_apply(
     bucket: Callable[..., Rehearsal],
 ) -> None:

@@ -155,6 +155,7 @@ def test_row_4_a_field_of_a_later_version_is_kept(standing: Callable[..., Rehear
         assert json.loads(kept.download_as_bytes())["protect"] is True
 
 
+@ROW_4
 def test_the_first_versions_marker_in_the_state_is_replaced_and_nothing_else_is(
     standing: Callable[..., Rehearsal],
 ) -> None:
@@ -224,6 +225,10 @@ def test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked(
     assert not any("np-mig" in line for line in rehearsal.resources())
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_whose_it_is.py"
+    "::test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked"
+)
 def test_a_protected_deployment_is_destroyed_by_yes_alone(
     standing: Callable[..., Rehearsal],
 ) -> None:
