@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import images
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -86,6 +88,8 @@ class Gpu:
         quota: The kind of its quota.
         max_vcpus: For a GPU that is attached to a machine: the number of GPUs -> the maximum number
             of vCPUs of the machine.
+        open_module: Whether NVIDIA's open kernel module supports it, the only one that Google's
+            current images have: it needs a GPU System Processor, which came with Turing.
     """
 
     name: str
@@ -93,6 +97,7 @@ class Gpu:
     quota_word: str
     quota: GpuQuota
     max_vcpus: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    open_module: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +155,7 @@ class Family:
         shapes: Its sizes, the smallest first.
         flex_compact: Whether flex start supports compact placement for it.
         arm: Whether its processors are Arm, which need an Arm image.
+        image_line: The line of images that its VMs boot from if the settings name none (ADR 14).
     """
 
     name: str
@@ -162,6 +168,7 @@ class Family:
     shapes: tuple[Shape, ...]
     flex_compact: bool = False
     arm: bool = False
+    image_line: images.Line = images.DEEP_LEARNING
 
     @property
     def accelerator(self) -> str | None:
@@ -299,6 +306,7 @@ ATTACHED_GPUS: Final = (
         quota_word="V100",
         quota=GpuQuota.OWN,
         max_vcpus=MappingProxyType({1: 12, 2: 24, 4: 48, 8: 96}),
+        open_module=False,
     ),
     Gpu(
         name="nvidia-tesla-p4",
@@ -306,6 +314,7 @@ ATTACHED_GPUS: Final = (
         quota_word="P4",
         quota=GpuQuota.OWN,
         max_vcpus=MappingProxyType({1: 24, 2: 48, 4: 96}),
+        open_module=False,
     ),
     Gpu(
         name="nvidia-tesla-p100",
@@ -313,6 +322,7 @@ ATTACHED_GPUS: Final = (
         quota_word="P100",
         quota=GpuQuota.OWN,
         max_vcpus=MappingProxyType({1: 16, 2: 32, 4: 96}),
+        open_module=False,
     ),
 )
 """The GPUs that can be attached to machines that include none (N1)."""
@@ -460,6 +470,7 @@ ROWS: Final = (
         gpu_network=GpuNetwork.RDMA,
         consumption=_ALL_WAYS - {Consumption.ON_DEMAND},
         flex_compact=True,
+        image_line=images.ACCELERATOR,
         shapes=(Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),),
     ),
     Family(
@@ -471,6 +482,7 @@ ROWS: Final = (
         gpu_network=GpuNetwork.RDMA,
         consumption=_ALL_WAYS - {Consumption.FLEX_START},
         arm=True,
+        image_line=images.ACCELERATOR_ARM,
         shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
     ),
     _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
@@ -580,6 +592,13 @@ def of_series(name: str) -> tuple[Family, ...]:
     """
     series = name.partition("-")[0]
     return tuple(row for row in FAMILIES.values() if row.series == series)
+
+
+def image_line(name: str) -> images.Line:
+    """The line of images that VMs of a machine type boot from if the settings name none."""
+    known = family(name)
+    rows = (known,) if known is not None else of_series(name)
+    return rows[0].image_line if rows else images.DEEP_LEARNING
 
 
 def takes_gpus(name: str) -> bool:

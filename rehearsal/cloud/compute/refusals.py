@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, properties, quotas
+from rehearsal.cloud.compute import catalogue, images, properties, quotas
 from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
@@ -20,7 +20,12 @@ _HELP = "https://cloud.google.com/compute/docs/resource-error"
 
 def of(call: Call, template: Resource) -> Resource | None:
     """The error that keeps a VM of this template from being made in the call's zone, or None."""
-    return _denied(call, template) or _quota(call, template) or _stockout(call, template)
+    return (
+        _denied(call, template)
+        or _image(call, template)
+        or _quota(call, template)
+        or _stockout(call, template)
+    )
 
 
 def _denied(call: Call, template: Resource) -> Resource | None:
@@ -54,6 +59,19 @@ def _denied(call: Call, template: Resource) -> Resource | None:
             "code": "INVALID_USAGE",
             "message": f"Specified reservations [{name}] do not exist.",
         }
+    return None
+
+
+def _image(call: Call, template: Resource) -> Resource | None:
+    """What keeps VMs from an image that was withdrawn since the template was made."""
+    reference, image = images.of_boot_disk(call, template["properties"])
+    if not reference:
+        return None
+    if image is None:
+        message = f"The resource '{reference}' was not found"
+        return {"code": "RESOURCE_NOT_FOUND", "message": message}
+    if image.refusal:
+        return {"code": "INVALID_USAGE", "message": image.refusal}
     return None
 
 
