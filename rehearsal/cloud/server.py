@@ -160,6 +160,9 @@ class Cloud:
         )
 
     def __enter__(self) -> Self:
+        with self._database.transaction() as store:
+            for name in self._scenarios:
+                store.put(scenarios.REHEARSED, name, {})
         self._thread.start()
         return self
 

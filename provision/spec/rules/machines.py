@@ -129,10 +129,12 @@ def _disk(case: Case) -> Iterator[Finding]:
 
 def _unknown_machine(case: Case) -> Iterator[Finding]:
     if machines.lookup(case.settings.vm_type) is None:
+        meant = machines.misspelt(case.settings.vm_type)
         yield Finding(
             field="vm_type",
             what="is a machine type that this tool does not know",
             why="the online check decides whether it exists and has GPUs",
+            fix=f"did you mean {meant}?" if meant else "",
             note=True,
         )
 
