@@ -59,7 +59,7 @@ def _built_in(
         kin = [
             other.name
             for other in machines.MACHINE_TYPES.values()
-            if other.family is machine.family and other.gpus == gpu_count
+            if other.family is machine.family and other.gpus == gpu_count and not other.shape.part
         ]
         elsewhere = f", or VM_TYPE={kin[0]}" if kin else ""
         yield Finding(

@@ -75,12 +75,12 @@ def _lacking(listing: Listing, name: str, pool: Pool) -> Iterator[Finding]:
         return
     near = offers.nearest(listing.places[name], pool.region)
     more = f" and {len(near) - _MOST_PLACES} more" if len(near) > _MOST_PLACES else ""
+    where = f"in {', '.join(near[:_MOST_PLACES])}{more}, the nearest first" if near else "nowhere"
     place = f"has a pool in {pool.zone}," if pool.zone_setting != "ZONE" else "is a zone"
     yield Finding(
         field=pool.zone_setting.lower(),
         what=f"{place} where {name} was not offered on {listing.date}",
-        why=f"the list of that day has it in {', '.join(near[:_MOST_PLACES])}{more}, the nearest"
-        f" first; {_DECIDES}",
+        why=f"the list of that day has it {where}; {_DECIDES}",
         note=True,
     )
 
