@@ -31,6 +31,8 @@ _REGION_FORM: Final = re.compile(r"[a-z]+-[a-z]+\d+")
 _ZONE_FORM: Final = re.compile(rf"{_REGION_FORM.pattern}-(?:[a-z]|ai\d+[a-z])")
 _AI_ZONE: Final = re.compile(r".*-ai\d+[a-z]")
 
+_DIGITS: Final = "0123456789"
+
 # Below this similarity (difflib's ratio) a suggestion would be misleading.
 _ALIKE: Final = 0.75
 
@@ -67,20 +69,20 @@ def turning_ai_zones_on(project: str) -> str:
 
 
 def did_you_mean_zone(name: str) -> str | None:
-    """The known zone with the most similar name; None if there is none."""
-    region = region_of(name)
-    known = (it for it in REGIONS if not _is_newer(region, it))
-    return _closest(name, (zone for it in known for zone in ZONES[it]))
+    """The known zone with the most similar name; None if none is, or if its region may be new."""
+    if _may_be_new(region_of(name)):
+        return None
+    return _closest(name, (zone for zones in ZONES.values() for zone in zones))
 
 
 def did_you_mean_region(name: str) -> str | None:
-    """The known region with the most similar name; None if there is none."""
-    return _closest(name, (it for it in REGIONS if not _is_newer(name, it)))
+    """The known region with the most similar name; None if none is, or if it may be new."""
+    return None if _may_be_new(name) else _closest(name, REGIONS)
 
 
-def _is_newer(name: str, known: str) -> bool:
-    """Whether a region's name differs from a known one in its number alone: it may be a new one."""
-    return name != known and name.rstrip("0123456789") == known.rstrip("0123456789")
+def _may_be_new(region: str) -> bool:
+    """Whether an unknown region differs from known ones in its number alone, as us-west8 does."""
+    return region not in ZONES and region.rstrip(_DIGITS) in {it.rstrip(_DIGITS) for it in ZONES}
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:

@@ -65,6 +65,8 @@ def _not_offered(case: Case) -> Iterator[Finding]:
 
 def _of_pool(pool: Pool) -> Iterator[Finding]:
     lists = offers.OFFERS
+    if pool.region not in zones.ZONES:  # another note says so
+        return
     yield from _lacking(lists.machine_types, pool.machine_type, pool)
     if pool.attached and pool.gpu_type is not None:
         yield from _lacking(lists.accelerators, pool.gpu_type, pool)
@@ -89,9 +91,11 @@ def _ending(case: Case) -> Iterator[Finding]:
     names = dict.fromkeys(pool.gpu_type for pool in _pools(case))
     for gpu in (machines.GPUS.get(name or "") for name in names):
         if gpu is not None and gpu.supported_until:
+            in_pools = case.asked("gke_node_pools")
             yield Finding(
-                field="gke_node_pools" if case.asked("gke_node_pools") else "accelerator_type",
-                what=f"asks for {gpu.name}, which Google supports until {gpu.supported_until}",
+                field="gke_node_pools" if in_pools else "accelerator_type",
+                what=f"{f'has a pool with {gpu.name}' if in_pools else 'is a GPU'} that Google"
+                f" supports until {gpu.supported_until}",
                 why="from then on machines with it can be neither created nor started",
                 fix="a machine type with newer GPUs, such as VM_TYPE=g2-standard-8",
                 note=True,
