@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Request
 
 SCENARIOS = {
+    "everywhere": "every zone has every machine type and GPU, and Google gives them in every way",
+    "ai-zones": "the project has turned AI zones on",
     "flaky": "a share of the requests is answered 429 or 503, or the connection drops",
     "lost-answer": "the first answer to the making of a network, or else of a template, is lost",
     "slow": "everything takes ten times as long",
@@ -33,6 +35,9 @@ SCENARIOS = {
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
 }
 """Name and meaning of every scenario."""
+
+REHEARSED = "scenarios/rehearsed"
+"""The collection of the scenarios that a cloud has ever been served under."""
 
 _WITHHELD = {"forbidden": "compute.instanceGroupManagers.create"}
 """Scenario -> the permission that the caller does not have."""

@@ -160,6 +160,7 @@ class Cloud:
         )
 
     def __enter__(self) -> Self:
+        self._note_scenarios()
         self._thread.start()
         return self
 
@@ -169,6 +170,12 @@ class Cloud:
         self._server.server_close()
         self._server.drop_connections()
         self._database.close()
+
+    def _note_scenarios(self) -> None:
+        """Keep the names of the scenarios: what is made now may be there because of one."""
+        with self._database.transaction() as store:
+            for name in self._scenarios:
+                store.put(scenarios.REHEARSED, name, {})
 
     def answer(self, request: Request) -> Reply | None:
         """Answer a request whose path is the whole one; None: by dropping the connection."""

@@ -95,9 +95,11 @@ def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], 
 
 
 def _floors(ctx: CheckContext[GkeSpec], usual: str) -> Iterator[Finding]:
-    floor = gke_versions.FLEX_START
-    flex_start = any(pool.mode.means.flex_start for pool in ctx.spec.gpu_pools)
-    if flex_start and usual and floor.refuses(usual):
+    used = {
+        gke_versions.FLEX_START: any(it.mode.means.flex_start for it in ctx.spec.gpu_pools),
+        gke_versions.GPU_PARTS: any(it.gpu_part for it in ctx.spec.gpu_pools),
+    }
+    for floor in (it for it, on in used.items() if on and usual and it.refuses(usual)):
         yield Problem(
             setting="GKE_RELEASE_CHANNEL",
             what=f"GKE {usual} does not support {floor.feature}",

@@ -80,7 +80,7 @@ def service(request: Request, store: Store) -> Reply:
     handler = _METHODS.get(match.method.id)
     if handler is None:
         raise GoogleError(501, f"compute.{match.method.id} is not part of the simulated cloud.")
-    _check_place(match.parameters)
+    _check_place(match.parameters, request.scenarios)
     owner = projects.require(match.parameters["project"], store)
     services.require(request, store, owner, "compute.googleapis.com", "Compute Engine API")
     call = Call(
@@ -113,9 +113,9 @@ def _once(call: Call, handler: Callable[[Call], Resource]) -> Resource:
     return result
 
 
-def _check_place(parameters: Mapping[str, str]) -> None:
+def _check_place(parameters: Mapping[str, str], scenarios: frozenset[str]) -> None:
     region, zone = parameters.get("region"), parameters.get("zone")
     if region is not None and region not in places.ZONES:
         raise GoogleError(400, f"Invalid value for field 'region': '{region}'. Unknown region.")
-    if zone is not None and not places.is_zone(zone):
+    if zone is not None and not places.is_zone(zone, scenarios):
         raise GoogleError(400, f"Invalid value for field 'zone': '{zone}'. Unknown zone.")

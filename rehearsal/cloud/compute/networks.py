@@ -194,7 +194,7 @@ def _profile(call: Call, reference: str) -> str:
     name = links.resolve(
         reference, project=call.project, collection="networkProfiles", field="networkProfile"
     )
-    if not catalogue.has_profile(links.last(name)):
+    if not catalogue.has_profile(links.last(name), call.request.scenarios):
         raise resources.not_found(name)
     return name
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, properties, quotas
-from rehearsal.cloud.facts import places
+from rehearsal.cloud.compute import properties, quotas
+from rehearsal.cloud.facts import offers, places
 
 if TYPE_CHECKING:
     from rehearsal.cloud.compute.resources import Call, Resource
@@ -20,7 +20,12 @@ _HELP = "https://cloud.google.com/compute/docs/resource-error"
 
 def of(call: Call, template: Resource) -> Resource | None:
     """The error that keeps a VM of this template from being made in the call's zone, or None."""
-    return _denied(call, template) or _quota(call, template) or _stockout(call, template)
+    return (
+        _denied(call, template)
+        or _not_given(call, template)
+        or _quota(call, template)
+        or _stockout(call, template)
+    )
 
 
 def _denied(call: Call, template: Resource) -> Resource | None:
@@ -57,6 +62,25 @@ def _denied(call: Call, template: Resource) -> Resource | None:
     return None
 
 
+def _not_given(call: Call, template: Resource) -> Resource | None:
+    """What Google never gives in that way; that, and its words, are those of combinations.
+
+    A reservation gives what is not given on demand. GKE refuses its own pools by itself.
+    """
+    wanted = template["properties"]
+    model = wanted["scheduling"]["provisioningModel"]
+    affinity = (wanted.get("reservationAffinity") or {}).get("consumeReservationType")
+    is_reserved = model == "STANDARD" and affinity == "SPECIFIC_RESERVATION"
+    is_of_gke = "goog-k8s-cluster-name" in (wanted.get("labels") or {})
+    machine = wanted["machineType"]
+    if is_reserved or is_of_gke or offers.is_given(machine, model, call.request.scenarios):
+        return None
+    return {
+        "code": "UNSUPPORTED_OPERATION",
+        "message": f"[{machine}, {model}] features are not compatible for creating instance.",
+    }
+
+
 def _quota(call: Call, template: Resource) -> Resource | None:
     """What `quota` does; usage does not count, as the only other limit is never reached."""
     most = quotas.limit(call)
@@ -78,16 +102,17 @@ def _stockout(call: Call, template: Resource) -> Resource | None:
     if empty is None:
         empty = {"zone": zone}
         call.store.put(_STOCKOUTS, call.project, empty)
-    return exhausted(call.project, zone, template) if zone == empty["zone"] else None
+    return exhausted(call, zone, template) if zone == empty["zone"] else None
 
 
-def exhausted(project: str, zone: str, template: Resource) -> Resource:
+def exhausted(call: Call, zone: str, template: Resource) -> Resource:
     """The error that a zone has no machines of a template left."""
+    project = call.project
     machine = template["properties"]["machineType"]
     others = [
         other
-        for other in places.ZONES[places.region_of(zone)]
-        if other != zone and catalogue.machine_in(other, machine)
+        for other in places.zones_of(places.region_of(zone))
+        if other != zone and offers.has_machine(other, machine, call.request.scenarios)
     ]
     gpus = properties.accelerators(template["properties"])
     return {

@@ -176,7 +176,7 @@ def accept(call: Call, about: Resource) -> None:
     scenarios = call.request.scenarios
     status = {}
     if not scenarios.isdisjoint({"queue", "never"}):
-        missing = refusals.exhausted(call.project, call.parameters["zone"], template)
+        missing = refusals.exhausted(call, call.parameters["zone"], template)
         status = {"lastAttempt": {"error": {"errors": [missing]}}}
     kept = {**request, "state": "ACCEPTED", "status": status}
     resources.keep(call, RESIZE_REQUEST, name, kept)
