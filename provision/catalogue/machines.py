@@ -150,6 +150,7 @@ class Family:
         shapes: Its sizes, the smallest first.
         flex_compact: Whether flex start supports compact placement for it.
         arm: Whether its processors are Arm, which need an Arm image.
+        local_ssd_gb: The size of one of its local SSDs, in GB.
     """
 
     name: str
@@ -162,6 +163,7 @@ class Family:
     shapes: tuple[Shape, ...]
     flex_compact: bool = False
     arm: bool = False
+    local_ssd_gb: int = 375
 
     @property
     def accelerator(self) -> str | None:
@@ -224,6 +226,11 @@ class MachineType:
     def local_ssds(self) -> int:
         """The number of local SSDs that it includes."""
         return self.shape.local_ssds
+
+    @property
+    def local_ssd_gb(self) -> int:
+        """The size of all its local SSDs together, in GB, as quotas count it."""
+        return self.shape.local_ssds * self.family.local_ssd_gb
 
     @property
     def accelerator(self) -> str | None:
@@ -471,6 +478,7 @@ ROWS: Final = (
         gpu_network=GpuNetwork.RDMA,
         consumption=_ALL_WAYS - {Consumption.FLEX_START},
         arm=True,
+        local_ssd_gb=3000,
         shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
     ),
     _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
