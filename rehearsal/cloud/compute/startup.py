@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import secrets
+from rehearsal.cloud import policies, secrets
 from rehearsal.cloud.compute import images, links, properties
 from rehearsal.cloud.facts import images as image_facts
 from rehearsal.cloud.instants import rfc3339
@@ -57,6 +57,11 @@ _GPU_NAMES: Mapping[str, str] = {
     "nvidia-tesla-v100": "Tesla V100-SXM2-16GB",
 }
 """GPU -> what nvidia-smi calls it."""
+
+# Google's roles with compute.instances.setMetadata that an account may have in a project.
+_METADATA_ROLES = frozenset(
+    {"roles/compute.admin", "roles/compute.instanceAdmin.v1", "roles/editor", "roles/owner"}
+)
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,7 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
             # The check comes after the driver's first answer.
             del told["gpu-check"]
             told |= {"failing": "gpu", "failure": silent}
-    if "notebook" not in skipped and item(wanted["metadata"], "proxy-mode"):
+    if "notebook" not in skipped and _may_tell_url(call, content, wanted):
         told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
     return {"_startup": told}
 
@@ -246,6 +251,23 @@ def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:
         return f"timeout: failed to run command 'nvidia-smi': No such file or directory\n{_SILENT}"
     kinds = {kind for kind, _ in properties.accelerators(wanted)}
     return _REFUSED if content.driver.open and kinds & image_facts.WITHOUT_GSP else ""
+
+
+def _may_tell_url(call: Call, content: image_facts.PublicImage | None, wanted: Resource) -> bool:
+    """Whether a VM gets an address from the proxy and can write it into its metadata.
+
+    Its script runs the proxy's agent with docker, which of these images those with PyTorch alone
+    are said to have, and then changes the VM's metadata as the VM's account.
+    """
+    has_docker = content is not None and content.family.startswith("pytorch-")
+    if not item(wanted["metadata"], "proxy-mode") or not has_docker:
+        return False
+    policy = policies.get(call.store, f"projects/{call.project}", {})
+    accounts = {f"serviceAccount:{it['email']}" for it in wanted.get("serviceAccounts") or []}
+    return any(
+        binding["role"] in _METADATA_ROLES and accounts & set(binding["members"])
+        for binding in policy.get("bindings", [])
+    )
 
 
 def _gpu_check(config: Resource, wanted: Resource, driver: str, *, faulty: bool) -> Resource:
