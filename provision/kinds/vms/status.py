@@ -30,6 +30,7 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     context.note(instances.ending_soon(found))
     told = startups(context, cloud, record, [vm.name for vm in found])
     return {
+        "image": {key: record.image.get(key) for key in ("project", "family", "name")},
         "vms": [_vm(vm, told[vm.name]) for vm in found],
         "requests": [_request(one, context.clock) for one in _requests(cloud, record)],
     }
@@ -45,6 +46,8 @@ def startups(
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
     """The VMs and the resize requests as text."""
+    if found["image"]["name"]:
+        yield f"New VMs boot {found['image']['name']} of {found['image']['project']}"
     yield f"{len(found['vms'])} VMs in {found['zone']}:"
     yield from (f"  {_vm_line(vm)}" for vm in found["vms"][:_VMS])
     if len(found["vms"]) > _VMS:
