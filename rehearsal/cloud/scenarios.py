@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Request
 
 SCENARIOS = {
-    "everywhere": "every zone has every machine type and GPU, and Google gives them in every way",
-    "ai-zones": "the project has turned AI zones on",
     "flaky": "a share of the requests is answered 429 or 503, or the connection drops",
     "lost-answer": "the first answer to the making of a network, or else of a template, is lost",
     "slow": "everything takes ten times as long",
+    "everywhere": "every zone has every machine type and GPU, and Google gives them in every way",
+    "ai-zones": "the project has turned AI zones on",
     "stockout": "the first zone in which VMs are wanted has none to give; other zones have",
     "quota": "the project's quota of every kind of GPU is 0",
     "org-policy": "a policy of the organization forbids VMs with an external IP",

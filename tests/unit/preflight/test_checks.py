@@ -39,7 +39,7 @@ FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
         f"{ZONE}/machineTypes/a2-highgpu-2g",
         {},
         "ZONE",
-        "us-central1-a has no a2-highgpu-2g these zones have it: us-central1-f, us-east1-b",
+        "us-central1-f has it; zones of other regions that have it, the same continent first: us-e",
         "ZONE=us-central1-f",
     ),
     "no such gpu": (
