@@ -185,6 +185,7 @@ class Family:
         shapes: Its sizes, the smallest first.
         flex_compact: Whether flex start supports compact placement for it.
         arm: Whether its processors are Arm, which need an Arm image.
+        local_ssd_gb: The size of one of its local SSDs, in GB.
     """
 
     name: str
@@ -198,6 +199,7 @@ class Family:
     doubtful: frozenset[Consumption] = frozenset()
     flex_compact: bool = False
     arm: bool = False
+    local_ssd_gb: int = 375
 
     @property
     def accelerator(self) -> str | None:
@@ -260,6 +262,11 @@ class MachineType:
     def local_ssds(self) -> int:
         """The number of local SSDs that it includes."""
         return self.shape.local_ssds
+
+    @property
+    def local_ssd_gb(self) -> int:
+        """The size of all its local SSDs together, in GB, as quotas count it."""
+        return self.shape.local_ssds * self.family.local_ssd_gb
 
     @property
     def accelerator(self) -> str | None:
@@ -555,6 +562,7 @@ ROWS: Final = (
         gpu_network=GpuNetwork.RDMA,
         consumption=frozenset({Consumption.BOUND}),
         arm=True,
+        local_ssd_gb=3000,
         shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
     ),
     Family(

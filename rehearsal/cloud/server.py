@@ -64,6 +64,8 @@ _MOUNTS = (
     Mount("/iam/v1/", "iam:service"),
     Mount("/crm/v1/", "projects:service_v1"),
     Mount("/crm/v3/", "projects:service_v3"),
+    Mount("/orgpolicy/v2/", "org_policies:service"),
+    Mount("/cloudquotas/v1/", "share_quotas:service"),
     Mount("/serviceusage/v1/", "services:service"),
     Mount("/serviceusage/v1beta1/", "consumer_quotas:service"),
     Mount("/cloudbilling/v1/", "billing:service"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import discovery, projects, services
+from rehearsal.cloud import discovery, org_policies, projects, services
 from rehearsal.cloud.compute import (
     agenda,
     balancers,
@@ -91,6 +91,7 @@ def service(request: Request, store: Store) -> Reply:
         parameters={**request.query, **match.parameters},
         body=body,
     )
+    _check_policies(call)
     if not images.is_public(owner.id):
         networks.ensure_default(call)
     return Reply(body=_once(call, handler))
@@ -111,6 +112,16 @@ def _once(call: Call, handler: Callable[[Call], Resource]) -> Resource:
     result = handler(call)
     call.store.put(_REQUESTS, key, {"operation": links.name_of(result["selfLink"])})
     return result
+
+
+def _check_policies(call: Call) -> None:
+    """Refuse what would be made in a place that the organization does not allow."""
+    place = call.parameters.get("zone") or call.parameters.get("region")
+    collection, _, verb = call.method.partition(".")
+    if place and verb == "insert":
+        scope = f"{'zones' if 'zone' in call.parameters else 'regions'}/{place}"
+        name = f"projects/{call.project}/{scope}/{collection}/{call.body.get('name', '')}"
+        org_policies.check_place(call.request.scenarios, place, name)
 
 
 def _check_place(parameters: Mapping[str, str], scenarios: frozenset[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rehearsal.cloud import org_policies, projects
 from rehearsal.cloud.compute import properties, quotas
 from rehearsal.cloud.facts import offers, places
 
@@ -18,32 +19,29 @@ _STOCKOUTS = "scenarios/stockout"
 _HELP = "https://cloud.google.com/compute/docs/resource-error"
 
 
-def of(call: Call, template: Resource) -> Resource | None:
-    """The error that keeps a VM of this template from being made in the call's zone, or None."""
+def of(call: Call, template: Resource, count: int = 1) -> Resource | None:
+    """The error that keeps so many VMs of this template from the call's zone, or None."""
     return (
         _denied(call, template)
         or _not_given(call, template)
-        or _quota(call, template)
+        or quotas.refusal(call, template, count)
         or _stockout(call, template)
     )
 
 
 def _denied(call: Call, template: Resource) -> Resource | None:
-    """What `org-policy`, `no-account` and `no-reservation` do; a group keeps trying all the same.
+    """What policies, `no-account` and `no-reservation` do; a group keeps trying all the same.
 
-    Codes and sentences are those that people have met: of compute.vmExternalIpAccess, of an
-    account without iam.serviceAccounts.actAs, of a reservation of that name that is not there.
+    Codes and sentences are those that people have met: of policies, of an account without
+    iam.serviceAccounts.actAs, of a reservation of that name that is not there.
     """
     wanted = template["properties"]
     scenarios = call.request.scenarios
-    interfaces = wanted.get("networkInterfaces", [])
-    if "org-policy" in scenarios and any(one.get("accessConfigs") for one in interfaces):
-        return {
-            "code": "CONDITION_NOT_MET",
-            "message": "Constraint constraints/compute.vmExternalIpAccess violated for project"
-            f" {call.project}. Add instance projects/{call.project}/zones/"
-            f"{call.parameters['zone']}/instances/vm to the constraint to use external IP with it.",
-        }
+    owner = projects.require(call.project, call.store)
+    vm = f"projects/{call.project}/zones/{call.parameters['zone']}/instances/vm"
+    forbidden: Resource | None = org_policies.of_vm(scenarios, owner, vm, wanted)
+    if forbidden is not None:
+        return forbidden
     if "no-account" in scenarios:
         account = (wanted.get("serviceAccounts") or [{}])[0].get("email", "")
         return {
@@ -79,18 +77,6 @@ def _not_given(call: Call, template: Resource) -> Resource | None:
         "code": "UNSUPPORTED_OPERATION",
         "message": f"[{machine}, {model}] features are not compatible for creating instance.",
     }
-
-
-def _quota(call: Call, template: Resource) -> Resource | None:
-    """What `quota` does; usage does not count, as the only other limit is never reached."""
-    most = quotas.limit(call)
-    wanted = template["properties"]
-    region = places.region_of(call.parameters["zone"])
-    for gpu, count in properties.accelerators(wanted):
-        if count > most:
-            model = wanted["scheduling"]["provisioningModel"]
-            return quotas.of_gpu(gpu, region, model=model).exceeded(most)
-    return None
 
 
 def _stockout(call: Call, template: Resource) -> Resource | None:

@@ -169,7 +169,7 @@ def accept(call: Call, about: Resource) -> None:
     if request is None or request["state"] != "CREATING":
         return
     template = _template_of(call, name)
-    refusal = refusals.of(call, template)
+    refusal = refusals.of(call, template, int(request["resizeBy"]))
     if refusal is not None:
         _end(call, name, request, "FAILED", {"error": {"errors": [refusal]}})
         return
