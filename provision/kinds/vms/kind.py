@@ -57,7 +57,7 @@ class VmGroup:
         return preflight.of(spec)
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
-        """Resolve the image family if the check of images did not."""
+        """Resolve the image if the check of images did not."""
         from provision.kinds.vms import preflight
 
         return preflight.resolve(spec, record)
