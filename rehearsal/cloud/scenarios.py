@@ -37,6 +37,7 @@ SCENARIOS = {
     "no-reservation": "reservations that VMs are to come from do not exist",
     "queue": "a request for flex start waits for a while, with a reason, and is then granted",
     "never": "a request for flex start is never granted",
+    "upgrades": "GKE upgrades control planes and nodes at once, as far as it may",
     "startup-fails": "the start-up of one VM fails at one of its steps",
     "forbidden": "the caller may not make managed instance groups",
     "expired": "Google does not take the access token any more",
