@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, links, resources
+from rehearsal.cloud.compute import catalogue, links, reservation_use, resources
 from rehearsal.cloud.compute.resources import INSTANCE, Call, Resource
 from rehearsal.cloud.facts import places
 
@@ -90,6 +90,19 @@ def of_gpu(gpu: str, region: str, *, model: str) -> Quota:
     if word in _OLDER:
         return Quota(f"NVIDIA_{word}_GPUS", {"region": region})
     return Quota(_SHARED, {"gpu_family": f"NVIDIA_{word}", "region": region})
+
+
+def is_reserved(call: Call, template: Resource) -> bool:
+    """Whether VMs of a template use no quota, as the reservation that they name has used it.
+
+    That holds for a reservation of their own project, and for one to which they are bound; of
+    another project's they use their own quota as well (Google's page on shared reservations).
+    """
+    name = reservation_use.named(template)
+    if name is None:
+        return False
+    own = reservation_use.owner(call, name) == call.project
+    return own or template["properties"]["scheduling"]["provisioningModel"] == reservation_use.BOUND
 
 
 def limit(call: Call) -> float:

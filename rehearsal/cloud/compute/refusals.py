@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, properties, quotas
+from rehearsal.cloud.compute import catalogue, properties, quotas, reservation_use
 from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
@@ -20,14 +20,19 @@ _HELP = "https://cloud.google.com/compute/docs/resource-error"
 
 def of(call: Call, template: Resource) -> Resource | None:
     """The error that keeps a VM of this template from being made in the call's zone, or None."""
-    return _denied(call, template) or _quota(call, template) or _stockout(call, template)
+    return (
+        _denied(call, template)
+        or reservation_use.refusal(call, template)
+        or _quota(call, template)
+        or _stockout(call, template)
+    )
 
 
 def _denied(call: Call, template: Resource) -> Resource | None:
-    """What `org-policy`, `no-account` and `no-reservation` do; a group keeps trying all the same.
+    """What `org-policy` and `no-account` do; a group keeps trying all the same.
 
-    Codes and sentences are those that people have met: of compute.vmExternalIpAccess, of an
-    account without iam.serviceAccounts.actAs, of a reservation of that name that is not there.
+    Codes and sentences are those that people have met: of compute.vmExternalIpAccess, and of an
+    account without iam.serviceAccounts.actAs.
     """
     wanted = template["properties"]
     scenarios = call.request.scenarios
@@ -47,18 +52,13 @@ def _denied(call: Call, template: Resource) -> Resource | None:
             f" '{account}'.  User: 'me'.  Ask a project owner to grant you the"
             " iam.serviceAccountUser role on the service account",
         }
-    affinity = wanted.get("reservationAffinity") or {}
-    if "no-reservation" in scenarios and affinity.get("values"):
-        name = affinity["values"][0]
-        return {
-            "code": "INVALID_USAGE",
-            "message": f"Specified reservations [{name}] do not exist.",
-        }
     return None
 
 
 def _quota(call: Call, template: Resource) -> Resource | None:
     """What `quota` does; usage does not count, as the only other limit is never reached."""
+    if quotas.is_reserved(call, template):
+        return None
     most = quotas.limit(call)
     wanted = template["properties"]
     region = places.region_of(call.parameters["zone"])
@@ -70,8 +70,11 @@ def _quota(call: Call, template: Resource) -> Resource | None:
 
 
 def _stockout(call: Call, template: Resource) -> Resource | None:
-    """What `stockout` does: the zone that is asked first has nothing, for good."""
-    if "stockout" not in call.request.scenarios:
+    """What `stockout` does: the zone that is asked first has nothing, for good.
+
+    What is reserved is there all the same.
+    """
+    if "stockout" not in call.request.scenarios or reservation_use.named(template):
         return None
     zone = call.parameters["zone"]
     empty = call.store.get(_STOCKOUTS, call.project)

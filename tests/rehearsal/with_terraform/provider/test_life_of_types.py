@@ -78,11 +78,11 @@ resource "google_compute_resource_policy" "work" {
 }
 resource "google_compute_instance_template" "flex" {
   name         = "flex"
-  machine_type = "a3-highgpu-8g"
+  machine_type = "a3-ultragpu-8g"
   disk {
     source_image = "projects/debian-cloud/global/images/family/debian-12"
     boot         = true
-    disk_type    = "pd-balanced"
+    disk_type    = "hyperdisk-balanced"
   }
   network_interface {
     network = "default"
