@@ -63,6 +63,22 @@ class Consumption(enum.StrEnum):
     RESERVATION = "reservation"
 
 
+class Binding(enum.Enum):
+    """Whether machines from a reservation are bound to it, and end when it ends.
+
+    Sources: Google's page on reservation-bound instances; Cluster Toolkit v1.95.0 (resume.py).
+
+    Attributes:
+        NEVER: The reservations of such machines are plain ones.
+        SOMETIMES: Those of dense capacity and of calendar mode are; the reservation tells.
+        ALWAYS: There are no others.
+    """
+
+    NEVER = enum.auto()
+    SOMETIMES = enum.auto()
+    ALWAYS = enum.auto()
+
+
 class GpuQuota(enum.Enum):
     """The quota for GPUs that are not preemptible; preemptible GPUs always have their own quota.
 
@@ -148,7 +164,12 @@ class Family:
             None if the GPUs use the first interface.
         consumption: The consumption options.
         shapes: Its sizes, the smallest first.
+        compact: Whether compact placement supports it at all.
         flex_compact: Whether flex start supports compact placement for it.
+        binding: Whether its machines are bound to their reservation.
+        topology: The accelerator topology that several of its machines need to work together, by
+            its name in the API; None if they need none.
+        in_topology: The number of machines in one such topology; 0 if there is none.
         arm: Whether its processors are Arm, which need an Arm image.
     """
 
@@ -160,7 +181,11 @@ class Family:
     gpu_network: GpuNetwork | None
     consumption: frozenset[Consumption]
     shapes: tuple[Shape, ...]
+    compact: bool = True
     flex_compact: bool = False
+    binding: Binding = Binding.NEVER
+    topology: str | None = None
+    in_topology: int = 0
     arm: bool = False
 
     @property
@@ -327,6 +352,7 @@ def _n1(kind: str, *sizes: int) -> Family:
         boot_disks=_PD,
         gpu_network=None,
         consumption=_ALL_WAYS,
+        compact=False,
         shapes=tuple(Shape(suffix=str(size), gpus=None, vcpus=size) for size in sizes),
     )
 
@@ -414,6 +440,7 @@ ROWS: Final = (
         boot_disks=_PD_OR_HYPERDISK,
         gpu_network=GpuNetwork.TCPX,
         consumption=_ALL_WAYS,
+        binding=Binding.SOMETIMES,
         shapes=(
             Shape(suffix="1g", gpus=1, vcpus=26, local_ssds=2, consumption=_OF_A_PART),
             Shape(suffix="2g", gpus=2, vcpus=52, local_ssds=4, consumption=_OF_A_PART),
@@ -429,6 +456,7 @@ ROWS: Final = (
         boot_disks=_PD_OR_HYPERDISK,
         gpu_network=GpuNetwork.TCPXO,
         consumption=_ALL_WAYS,
+        binding=Binding.SOMETIMES,
         shapes=(Shape(suffix="8g", gpus=8, vcpus=208, nics=9, local_ssds=16),),
     ),
     Family(
@@ -440,6 +468,7 @@ ROWS: Final = (
         gpu_network=GpuNetwork.RDMA,
         consumption=_ALL_WAYS,
         flex_compact=True,
+        binding=Binding.ALWAYS,
         shapes=(
             Shape(
                 suffix="8g",
@@ -460,6 +489,7 @@ ROWS: Final = (
         gpu_network=GpuNetwork.RDMA,
         consumption=_ALL_WAYS - {Consumption.ON_DEMAND},
         flex_compact=True,
+        binding=Binding.ALWAYS,
         shapes=(Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),),
     ),
     Family(
@@ -470,6 +500,9 @@ ROWS: Final = (
         boot_disks=_HYPERDISK,
         gpu_network=GpuNetwork.RDMA,
         consumption=_ALL_WAYS - {Consumption.FLEX_START},
+        binding=Binding.ALWAYS,
+        topology="1x72",
+        in_topology=18,
         arm=True,
         shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
     ),
@@ -585,6 +618,15 @@ def of_series(name: str) -> tuple[Family, ...]:
 def takes_gpus(name: str) -> bool:
     """Whether GPUs are attached to a machine type; the others include GPUs or have none."""
     return any(row.gpu is None for row in of_series(name))
+
+
+def binding(name: str) -> Binding:
+    """Whether machines of a type are bound to their reservation.
+
+    Of a type that the tool does not know, the reservation tells.
+    """
+    known = family(name)
+    return known.binding if known is not None else Binding.SOMETIMES
 
 
 def cpu_quota(name: str) -> str:
