@@ -127,7 +127,7 @@ def grow(
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
     rest = _make_allowed(call, name, group, names, run_seconds)
-    refusal = refusals.of(call, _template(call, group)) if rest else None
+    refusal = refusals.of(call, _template(call, group), len(rest)) if rest else None
     if refusal is None:
         return
     group = resources.require(call, GROUP_MANAGER, name)
@@ -140,9 +140,9 @@ def _make_allowed(
 ) -> Sequence[str]:
     """Make the VMs that Google does not refuse; the names of the others."""
     template = _template(call, group)
-    if refusals.of(call, template) is not None:
-        return names
     room = reservation_use.room(call, template, len(names))
+    if refusals.of(call, template, max(room, 1)) is not None:
+        return names
     _make(call, name, group, names[:room], run_seconds)
     return names[room:]
 
@@ -150,7 +150,7 @@ def _make_allowed(
 def retry(call: Call, name: str, group: Resource) -> Resource:
     """Make the VMs that wait, if Google refuses them no longer; the group as it is then."""
     waiting = group.get("_waiting", [])
-    if not waiting or refusals.of(call, _template(call, group)) is not None:
+    if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
     group = {**group, "_waiting": []}
     resources.keep(call, GROUP_MANAGER, name, group)

@@ -136,10 +136,11 @@ def _check_placeable(call: Call, template: Resource) -> None:
     zone = call.parameters["zone"]
     wanted = template["properties"]
     where = f"projects/{call.project}/zones/{zone}"
-    if catalogue.machine_in(zone, wanted["machineType"]) is None:
+    scenarios = call.request.scenarios
+    if catalogue.machine_in(zone, wanted["machineType"], scenarios) is None:
         raise resources.not_found(f"{where}/machineTypes/{wanted['machineType']}")
     for name, _ in properties.accelerators(wanted):
-        if name not in catalogue.gpus_in(zone):
+        if name not in catalogue.gpus_in(zone, scenarios):
             raise resources.not_found(f"{where}/acceleratorTypes/{name}")
     named = wanted.get("resourcePolicies") or []
     resource_policies.check_usable(call, named, wanted["machineType"])

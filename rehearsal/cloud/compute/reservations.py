@@ -176,7 +176,7 @@ def _specific(call: Call, given: Resource) -> Resource:
 def _reserved(call: Call, properties: Resource) -> Resource:
     """The machines that are reserved, with the GPUs that are part of them."""
     zone, name = call.parameters["zone"], links.last(properties["machineType"])
-    machine = catalogue.machine_in(zone, name)
+    machine = catalogue.machine_in(zone, name, call.request.scenarios)
     if machine is None:
         where = f"projects/{call.project}/zones/{zone}/machineTypes/{name}"
         raise resources.not_found(where)

@@ -250,6 +250,8 @@ def _properties(store: Store, project: str, cluster: Record, pool: Record) -> Re
             }
             for it in gpus
         ]
+    if config.get("shieldedInstanceConfig"):
+        properties["shieldedInstanceConfig"] = config["shieldedInstanceConfig"]
     affinity = config.get("reservationAffinity")
     if affinity:
         properties["reservationAffinity"] = affinity

@@ -190,7 +190,7 @@ def test_another_projects_reservation_must_be_shared(
     check: Preflight, having: Google, *, share: Json, passes: bool
 ) -> None:
     having.documents[THERE] = document(shareSettings=share)
-    having.documents[PROJECT]["projectNumber"] = "123"
+    having.documents[f"crm/{PROJECT}"]["projectNumber"] = "123"
     problems = only(check, SHARED).problems
     assert (problems == []) is passes
     if not passes:

@@ -23,6 +23,12 @@ BOUND = {
 Json = dict[str, Any]
 
 
+@pytest.fixture(autouse=True)
+def everywhere(api: Compute) -> None:
+    """All machines in the one zone that the others are in."""
+    api.scenarios = frozenset({"everywhere"})
+
+
 def reserve(
     api: Compute, machine: str = "a2-highgpu-1g", count: int = 2, owner: str = PROJECT, **more: Any
 ) -> Json:
@@ -318,7 +324,7 @@ def arm() -> list[Json]:
 def test_a_reservation_of_ones_own_has_used_the_quota_and_another_projects_has_not(
     wired: Compute,
 ) -> None:
-    wired.scenarios = frozenset({"quota"})
+    wired.scenarios = frozenset({"quota", "everywhere"})
     reserve(wired)
     template(wired)
     wired.group(size=1)
@@ -338,7 +344,7 @@ def test_a_reservation_of_ones_own_has_used_the_quota_and_another_projects_has_n
 
 def test_no_reservation_is_there_under_its_scenario(wired: Compute) -> None:
     reserve(wired)
-    wired.scenarios = frozenset({"no-reservation"})
+    wired.scenarios = frozenset({"no-reservation", "everywhere"})
     assert wired.refusal("GET", f"{RESERVATIONS}/mine")["code"] == 404
     template(wired)
     wired.group(size=1)
