@@ -22,7 +22,7 @@ def _vms(rehearsal: Rehearsal) -> list[dict[str, Any]]:
 
 def test_a_reservation_that_does_not_exist_gives_no_vms(rehearsal: Rehearsal) -> None:
     refused = rehearsal.run("Create", **ASKED)
-    assert refused.code == 6, refused.said
+    assert refused.code == 4, refused.said
     assert "there is no reservation mine in my-project" in refused.problem["what"]
     assert rehearsal.writes() == []
 
