@@ -56,6 +56,20 @@ class Answers:
             (project, collection, name), lambda: self._api.zones_with(project, collection, name)
         )
 
+    def everywhere(self, project: str, collection: str, name: str) -> list[dict[str, Any]]:
+        """The resources of that name in all zones of a project."""
+        path = f"projects/{project}/aggregated/{collection}"
+
+        def ask() -> list[dict[str, Any]]:
+            scopes = self._api.pages("GET", path, "items", {"filter": f"name={name}"})
+            return [it for scope in scopes for it in scope.get(collection, [])]
+
+        return self._once(("everywhere", path, name), ask)
+
+    def listed(self, path: str) -> list[dict[str, Any]]:
+        """The resources of Compute Engine in one place, such as the blocks of a reservation."""
+        return self._once(("listed", path), lambda: list(self._api.pages("GET", path, "items", {})))
+
     def enabled_apis(self, project: str) -> set[str]:
         """The APIs that a project has enabled, such as "compute.googleapis.com"."""
         query = {"filter": "state:ENABLED", "pageSize": _MOST_SERVICES}

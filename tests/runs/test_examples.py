@@ -45,6 +45,14 @@ def _make_buckets(rehearsal: Rehearsal) -> None:
         assert answer.ok, answer.text
 
 
+def _make_reservation(rehearsal: Rehearsal) -> None:
+    """Make the reservation that the story takes for granted."""
+    asked = rehearsal.settings
+    if "RESERVATION_NAME" in asked:
+        count = int(asked["INSTANCE_COUNT"])
+        rehearsal.reserve(asked["RESERVATION_NAME"], asked["VM_TYPE"], count, asked["ZONE"])
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -55,6 +63,7 @@ def _make_buckets(rehearsal: Rehearsal) -> None:
 def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     rehearsal.settings = _settings(path)
     _make_buckets(rehearsal)
+    _make_reservation(rehearsal)
     before = rehearsal.resources()
     count = int(rehearsal.settings.get("INSTANCE_COUNT", "1"))
 

@@ -318,6 +318,7 @@ BEGINNINGS = {
     OnlineCheck.MACHINE_TYPE: f"{ZONE}/machineTypes",
     OnlineCheck.ACCELERATOR: f"{ZONE}/machineTypes",
     OnlineCheck.IMAGE: IMAGES,
+    OnlineCheck.RESERVATION: f"{ZONE}/reservations",
     OnlineCheck.DISK: f"{ZONE}/diskTypes",
     OnlineCheck.QUOTA: REGION,
     OnlineCheck.NETWORK: f"{PROJECT}/global/networks",
@@ -361,6 +362,7 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     settings = {"gcs_mount_list": "my-data:/mnt/data"}
     settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
     settings |= SECRETS if name is OnlineCheck.SECRETS else {}
+    settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
     google.refusals[BEGINNINGS[name]] = 403
 
     found = check(settings)

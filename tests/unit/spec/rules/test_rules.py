@@ -72,6 +72,31 @@ V100 = {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GP
             "ENABLE_FLEX_START",
         ),
         (
+            {"RESERVATION_NAME": "r", "VM_TYPE": "a3-ultragpu-8g", "MAX_RUN_DURATION": "1d"},
+            "MAX_RUN_DURATION",
+            "can't be combined with a reservation of a3-ultragpu-8g",
+        ),
+        (
+            {"RESERVATION_NAME": "r", "ENABLE_COMPACT_PLACEMENT": "1"},
+            "ENABLE_COMPACT_PLACEMENT",
+            "can't be combined with RESERVATION_NAME",
+        ),
+        (
+            {
+                "VM_TYPE": "n1-standard-8",
+                "ACCELERATOR_TYPE": "nvidia-tesla-t4",
+                "GPU_COUNT": "1",
+                "ENABLE_COMPACT_PLACEMENT": "1",
+            },
+            "ENABLE_COMPACT_PLACEMENT",
+            "is not available for n1-standard-8",
+        ),
+        (
+            {"VM_TYPE": "a4x-highgpu-4g", "RESERVATION_NAME": "r", "INSTANCE_COUNT": "19"},
+            "INSTANCE_COUNT",
+            "is more than one group of A4X can have",
+        ),
+        (
             {"ENABLE_COMPACT_PLACEMENT": "1", "ENABLE_FLEX_START": "1"},
             "ENABLE_COMPACT_PLACEMENT",
             "flex start for a2-highgpu-2g",
