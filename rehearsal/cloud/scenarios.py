@@ -31,8 +31,9 @@ SCENARIOS = {
     "forbidden": "the caller may not make managed instance groups",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
+    "real-provider": "Terraform runs HashiCorp's own google provider in place of its stand-in",
 }
-"""Name and meaning of every scenario."""
+"""Name and meaning of every scenario; the last one changes nothing in the cloud."""
 
 _WITHHELD = {"forbidden": "compute.instanceGroupManagers.create"}
 """Scenario -> the permission that the caller does not have."""
