@@ -123,6 +123,16 @@ fuzz: $(VENV)/.develop ## 10,000 env files that nobody would write, each way tha
 bench: $(VENV)/.develop ## what the program costs on top of Terraform, as ratios in one run
 	$(BIN)/python -m bench
 
+# Real money, hence never part of CI and no layer of tests: it says the cost and asks first. OTHER_ZONE=,
+# COST_LIMIT= (USD, default 10) and ONLY="vm ray gke" are its options, OPTIONS="--yes --rehearse" others.
+.PHONY: test-google
+test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT_ID=... ZONE=...; costs money
+	@test -n "$(PROJECT_ID)" && test -n "$(ZONE)" || { \
+		echo "make: name them: make test-google PROJECT_ID=my-project ZONE=us-central1-b" >&2; exit 2; }
+	@$(BIN)/python -m smoke --project "$(PROJECT_ID)" --zone "$(ZONE)" \
+		$(if $(OTHER_ZONE),--other-zone "$(OTHER_ZONE)") $(if $(COST_LIMIT),--cost-limit "$(COST_LIMIT)") \
+		$(ONLY:%=--only %) $(OPTIONS)
+
 .PHONY: docs
 docs: $(VENV)/.rehearsal ## renew what is generated from the code in the README
 	$(BIN)/python -m provision.settings.documentation README.md

@@ -41,6 +41,7 @@ LEFT_OUT: Final = {
     "tests/runs/test_row_12_secrets.py": _OTHER_REQUESTS,
     "tests/runs/test_row_13_gke_leftovers.py": _OTHER_REQUESTS,
     "tests/runs/test_scenarios.py": _WORDS,
+    "tests/runs/test_smoke.py": "the smoke test, which finds its provider itself",
     "tests/runs/test_stale_locks.py": "looks for the stand-in's own processes",
     "tests/runs/test_two_at_once.py": _OTHER_REQUESTS,
     "tests/runs/test_wheel.py": "installs the stand-in from a wheel and runs that",
