@@ -27,6 +27,8 @@ _APIS: Final = {
     "/iam/v1/": "iam.v1",
     "/crm/v1/": "cloudresourcemanager.v1",
     "/crm/v3/": "cloudresourcemanager.v3",
+    "/orgpolicy/v2/": "orgpolicy.v2",
+    "/cloudquotas/v1/": "cloudquotas.v1",
     "/serviceusage/v1/": "serviceusage.v1",
     "/serviceusage/v1beta1/": "serviceusage.v1beta1",
     "/cloudbilling/v1/": "cloudbilling.v1",

@@ -33,6 +33,8 @@ GOOGLE: Final = {
     "/iam/v1/": "https://iam.googleapis.com/v1/",
     "/crm/v1/": "https://cloudresourcemanager.googleapis.com/v1/",
     "/crm/v3/": "https://cloudresourcemanager.googleapis.com/v3/",
+    "/orgpolicy/v2/": "https://orgpolicy.googleapis.com/v2/",
+    "/cloudquotas/v1/": "https://cloudquotas.googleapis.com/v1/",
     "/serviceusage/v1/": "https://serviceusage.googleapis.com/v1/",
     "/serviceusage/v1beta1/": "https://serviceusage.googleapis.com/v1beta1/",
     "/cloudbilling/v1/": "https://cloudbilling.googleapis.com/v1/",

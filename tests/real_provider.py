@@ -7,25 +7,10 @@ rehearsal of every test finds it by `REHEARSAL_PROVIDER`. `make test-provider` r
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Final
 
 from rehearsal.provider import given
-
-CHOSEN: Final = (
-    "tests/chaos/test_kills.py",
-    "tests/rehearsal/recorded/test_recorded_failures.py",
-    "tests/rehearsal/recorded/test_recorded_traffic.py",
-    "tests/runs/test_both_terraforms.py",
-    "tests/runs/test_examples.py",
-    "tests/runs/test_flex_start.py",
-    "tests/runs/test_gke_examples.py",
-    "tests/runs/test_gke_nothing_is_lost.py",
-    "tests/runs/test_moves.py",
-    "tests/runs/test_multi_nic.py",
-    "tests/runs/test_nothing_is_lost.py",
-    "tests/runs/test_the_life_of_a_cluster.py",
-)
-"""Kills and interrupts, the recordings, every example, every move, orphans, and a life."""
 
 _OTHER_REQUESTS: Final = "what the program asks Google itself is its subject; the provider is not"
 _WORDS: Final = "holds whole pages of words; the provider's are held by the recorded failures"
@@ -37,6 +22,7 @@ LEFT_OUT: Final = {
     "tests/runs/test_gke_scenarios.py": _WORDS,
     "tests/runs/test_given_provider.py": "brings a provider from outside of its own",
     "tests/runs/test_known_issues_of_the_predecessor.py": _OTHER_REQUESTS,
+    "tests/runs/test_org_policies.py": _OTHER_REQUESTS,
     "tests/runs/test_permanent_refusals.py": _WORDS,
     "tests/runs/test_row_12_secrets.py": _OTHER_REQUESTS,
     "tests/runs/test_row_13_gke_leftovers.py": _OTHER_REQUESTS,
@@ -48,7 +34,17 @@ LEFT_OUT: Final = {
     "tests/runs/test_where_it_runs.py": _OTHER_REQUESTS,
     "tests/runs/test_whose_it_is.py": _OTHER_REQUESTS,
 }
-"""Whole runs that are not among them, and why."""
+"""Whole runs that are left out, and why."""
+
+_TREE: Final = Path(__file__).parents[1]
+_FOLDERS: Final = ("tests/chaos", "tests/rehearsal/recorded", "tests/runs")
+CHOSEN: Final = tuple(
+    name
+    for folder in _FOLDERS
+    for name in sorted(it.relative_to(_TREE).as_posix() for it in (_TREE / folder).glob("test_*"))
+    if name not in LEFT_OUT
+)
+"""Kills and interrupts, the recordings, every example, every move, orphans, lives."""
 
 TIMEOUT: Final = 1800
 """Seconds for a test: the provider polls every 10 s, and waits for IAM, in time of ours."""

@@ -113,7 +113,7 @@ def grow(
         return
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
-    refusal = refusals.of(call, _template(call, group))
+    refusal = refusals.of(call, _template(call, group), count)
     if refusal is None:
         _make(call, name, group, names, run_seconds)
         return
@@ -124,7 +124,7 @@ def grow(
 def retry(call: Call, name: str, group: Resource) -> Resource:
     """Make the VMs that wait, if Google refuses them no longer; the group as it is then."""
     waiting = group.get("_waiting", [])
-    if not waiting or refusals.of(call, _template(call, group)) is not None:
+    if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
     group = {key: value for key, value in group.items() if key != "_waiting"}
     resources.keep(call, GROUP_MANAGER, name, group)
