@@ -200,7 +200,7 @@ def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) ->
     rest = [argument for argument in argv if argument.partition("=")[0] != "--rehearse"]
     try:
         session.run(rest, environ, scenario)
-    except errors.UnknownScenario as error:
+    except (errors.UnknownScenario, errors.ProviderNotUsable) as error:
         raise SettingsError(error.what, why=error.why, fix=error.fix) from error
     except errors.RehearsalError as error:
         raise ProvisionError(error.what, why=error.why, fix=error.fix) from error

@@ -42,8 +42,9 @@ SCENARIOS = {
     "forbidden": "the caller may not make managed instance groups",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
+    "real-provider": "Terraform runs HashiCorp's own google provider in place of its stand-in",
 }
-"""Name and meaning of every scenario."""
+"""Name and meaning of every scenario; `real-provider` changes nothing in the cloud."""
 
 REHEARSED = "scenarios/rehearsed"
 """The collection of the scenarios that a cloud has ever been served under."""

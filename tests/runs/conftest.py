@@ -21,7 +21,7 @@ import requests
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
-from tests import attached, forked
+from tests import attached, forked, real_provider
 from tests.forked import Process
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Rehearsal:
 
     def finish(self, started: Started) -> Ended:
         """Wait for a started program."""
-        code = started.ended(100)
+        code = started.ended(real_provider.seconds(100))
         err = self.said(started)
         assert not _CRASH.search(err), err
         document = json.loads(self.result(started))
@@ -183,7 +183,7 @@ class Rehearsal:
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + real_provider.seconds(60)
         read = 0
         while time.monotonic() < deadline:
             # Only what is new: the cloud serves in this very process.
@@ -219,7 +219,8 @@ def rehearsed(
         scenario: What the cloud practises.
         environ: More of the program's environment.
         real: Whether every process is started as for a user. Else the program is forked, and the
-            provider is served from here, which takes a third of the time.
+            provider is served from here, which takes a third of the time. A provider from outside
+            is always started by Terraform.
     """
     base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
     log = folder / "requests.jsonl"
@@ -230,7 +231,7 @@ def rehearsed(
         rehearsal = Rehearsal(
             folder, session.environment(cloud.base_url, folder, base), log, forked=not real
         )
-        if not real:
+        if not real and not real_provider.in_use():
             stack.enter_context(attached.on_path(folder / "bin", rehearsal.environ))
         yield rehearsal
 
