@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
+MISSING = "missing"
+
 SCENARIOS = {
     "flaky": "a share of the requests is answered 429 or 503, or the connection drops",
     "lost-answer": "the first answer to the making of a network, or else of a template, is lost",
@@ -25,6 +27,7 @@ SCENARIOS = {
     "org-policy": "a policy of the organization forbids VMs with an external IP",
     "no-account": "the account that VMs are to act as may not be used",
     "no-reservation": "reservations that VMs are to come from do not exist",
+    MISSING: "what the settings name and the program does not make is not there, such as buckets",
     "queue": "a request for flex start waits for a while, with a reason, and is then granted",
     "never": "a request for flex start is never granted",
     "startup-fails": "the start-up of one VM fails at one of its steps",

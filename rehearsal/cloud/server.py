@@ -180,6 +180,14 @@ class Cloud:
             self._log.append(request, reply)
         return reply
 
+    def arrange(self, request: Request) -> Reply:
+        """Answer a request whose path is the whole one at once, whatever is practised.
+
+        For what is to be there before anybody asks.
+        """
+        request = replace(request, base_url=self.base_url)
+        return self._served(mount(request.path), request)
+
     def _disturbed(self, request: Request) -> Reply | None:
         where = mount(request.path)
         fault = None
