@@ -153,6 +153,8 @@ class Cloud:
         self._rate = scenarios.rate(self._scenarios, clock.rate(environ))
         self._log = None if log is None else RequestLog(log)
         self._database = Database(database)
+        with self._database.transaction() as store:
+            scenarios.renew(store)
         self._server = _Server(("127.0.0.1", port), self)
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(
