@@ -125,7 +125,7 @@ def grow(
         return
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
-    refusal = refusals.of(call, _template(call, group))
+    refusal = refusals.of(call, _template(call, group), count)
     if refusal is None:
         _make(call, name, group, names, run_seconds)
         return
@@ -138,7 +138,7 @@ def retry(call: Call, name: str, group: Resource) -> Resource:
     waiting = group.get("_waiting", [])
     if group.get("_hold", 0.0) > call.now:
         return group
-    if not waiting or refusals.of(call, _template(call, group)) is not None:
+    if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
     group = {key: value for key, value in group.items() if key not in {"_waiting", "_lost"}}
     resources.keep(call, GROUP_MANAGER, name, group)

@@ -116,7 +116,7 @@ def _preempt(call: Call, about: Resource) -> None:
 
 
 def _lose(call: Call, name: str, vm: Resource, group: Resource) -> None:
-    shortage = refusals.exhausted(call.project, call.parameters["zone"], _template(call, vm))
+    shortage = refusals.exhausted(call, call.parameters["zone"], _template(call, vm))
     room = call.request.after(facts.STOP + facts.SHORTAGE)
     fleet.lose(call, vm["_group"], group, name, room, shortage)
     agenda.note(call, room, "room", group=vm["_group"])

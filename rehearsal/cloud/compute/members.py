@@ -111,9 +111,9 @@ def _waiting(call: Call, group: Resource) -> list[tuple[str, Resource]]:
         return []
     template = group["instanceTemplate"]
     wanted = resources.require(call, TEMPLATE, links.name_of(template))
-    refusal = refusals.of(call, wanted)
+    refusal = refusals.of(call, wanted, len(names))
     if refusal is None:
-        refusal = refusals.exhausted(call.project, call.parameters["zone"], wanted)
+        refusal = refusals.exhausted(call, call.parameters["zone"], wanted)
     attempt = {"lastAttempt": {"errors": {"errors": [refusal]}}}
     lost = group.get("_lost", [])
     return [

@@ -169,14 +169,14 @@ def accept(call: Call, about: Resource) -> None:
     if request is None or request["state"] != "CREATING":
         return
     template = _template_of(call, name)
-    refusal = refusals.of(call, template)
+    refusal = refusals.of(call, template, int(request["resizeBy"]))
     if refusal is not None:
         _end(call, name, request, "FAILED", {"error": {"errors": [refusal]}})
         return
     scenarios = call.request.scenarios
     status = {}
     if not scenarios.isdisjoint({"queue", "never"}):
-        missing = refusals.exhausted(call.project, call.parameters["zone"], template)
+        missing = refusals.exhausted(call, call.parameters["zone"], template)
         status = {"lastAttempt": {"error": {"errors": [missing]}}}
     kept = {**request, "state": "ACCEPTED", "status": status}
     resources.keep(call, RESIZE_REQUEST, name, kept)
