@@ -31,6 +31,7 @@ LOST = {
 def _lines(*vms: dict[str, Any], **found: Any) -> list[str]:
     running = sum(vm["status"] == "RUNNING" for vm in vms)
     usual = {"zone": "us-central1-a", "wanted": 2, "running": running, "down": [], "requests": []}
+    usual["image"] = {"project": None, "family": None, "name": None}
     return list(status.lines({**usual, "vms": list(vms), **found}))
 
 
@@ -39,8 +40,8 @@ def test_a_vm_that_is_gone_is_told_with_what_happened_and_googles_reason() -> No
         "1 of 2 VMs run in us-central1-a:",
         "  np-vm-a RUNNING, has started up",
         (
-            "np-vm-b was preempted 2 min ago; it does not exist: its group makes it as soon as there is"
-            " room"
+            "np-vm-b was preempted 2 min ago; it does not exist:"
+            " its group makes it as soon as there is room"
         ),
         "  no room",
     ]
