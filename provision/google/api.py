@@ -187,6 +187,19 @@ class GoogleApi(Rest):
         path = f"projects/{project}/{scope}/operations"
         return list(self.pages("GET", path, "items", {"filter": "status != DONE"}))
 
+    def operations_of(
+        self, project: str, zone: str, types: Collection[str]
+    ) -> list[dict[str, Any]]:
+        """Compute Engine's operations of these types in a zone; none if they may not be listed."""
+        path = f"projects/{project}/zones/{zone}/operations"
+        query = {"filter": f'operationType eq "{"|".join(types)}"'}
+        try:
+            return list(self.pages("GET", path, "items", query))
+        except GoogleApiError as error:
+            if error.code == _FORBIDDEN:
+                return []
+            raise
+
     def cluster_operations(self, project: str, location: str) -> list[dict[str, Any]]:
         """Kubernetes Engine's operations that are not done; none if they may not be listed."""
         path = f"projects/{project}/locations/{location}/operations"

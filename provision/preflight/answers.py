@@ -56,6 +56,20 @@ class Answers:
             (project, collection, name), lambda: self._api.zones_with(project, collection, name)
         )
 
+    def everywhere(self, project: str, collection: str, name: str) -> list[dict[str, Any]]:
+        """The resources of that name in all zones of a project."""
+        path = f"projects/{project}/aggregated/{collection}"
+
+        def ask() -> list[dict[str, Any]]:
+            scopes = self._api.pages("GET", path, "items", {"filter": f"name={name}"})
+            return [it for scope in scopes for it in scope.get(collection, [])]
+
+        return self._once(("everywhere", path, name), ask)
+
+    def listed(self, path: str) -> list[dict[str, Any]]:
+        """The resources of Compute Engine in one place, such as the blocks of a reservation."""
+        return self._once(("listed", path), lambda: list(self._api.pages("GET", path, "items", {})))
+
     def enabled_apis(self, project: str) -> set[str]:
         """The APIs that a project has enabled, such as "compute.googleapis.com"."""
         query = {"filter": "state:ENABLED", "pageSize": _MOST_SERVICES}
@@ -87,6 +101,17 @@ class Answers:
             return [vm for scope in scopes for vm in scope.get("instances", [])]
 
         return self._once(("instances", project, label, value), ask)
+
+    def held_on_account(self, email: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a service account, of whatever project."""
+        path = f"projects/-/serviceAccounts/{email}:testIamPermissions"
+        body = {"permissions": list(permissions)}
+
+        def ask() -> Collection[str]:
+            answer = self._api.call("POST", Service.IAM, path, {}, body)
+            return frozenset(answer.get("permissions", ()))
+
+        return self._once(("account", email), ask)
 
     def shares(self, project: str) -> list[dict[str, Any]]:
         """The Filestore instances of a project, in all places."""

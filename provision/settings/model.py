@@ -266,7 +266,8 @@ class Settings(BaseSettings):
         False,
     )
     reservation_name: ReservationName | None = _setting(
-        "Use the machines of this reservation; not with flex start, queued provisioning or spot.",
+        "Use the machines of this reservation, or of one of its blocks or sub-blocks; in another"
+        " project, `projects/P/reservations/R`; not with flex start, queued provisioning or spot.",
         "my-reservation",
     )
     enable_compact_placement: Switch = _setting(

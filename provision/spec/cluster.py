@@ -15,7 +15,7 @@ from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from provision.catalogue import images
     from provision.settings.choices import OnlineCheck, ReleaseChannel
@@ -62,6 +62,10 @@ class ClusterSpec:
     @property
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
+        raise NotImplementedError
+
+    def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
+        """The fields that have the machines that run jobs, each pool of them changed."""
         raise NotImplementedError
 
     @property
@@ -142,6 +146,10 @@ class VmSpec(ClusterSpec):
         """The group alone."""
         return (self.group,)
 
+    def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
+        """The group, changed."""
+        return {"group": change(self.group)}
+
     @property
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
@@ -193,6 +201,10 @@ class GkeSpec(ClusterSpec):
     def pools(self) -> tuple[Pool, ...]:
         """The GPU pools, and the system pool last."""
         return (*self.gpu_pools, self.system_pool)
+
+    def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
+        """The GPU pools, changed."""
+        return {"gpu_pools": tuple(map(change, self.gpu_pools))}
 
     @property
     def makes_network(self) -> bool:

@@ -127,9 +127,9 @@ def test_every_setting_is_effective_once_under_its_own_name(given: Given) -> Non
 def test_a_bad_value_is_effective_as_its_text_and_what_follows_from_it_is_open(
     given: Given,
 ) -> None:
-    case = given(VM_TYPE="a2-highgpu-3g", ZONE="bogus")
+    case = given(VM_TYPE="A2-highgpu-3g", ZONE="bogus")
 
-    assert case["VM_TYPE"] == "a2-highgpu-3g"
+    assert case["VM_TYPE"] == "A2-highgpu-3g"
     assert [case[name] for name in ("GPU_COUNT", "DISK_TYPE", "REGION", "TEST_NODES")] == [
         None, None, None, 1,
     ]  # fmt: skip
@@ -145,7 +145,7 @@ def test_missing_settings_are_effective_as_nothing() -> None:
 
 def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
     environ = MANDATORY | {
-        "VM_TYPE": "a2-highgpu-3g",
+        "VM_TYPE": "A2-highgpu-3g",
         "INSTANCE_COUNT": "abc",
         "IMAGE_NAME": "a",
         "IMAGE_FAMILY_NAME": "b",
@@ -163,7 +163,7 @@ def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
     assert loaded.settings is not None
     assert loaded.settings.vm_type == "a2-highgpu-2g"
     assert loaded.settings.enable_spot is False
-    assert loaded.effective["VM_TYPE"] == "a2-highgpu-3g"
+    assert loaded.effective["VM_TYPE"] == "A2-highgpu-3g"
 
 
 def test_destroy_still_needs_the_settings_that_identify_the_cluster() -> None:

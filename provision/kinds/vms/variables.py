@@ -41,6 +41,8 @@ def variables(
             "reservation": group.reservation,
             "max_run_seconds": group.max_run_seconds,
             "compact": group.compact,
+            "policies": list(group.policies),
+            "topology": group.topology,
         },
         "resize_requests": _requests(inputs.resize_requests),
         "image": _image(spec.image),

@@ -57,6 +57,7 @@ SUBNETWORK = Kind("subnetworks", "region", "subnetwork", "subnetwork")
 FIREWALL = Kind("firewalls", "", "firewall", "firewall")
 ROUTER = Kind("routers", "region", "router", "router")
 POLICY = Kind("resourcePolicies", "region", "resource_policy", "resourcePolicy")
+RESERVATION = Kind("reservations", "zone", "reservation", "reservation")
 TEMPLATE = Kind("instanceTemplates", "", "instance_template", "instanceTemplate")
 GROUP_MANAGER = Kind(
     "instanceGroupManagers", "zone", "instance_group_manager", "instanceGroupManager"

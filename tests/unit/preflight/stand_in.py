@@ -130,7 +130,7 @@ class Google(GoogleApi):
         query: dict[str, str],
         service: Service = Service.COMPUTE,
     ) -> Iterator[dict[str, Any]]:
-        del method, query, service
+        del method, service
         self._heard(path)
         if path.endswith("/global/images"):
             return iter(())
@@ -138,7 +138,20 @@ class Google(GoogleApi):
             return iter(self.shares)
         if key == "services":
             return iter({"config": {"name": f"{name}.googleapis.com"}} for name in self.apis)
+        if path.endswith("/aggregated/reservations"):
+            return iter([{"reservations": self._below("reservations", query["filter"])}])
+        if path.endswith("Blocks"):
+            return iter(self._below(path))
         return iter([{"instances": self.instances}])
+
+    def _below(self, collection: str, name: str = "") -> list[dict[str, Any]]:
+        """The documents of a collection, by its path or the end of it."""
+        found = []
+        for path, document in self.documents.items():
+            parent, _, last = path.rpartition("/")
+            if parent.endswith(collection) and name in {"", f"name={last}"}:
+                found.append(document.get("resource", document))
+        return found
 
     def call(
         self,

@@ -39,7 +39,7 @@ FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
         f"{ZONE}/machineTypes/a2-highgpu-2g",
         {},
         "ZONE",
-        "us-central1-a has no a2-highgpu-2g these zones have it: us-central1-f, us-east1-b",
+        "us-central1-f has it; zones of other regions that have it, the same continent first: us-e",
         "ZONE=us-central1-f",
     ),
     "no such gpu": (
@@ -169,6 +169,49 @@ def test_only_permissions_that_this_env_list_needs_are_asked_for(
         {"disable_ops_agent": "no"},
     ):
         assert len(check(plain | more).problems) == 1, more
+
+
+ACCOUNT = "vms@my-project.iam.gserviceaccount.com"
+
+
+def test_an_account_that_is_given_has_to_be_there_and_usable(
+    check: Preflight, google: Google
+) -> None:
+    given = {"service_account": ACCOUNT}
+    assert check(given).problems == []
+    google.withheld = {"iam.serviceAccounts.actAs"}
+    (lacking,) = check(given).problems
+    google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 404
+    (gone,) = check(given).problems
+
+    assert lacking.setting == gone.setting == "SERVICE_ACCOUNT"
+    assert f"may not let machines act as {ACCOUNT}" in lacking.what
+    assert "--role roles/iam.serviceAccountUser" in lacking.fix
+    assert gone.what == f"there is no service account {ACCOUNT}"
+    google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 403
+    found = check(given)
+    assert found.problems == []
+    assert [note.what for note in found.notes] == ["could not be checked: permissions"]
+
+
+def test_a_gke_cluster_with_an_account_for_its_nodes_grants_roles_to_that_of_its_pods(
+    check: Preflight, google: Google
+) -> None:
+    google.withheld = {
+        "container.clusters.connect",
+        "iam.serviceAccounts.setIamPolicy",
+        "resourcemanager.projects.setIamPolicy",
+    }
+    (problem,) = check(GKE | {"service_account": ACCOUNT}).problems
+    assert problem.why == ", ".join(sorted(google.withheld))
+
+
+def test_vms_that_tell_of_their_start_up_are_to_be_heard(check: Preflight, google: Google) -> None:
+    google.withheld = {"compute.instances.getGuestAttributes"}
+    (problem,) = check().problems
+    assert problem.why == "compute.instances.getGuestAttributes"
+    assert "roles/compute.instanceAdmin.v1" in problem.fix
+    assert check(GKE).problems == []
 
 
 def test_a_zone_in_another_region_and_one_that_is_down_are_refused(
@@ -318,6 +361,7 @@ BEGINNINGS = {
     OnlineCheck.MACHINE_TYPE: f"{ZONE}/machineTypes",
     OnlineCheck.ACCELERATOR: f"{ZONE}/machineTypes",
     OnlineCheck.IMAGE: IMAGES,
+    OnlineCheck.RESERVATION: f"{ZONE}/reservations",
     OnlineCheck.DISK: f"{ZONE}/diskTypes",
     OnlineCheck.QUOTA: REGION,
     OnlineCheck.NETWORK: f"{PROJECT}/global/networks",
@@ -361,6 +405,7 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     settings = {"gcs_mount_list": "my-data:/mnt/data"}
     settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
     settings |= SECRETS if name is OnlineCheck.SECRETS else {}
+    settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
     google.refusals[BEGINNINGS[name]] = 403
 
     found = check(settings)

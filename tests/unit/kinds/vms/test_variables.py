@@ -71,12 +71,16 @@ def test_vms_are_told_where_the_deployment_is() -> None:
         ({"ENABLE_SPOT": "yes", "MAX_RUN_DURATION": "12h"}, ("spot", None, 43200, False)),
         ({"RESERVATION_NAME": "mine"}, ("reservation", "mine", None, False)),
         (
+            {"RESERVATION_NAME": "mine", "VM_TYPE": "a3-ultragpu-8g"},
+            ("reservation_bound", "mine", None, False),
+        ),
+        (
             {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a3-highgpu-8g"},
             ("flex_start", None, 604800, False),
         ),
         ({"ENABLE_COMPACT_PLACEMENT": "yes"}, ("standard", None, None, True)),
     ],
-    ids=["mandatory", "spot", "reservation", "flex_start", "compact"],
+    ids=["mandatory", "spot", "reservation", "bound", "flex_start", "compact"],
 )
 def test_capacity_is_of_the_model_that_was_asked_for(
     settings: dict[str, str], capacity: tuple[Any, ...]
@@ -84,7 +88,8 @@ def test_capacity_is_of_the_model_that_was_asked_for(
     made = _variables(**settings)
 
     names = ("model", "reservation", "max_run_seconds", "compact")
-    assert made["capacity"] == dict(zip(names, capacity, strict=True))
+    placement: dict[str, Any] = {"policies": [], "topology": None}
+    assert made["capacity"] == {**dict(zip(names, capacity, strict=True)), **placement}
 
 
 def test_requests_and_files_are_those_that_the_run_has_found() -> None:
