@@ -38,10 +38,7 @@ def test_a_vm_that_is_gone_is_told_with_what_happened_and_googles_reason() -> No
     assert _lines(RUNNING, down=[LOST]) == [
         "1 of 2 VMs run in us-central1-a:",
         "  np-vm-a RUNNING, has started up",
-        (
-            "np-vm-b was preempted 2 min ago; it does not exist: its group makes it as soon as there is"
-            " room"
-        ),
+        f"np-vm-b was preempted 2 min ago; it {LOST['words']}",
         "  no room",
     ]
 
