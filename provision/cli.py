@@ -207,7 +207,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     texts = {name.upper(): value.text for name, value in given.items()}
     try:
         session.run(rest, environ, options.scenario or "", texts)
-    except errors.UnknownScenario as error:
+    except (errors.UnknownScenario, errors.ProviderNotUsable) as error:
         raise SettingsError(error.what, why=error.why, fix=error.fix) from error
     except errors.RehearsalError as error:
         raise ProvisionError(error.what, why=error.why, fix=error.fix) from error

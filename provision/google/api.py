@@ -46,16 +46,6 @@ class GoogleApi(Rest):
                 setting="PROJECT_ID",
             ) from error
 
-    def image_of_family(self, project: str, family: str) -> str | None:
-        """The name of the family's newest image; None if there is none that may be used."""
-        path = f"projects/{project}/global/images/family/{family}"
-        try:
-            return str(self.get(Service.COMPUTE, path)["name"])
-        except GoogleApiError as error:
-            if error.code in (403, 404):
-                return None
-            raise
-
     def managed_instances(self, project: str, zone: str, group: str) -> list[dict[str, Any]]:
         """The managed instances of a group: the state, and the last errors, of each of its VMs."""
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/listManagedInstances"

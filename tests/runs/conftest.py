@@ -22,7 +22,7 @@ from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.presumption import named, things
-from tests import attached, forked
+from tests import attached, forked, real_provider
 from tests.forked import Process
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Rehearsal:
 
     def finish(self, started: Started) -> Ended:
         """Wait for a started program."""
-        code = started.ended(100)
+        code = started.ended(real_provider.seconds(100))
         err = self.said(started)
         assert not _CRASH.search(err), err
         document = json.loads(self.result(started))
@@ -121,6 +121,18 @@ class Rehearsal:
     def run(self, action: str, *options: str, **settings: str) -> Ended:
         """Run the program to its end."""
         return self.finish(self.start(action, *options, **settings))
+
+    def reserve(self, name: str, machine: str, count: int, zone: str, **more: Any) -> None:
+        """Make a reservation in the project, as its owner does it: by Google's own API."""
+        properties = {"machineType": machine}
+        body = {
+            "name": name,
+            "specificReservation": {"count": str(count), "instanceProperties": properties},
+            "specificReservationRequired": True,
+            **more,
+        }
+        place = f"projects/{self.settings['PROJECT_ID']}/zones/{zone}"
+        self.google("POST", f"compute/v1/{place}/reservations", body)
 
     def presume(self) -> tuple[str, ...]:
         """Make what the settings name, as `--rehearse` does; what that is."""
@@ -180,7 +192,7 @@ class Rehearsal:
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + real_provider.seconds(60)
         read = 0
         while time.monotonic() < deadline:
             # Only what is new: the cloud serves in this very process.
@@ -216,7 +228,8 @@ def rehearsed(
         scenario: What the cloud practises.
         environ: More of the program's environment.
         real: Whether every process is started as for a user. Else the program is forked, and the
-            provider is served from here, which takes a third of the time.
+            provider is served from here, which takes a third of the time. A provider from outside
+            is always started by Terraform.
     """
     base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
     log = folder / "requests.jsonl"
@@ -226,7 +239,7 @@ def rehearsed(
         )
         environment = session.environment(cloud.base_url, folder, base)
         rehearsal = Rehearsal(folder, environment, log, not real, cloud)
-        if not real:
+        if not real and not real_provider.in_use():
             stack.enter_context(attached.on_path(folder / "bin", rehearsal.environ))
         yield rehearsal
 

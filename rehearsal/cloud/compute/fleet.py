@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from rehearsal.cloud.compute import (
     links,
     refusals,
+    reservation_use,
     resources,
     run_limits,
     shared_metadata,
@@ -89,15 +90,27 @@ def viewer(call: Call) -> Callable[[Resource], Resource]:
         }
         if shown["status"] == _RUNNING:
             shown["lastStartTimestamp"] = rfc3339(instance["_timeline"][-1][0])
-            if "_ends" in instance:
-                end = {"terminationTimestamp": rfc3339(instance["_ends"])}
-                shown["resourceStatus"] = {"scheduling": end}
+            told = _resource_status(call, instance)
+            if told:
+                shown["resourceStatus"] = told
         upcoming = _upcoming(instance, call.now)
         if upcoming:
             shown["resourceStatus"] = {**shown.get("resourceStatus", {}), **upcoming}
         return shown
 
     return view
+
+
+def _resource_status(call: Call, instance: Resource) -> Resource:
+    """What a running VM tells of its end, and of the reservation that it has its place from."""
+    told: Resource = {}
+    if "_ends" in instance:
+        told["scheduling"] = {"terminationTimestamp": rfc3339(instance["_ends"])}
+    if "_reservation" in instance:
+        told["reservationConsumptionInfo"] = reservation_use.consumed(
+            call, instance["_reservation"]
+        )
+    return told
 
 
 def _upcoming(instance: Resource, now: float) -> Resource:
@@ -125,12 +138,25 @@ def grow(
         return
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
-    refusal = refusals.of(call, _template(call, group), count)
+    rest = _make_allowed(call, name, group, names, run_seconds)
+    refusal = refusals.of(call, _template(call, group), len(rest)) if rest else None
     if refusal is None:
-        _make(call, name, group, names, run_seconds)
         return
-    waiting = [*group.get("_waiting", []), *names]
-    _report(call, name, {**group, "_waiting": waiting}, refusal, names)
+    group = resources.require(call, GROUP_MANAGER, name)
+    waiting = [*group.get("_waiting", []), *rest]
+    _report(call, name, {**group, "_waiting": waiting}, refusal, rest)
+
+
+def _make_allowed(
+    call: Call, name: str, group: Resource, names: Sequence[str], run_seconds: int | None = None
+) -> Sequence[str]:
+    """Make the VMs that Google does not refuse; the names of the others."""
+    template = _template(call, group)
+    room = reservation_use.room(call, template, len(names))
+    if refusals.of(call, template, max(room, 1)) is not None:
+        return names
+    _make(call, name, group, names[:room], run_seconds)
+    return names[room:]
 
 
 def retry(call: Call, name: str, group: Resource) -> Resource:
@@ -142,8 +168,10 @@ def retry(call: Call, name: str, group: Resource) -> Resource:
         return group
     group = {key: value for key, value in group.items() if key not in {"_waiting", "_lost"}}
     resources.keep(call, GROUP_MANAGER, name, group)
-    _make(call, name, group, waiting)
-    return resources.require(call, GROUP_MANAGER, name)
+    rest = _make_allowed(call, name, group, waiting)
+    group = {**resources.require(call, GROUP_MANAGER, name), "_waiting": list(rest)}
+    resources.keep(call, GROUP_MANAGER, name, group)
+    return group
 
 
 def resize(call: Call, name: str, group: Resource, size: int) -> None:
@@ -172,7 +200,8 @@ def _make(
     running = life["_timeline"][-1][0]
     runs = run_limits.Runs(name, names, running, run_seconds)
     limit = run_limits.of(call, template, runs)
-    for member in names:
+    places = list(reservation_use.take(call, template, len(names)))
+    for member, place in zip(names, places, strict=True):
         attached = vms.interfaces_of(call, template, pools)
         if attached is None:
             _report(call, name, group, _no_address(member), [member])
@@ -180,6 +209,7 @@ def _make(
         fields = {
             **vms.fields(call, member, name, template),
             **limit,
+            **place,
             **startup.plan(call, member, name, template, running),
             "networkInterfaces": attached,
         }
@@ -260,6 +290,9 @@ def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
     shared_metadata.keep(call, template)
     for name in names:
         old = resources.require(call, INSTANCE, name)
+        old.pop("_reservation", None)
+        resources.keep(call, INSTANCE, name, old)  # its place is free for the new one
+        (place,) = reservation_use.take(call, template, 1)
         again = call.request.after(_STOPPING_SECONDS)
         life = _life(call, again, "recreating")
         life["_timeline"].insert(0, [call.now, _STOPPING])
@@ -267,6 +300,7 @@ def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
         fields = {
             **vms.fields(call, name, group_name, template),
             **run_limits.of(call, template, run_limits.Runs(group_name, [name], running)),
+            **place,
             **startup.plan(call, name, group_name, template, running),
         }
         resources.keep(call, INSTANCE, name, {**old, **fields, **life})

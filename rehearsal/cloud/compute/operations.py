@@ -94,6 +94,14 @@ def start(request: Request, store: Store, work: Work) -> dict[str, Any]:
     return view(body, request.now)
 
 
+def warn(store: Store, operation: dict[str, Any], warning: dict[str, Any]) -> dict[str, Any]:
+    """Let a begun operation warn of something; returns it as it is answered."""
+    name = links.name_of(operation["selfLink"])
+    body = store.get(COLLECTION, name) or {}
+    store.put(COLLECTION, name, {**body, "warnings": [*body.get("warnings", []), warning]})
+    return {**operation, "warnings": [*operation.get("warnings", []), warning]}
+
+
 def end_at(store: Store, name: str, end: float) -> None:
     """Let a running operation end at another moment than it was begun with (Unix epoch)."""
     body = store.get(COLLECTION, name)
