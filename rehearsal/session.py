@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from rehearsal import clock
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.facts import offers
 from rehearsal.errors import CloudNotStarted, UnknownScenario
+from rehearsal.presumption import named
 from rehearsal.provider import given, mirror
 
 if TYPE_CHECKING:
@@ -125,7 +127,12 @@ def with_clock(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, clock.VARIABLE: environ.get(clock.VARIABLE) or _CLOCK_RATE}
 
 
-def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoReturn:
+def run(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    scenario: str,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> NoReturn:
     """Become the program in a rehearsal's environment.
 
     The process stays the same, so signals, the terminal and the exit code are the program's. The
@@ -135,6 +142,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoRet
         argv: The program's arguments, without those that ask for a rehearsal.
         environ: The caller's environment.
         scenario: What the cloud is to practise: names with commas between; "" for nothing.
+        settings: Variable -> text. What they name, and the program does not make, is made.
 
     Raises:
         UnknownScenario: There is no such scenario.
@@ -144,7 +152,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoRet
     check_scenario(scenario)
     place = folder(environ)
     provider = wanted_provider(place, environ, scenario)
-    base_url = _start_cloud(place, environ, scenario)
+    base_url, presumed = _start_cloud(place, environ, scenario, settings)
     rehearsed = environment(base_url, place, environ, provider)
     sys.stderr.write(
         f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
@@ -152,6 +160,8 @@ def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoRet
     )
     if provider is not None:
         sys.stderr.write(f"Terraform runs the google provider {provider.about}.\n")
+    if presumed:
+        sys.stderr.write(f"{presumed}\n")
     sys.stderr.flush()
     os.execve(  # noqa: S606 - this very program, no shell
         sys.executable, [sys.executable, "-m", "provision", *argv], rehearsed
@@ -196,12 +206,16 @@ def wanted_provider(folder: Path, environ: Mapping[str, str], scenario: str) -> 
     return given.find(environ, folder, wanted=given.SCENARIO in scenarios.parse(scenario))
 
 
-def _start_cloud(folder: Path, environ: Mapping[str, str], scenario: str) -> str:
+def _start_cloud(
+    folder: Path, environ: Mapping[str, str], scenario: str, settings: Mapping[str, str]
+) -> tuple[str, str]:
     """Start the cloud; its end comes with the end of this process, whatever program that then is.
 
     Returns:
-        Its base URL, when it serves.
+        Its base URL, and what is presumed in it, as a sentence; when it serves.
     """
+    # Anybody may read a command line, so what names nothing stays out of it.
+    naming = {name: text for name, text in settings.items() if name in named.SETTINGS}
     reading, writing = os.pipe()
     # The write end outlives our exec and is closed by the end of the process alone. Nothing that
     # the program starts inherits it: subprocess closes what it is not told to pass on.
@@ -210,6 +224,7 @@ def _start_cloud(folder: Path, environ: Mapping[str, str], scenario: str) -> str
         *(sys.executable, "-m", "rehearsal.cloud"),
         *("--database", str(folder / DATABASE)),
         *("--scenario", scenario),
+        *("--presume", json.dumps(naming)),
         *("--exit-with-fd", str(reading)),
     ]
     with (folder / LOG).open("ab") as log:
@@ -233,7 +248,8 @@ def _start_cloud(folder: Path, environ: Mapping[str, str], scenario: str) -> str
         raise CloudNotStarted(
             "The simulated cloud did not start", why=f"its log, {folder / LOG}, tells why"
         )
-    return str(json.loads(line)["base_url"])
+    ready = json.loads(line)
+    return str(ready["base_url"]), str(ready["presumed"])
 
 
 def _identity(host: str, folder: Path) -> dict[str, str]:

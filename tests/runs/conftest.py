@@ -21,6 +21,7 @@ import requests
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
+from rehearsal.presumption import named, things
 from tests import attached, forked, real_provider
 from tests.forked import Process
 
@@ -62,6 +63,7 @@ class Rehearsal:
         environ: The program's; may be changed between runs.
         log: The cloud's log of requests.
         forked: Whether the program is forked, not started by Python.
+        cloud: The cloud; None where it is a process of its own.
         settings: Those of each run, unless it says otherwise.
     """
 
@@ -69,6 +71,7 @@ class Rehearsal:
     environ: dict[str, str]
     log: Path
     forked: bool = False
+    cloud: Cloud | None = None
     settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
     _files: dict[int, tuple[Path, Path]] = field(default_factory=dict)
 
@@ -118,6 +121,24 @@ class Rehearsal:
     def run(self, action: str, *options: str, **settings: str) -> Ended:
         """Run the program to its end."""
         return self.finish(self.start(action, *options, **settings))
+
+    def reserve(self, name: str, machine: str, count: int, zone: str, **more: Any) -> None:
+        """Make a reservation in the project, as its owner does it: by Google's own API."""
+        properties = {"machineType": machine}
+        body = {
+            "name": name,
+            "specificReservation": {"count": str(count), "instanceProperties": properties},
+            "specificReservationRequired": True,
+            **more,
+        }
+        place = f"projects/{self.settings['PROJECT_ID']}/zones/{zone}"
+        self.google("POST", f"compute/v1/{place}/reservations", body)
+
+    def presume(self) -> tuple[str, ...]:
+        """Make what the settings name, as `--rehearse` does; what that is."""
+        assert self.cloud is not None
+        wanted = named.of(self.settings)
+        return things.make(self.cloud.arrange, wanted, missing=False).there
 
     def resources(self) -> list[str]:
         """What the cloud holds, a line each."""
@@ -216,9 +237,8 @@ def rehearsed(
         cloud = stack.enter_context(
             Cloud(database=folder / session.DATABASE, environ=base, scenario=scenario, log=log)
         )
-        rehearsal = Rehearsal(
-            folder, session.environment(cloud.base_url, folder, base), log, forked=not real
-        )
+        environment = session.environment(cloud.base_url, folder, base)
+        rehearsal = Rehearsal(folder, environment, log, not real, cloud)
         if not real and not real_provider.in_use():
             stack.enter_context(attached.on_path(folder / "bin", rehearsal.environ))
         yield rehearsal
