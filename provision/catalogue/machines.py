@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import images
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -128,6 +130,8 @@ class Gpu:
         quota: The kind of its quota.
         max_vcpus: For a GPU that is attached to a machine: the number of GPUs -> the maximum number
             of vCPUs of the machine.
+        open_module: Whether NVIDIA's open kernel module supports it, the only one that Google's
+            current images have: it needs a GPU System Processor, which came with Turing.
         supported_until: The day, as YYYY-MM-DD, from which no machine with it can be created or
             started; "" if Google has announced none.
     """
@@ -138,6 +142,7 @@ class Gpu:
     quota: GpuQuota
     supported_until: str = ""
     max_vcpus: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    open_module: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +211,7 @@ class Family:
             its name in the API; None if they need none.
         in_topology: The number of machines in one such topology; 0 if there is none.
         arm: Whether its processors are Arm, which need an Arm image.
+        image_line: The line of images that its VMs boot from if the settings name none (ADR 14).
         local_ssd_gb: The size of one of its local SSDs, in GB.
     """
 
@@ -224,6 +230,7 @@ class Family:
     topology: str | None = None
     in_topology: int = 0
     arm: bool = False
+    image_line: images.Line = images.DEEP_LEARNING
     local_ssd_gb: int = 375
 
     @property
@@ -386,6 +393,7 @@ ATTACHED_GPUS: Final = (
         quota_word="V100",
         quota=GpuQuota.OWN,
         max_vcpus=MappingProxyType({1: 12, 2: 24, 4: 48, 8: 96}),
+        open_module=False,
     ),
     Gpu(
         name="nvidia-tesla-p4",
@@ -394,6 +402,7 @@ ATTACHED_GPUS: Final = (
         quota=GpuQuota.OWN,
         supported_until="2027-08-01",
         max_vcpus=MappingProxyType({1: 24, 2: 48, 4: 96}),
+        open_module=False,
     ),
     Gpu(
         name="nvidia-tesla-p100",
@@ -402,6 +411,7 @@ ATTACHED_GPUS: Final = (
         quota=GpuQuota.OWN,
         supported_until="2026-09-15",
         max_vcpus=MappingProxyType({1: 16, 2: 32, 4: 96}),
+        open_module=False,
     ),
 )
 """The GPUs that can be attached to machines that include none (N1).
@@ -582,6 +592,7 @@ ROWS: Final = (
         doubtful=frozenset({Consumption.RESERVATION}),
         flex_compact=True,
         binding=Binding.ALWAYS,
+        image_line=images.ACCELERATOR,
         shapes=(Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),),
     ),
     Family(
@@ -596,6 +607,7 @@ ROWS: Final = (
         topology="1x72",
         in_topology=18,
         arm=True,
+        image_line=images.ACCELERATOR_ARM,
         local_ssd_gb=3000,
         shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
     ),
@@ -612,6 +624,7 @@ ROWS: Final = (
         topology="1x72",
         in_topology=18,
         arm=True,
+        image_line=images.ACCELERATOR_ARM,
         shapes=(Shape(suffix="4g-metal", gpus=4, vcpus=144, local_ssds=4),),
     ),
     _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
@@ -721,6 +734,13 @@ def of_series(name: str) -> tuple[Family, ...]:
     """
     series = name.partition("-")[0]
     return tuple(row for row in FAMILIES.values() if row.series == series)
+
+
+def image_line(name: str) -> images.Line:
+    """The line of images that VMs of a machine type boot from if the settings name none."""
+    known = family(name)
+    rows = (known,) if known is not None else of_series(name)
+    return rows[0].image_line if rows else images.DEEP_LEARNING
 
 
 def takes_gpus(name: str) -> bool:

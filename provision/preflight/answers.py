@@ -41,6 +41,15 @@ class Answers:
         """A resource by its path; it is an error if it does not exist."""
         return self._once(("get", service, path), lambda: self._api.get(service, path))
 
+    def images(self, project: str, query: str) -> list[dict[str, Any]]:
+        """The images of a project, deprecated ones too, for which a filter holds."""
+        path = f"projects/{project}/global/images"
+
+        def ask() -> list[dict[str, Any]]:
+            return list(self._api.pages("GET", path, "items", {"filter": query}))
+
+        return self._once(("images", project, query), ask)
+
     def zones_with(self, project: str, collection: str, name: str) -> set[str]:
         """The zones that offer a resource of that name in a collection such as "machineTypes"."""
         return self._once(

@@ -58,7 +58,7 @@ class VmGroup:
         return preflight.of(spec)
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
-        """Resolve the image family and the reservation if the checks did not."""
+        """Resolve the image and the reservation if their checks did not."""
         from provision.kinds.vms import preflight
 
         return reservations.resolve(preflight.resolve(spec, record), record)

@@ -3,10 +3,10 @@
 A VM knows from its start what it will be when: `_timeline` is a list of [moment, status], `_gone`
 the moment at which it is no more. `_action` is what its group is doing with it until the last
 status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
-which its run duration is over.
+which its run duration is over, and `_maintenance` tells of that of its host.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
-goes on trying.
+goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def status(instance: Resource, now: float) -> str:
 def action(instance: Resource, now: float) -> str:
     """What the group is doing with a VM at a moment; one of `ACTIONS`."""
     if "_gone" in instance:
-        return "deleting"
+        return "recreating" if "_remade" in instance else "deleting"
     return "none" if instance["_timeline"][-1][0] <= now else str(instance["_action"])
 
 
@@ -93,6 +93,9 @@ def viewer(call: Call) -> Callable[[Resource], Resource]:
             told = _resource_status(call, instance)
             if told:
                 shown["resourceStatus"] = told
+        upcoming = _upcoming(instance, call.now)
+        if upcoming:
+            shown["resourceStatus"] = {**shown.get("resourceStatus", {}), **upcoming}
         return shown
 
     return view
@@ -108,6 +111,15 @@ def _resource_status(call: Call, instance: Resource) -> Resource:
             call, instance["_reservation"]
         )
     return told
+
+
+def _upcoming(instance: Resource, now: float) -> Resource:
+    """What a VM tells of the maintenance of its host, until that is over."""
+    known = instance.get("_maintenance")
+    if known is None or known["ends"] <= now:
+        return {}
+    status = "ONGOING" if known["begins"] <= now else "PENDING"
+    return {"upcomingMaintenance": {**known["told"], "maintenanceStatus": status}}
 
 
 def grow(
@@ -150,9 +162,11 @@ def _make_allowed(
 def retry(call: Call, name: str, group: Resource) -> Resource:
     """Make the VMs that wait, if Google refuses them no longer; the group as it is then."""
     waiting = group.get("_waiting", [])
+    if group.get("_hold", 0.0) > call.now:
+        return group
     if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
-    group = {**group, "_waiting": []}
+    group = {key: value for key, value in group.items() if key not in {"_waiting", "_lost"}}
     resources.keep(call, GROUP_MANAGER, name, group)
     rest = _make_allowed(call, name, group, waiting)
     group = {**resources.require(call, GROUP_MANAGER, name), "_waiting": list(rest)}
@@ -227,6 +241,47 @@ def retire(call: Call, names: Sequence[str]) -> float:
             resources.keep(call, INSTANCE, name, {**instance, **ending})
             vms.discard_disks(call, instance, gone)
     return gone if names else call.now
+
+
+def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
+    call: Call, name: str, group: Resource, member: str, until: float, shortage: Resource
+) -> None:
+    """Delete a VM of which Google wants the place; its group makes it again, but not before.
+
+    Args:
+        call: Its zone is the group's.
+        name: The group's name.
+        group: The group.
+        member: The VM.
+        until: The moment before which there is no other place (Unix epoch).
+        shortage: The error that the group meets until then.
+    """
+    retire(call, [member])
+    leaving = resources.find(call, INSTANCE, member)
+    if leaving is not None:
+        resources.keep(call, INSTANCE, member, {**leaving, "_remade": True})
+    kept = {**group, "_hold": until}
+    for key in ("_waiting", "_lost"):
+        kept[key] = [*group.get(key, []), member]
+    _report(call, name, kept, shortage, [member])
+
+
+def restart(call: Call, name: str, down: list[list[object]], back: float) -> None:
+    """Let a VM go down and come again as the same one; its start-up runs once more.
+
+    Args:
+        call: Its zone is the VM's.
+        name: The VM.
+        down: The beginning of its timeline.
+        back: When it begins to come (Unix epoch).
+    """
+    vm = resources.require(call, INSTANCE, name)
+    life = _life(call, back, "none")
+    running = life["_timeline"][-1][0]
+    life["_timeline"] = [*down, *life["_timeline"]]
+    template = resources.find(call, TEMPLATE, links.name_of(vm["_template"]))
+    again = startup.plan(call, name, vm["_group"], template, running) if template else {}
+    resources.keep(call, INSTANCE, name, {**vm, **again, **life})
 
 
 def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:

@@ -210,9 +210,7 @@ def _image(
     name = links.resolve(
         given, project=call.project, collection="images", field=f"properties.{where}.sourceImage"
     )
-    image = images.find(name)
-    if image is None:
-        raise resources.not_found(name)
+    image = images.require_usable(call, name)
     size = parameters.get("diskSizeGb") or disk.get("diskSizeGb")
     if size is not None and int(size) < image.size_gb:
         raise invalid(

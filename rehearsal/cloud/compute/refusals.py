@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import org_policies, projects
-from rehearsal.cloud.compute import properties, quotas, reservation_use
+from rehearsal.cloud.compute import images, properties, quotas, reservation_use
 from rehearsal.cloud.facts import offers, places
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def of(call: Call, template: Resource, count: int = 1) -> Resource | None:
     """The error that keeps so many VMs of this template from the call's zone, or None."""
     return (
         _denied(call, template)
+        or _image(call, template)
         or _not_given(call, template)
         or reservation_use.refusal(call, template)
         or quotas.refusal(call, template, count)
@@ -51,6 +52,19 @@ def _denied(call: Call, template: Resource) -> Resource | None:
             f" '{account}'.  User: 'me'.  Ask a project owner to grant you the"
             " iam.serviceAccountUser role on the service account",
         }
+    return None
+
+
+def _image(call: Call, template: Resource) -> Resource | None:
+    """What keeps VMs from an image that was withdrawn since the template was made."""
+    reference, image = images.of_boot_disk(call, template["properties"])
+    if not reference:
+        return None
+    if image is None:
+        message = f"The resource '{reference}' was not found"
+        return {"code": "RESOURCE_NOT_FOUND", "message": message}
+    if image.refusal:
+        return {"code": "INVALID_USAGE", "message": image.refusal}
     return None
 
 

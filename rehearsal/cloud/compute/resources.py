@@ -67,6 +67,7 @@ RESIZE_REQUEST = Kind(
 )
 INSTANCE = Kind("instances", "zone", "instance", "instance")
 DISK = Kind("disks", "zone", "disk", "disk")
+IMAGE = Kind("images", "", "image", "image")
 FORWARDING_RULE = Kind("forwardingRules", "region", "forwarding_rule", "forwardingRule")
 TARGET_POOL = Kind("targetPools", "region", "target_pool", "targetPool")
 HTTP_HEALTH_CHECK = Kind("httpHealthChecks", "", "http_health_check", "httpHealthCheck")

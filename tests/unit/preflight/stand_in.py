@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 PROJECT = "projects/my-project"
 ZONE = f"{PROJECT}/zones/us-central1-a"
 REGION = f"{PROJECT}/regions/us-central1"
+IMAGES = "projects/deeplearning-platform-release/global/images"
 PARENT = f"crm/{PROJECT}"
 ID = "0123456789ab"
 APIS = (
@@ -45,8 +46,8 @@ WORLD: Mapping[str, dict[str, Any]] = {
     f"{ZONE}/diskTypes/pd-ssd": {"validDiskSize": "10GB-65536GB"},
     f"{ZONE}/diskTypes/pd-balanced": {"validDiskSize": "10GB-65536GB"},
     f"{ZONE}/diskTypes/hyperdisk-balanced": {"validDiskSize": "4GB-65536GB"},
-    "projects/deeplearning-platform-release/global/images/family/pytorch-latest-gpu": {
-        "name": "pytorch-latest-gpu-v1",
+    f"{IMAGES}/family/common-cu129-ubuntu-2404-nvidia-580": {
+        "name": "common-cu129-ubuntu-2404-nvidia-580-v1",
         "diskSizeGb": "50",
         "architecture": "X86_64",
     },
@@ -131,6 +132,8 @@ class Google(GoogleApi):
     ) -> Iterator[dict[str, Any]]:
         del method, service
         self._heard(path)
+        if path.endswith("/global/images"):
+            return iter(())
         if key == "instances":
             return iter(self.shares)
         if key == "services":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -108,14 +109,21 @@ def test_without_findings_nothing_is_copied_and_nothing_requested() -> None:
     assert made["files"] == {"archive": None, "sha256": None}
 
 
-def test_an_image_that_was_settled_on_is_kept() -> None:
-    (family,) = {_variables()["image"]["family"]}
-    project = _variables()["image"]["project"]
-    settled = {"project": project, "family": family, "name": "image-of-may"}
+@pytest.mark.parametrize(
+    ("name", "given"), [("image-of-may", (None, "image-of-may")), (None, ("images", None))]
+)
+def test_an_image_is_given_by_its_name_once_that_is_known(
+    name: str | None, given: tuple[str | None, str | None]
+) -> None:
+    loaded = load(MANDATORY)
+    assert loaded.settings is not None
+    spec = cluster.vms(loaded.settings)
+    image = dataclasses.replace(spec.image, project="p", family="images", name=name)
+    spec = dataclasses.replace(spec, image=image)
 
-    made = _variables(RunInputs(image=settled))
+    made = variables.variables(spec, Owner("3f9c2a71"), LOCATION, NOTHING)
 
-    assert made["image"] == {"project": project, "family": None, "name": "image-of-may"}
+    assert made["image"] == {"project": "p", "family": given[0], "name": given[1]}
 
 
 def test_shares_are_in_the_zone_or_by_their_tier_in_the_region() -> None:
