@@ -49,6 +49,7 @@ class Replay:
         self._made = 0
         self._ids: dict[str, str] = {}
         self._fingerprints: dict[str, str] = {}
+        self._images: dict[str, str] = {}
 
     def send(self, exchange: dict[str, Any]) -> Reply:
         text = json.dumps([exchange["path"], exchange["body"]])
@@ -78,13 +79,15 @@ class Replay:
             name = self._templates.pop(0) if oldest and "UNIQ" in text else self._templates[-1:]
             text = text.replace("a2-UNIQ", name if isinstance(name, str) else "".join(name))
         text = text.replace("NUMID", self._ids.get("template", "NUMID"))
-        for recorded, ours in self._fingerprints.items():
+        for recorded, ours in (*self._fingerprints.items(), *self._images.items()):
             text = text.replace(recorded, ours)
         return text
 
     def _learn(self, exchange: dict[str, Any], ours: dict[str, Any]) -> None:
         if exchange["method"] == "POST" and exchange["path"].endswith("/instanceTemplates"):
             self._ids["template"] = ours["targetId"]
+        if "/images/family/" in exchange["path"]:
+            self._images[exchange["response"]["name"]] = ours["name"]
         if "fingerprint" in exchange["response"]:
             self._fingerprints[exchange["response"]["fingerprint"]] = ours["fingerprint"]
 
