@@ -53,7 +53,8 @@ def _vms(world: World, pool: Pool) -> list[Object]:
 
 
 def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object:
-    ready = vm["_timeline"][-1][0] + _JOIN_SECONDS * world.request.rate <= world.now
+    moment, status = vm["_timeline"][-1]
+    ready = status == "RUNNING" and moment + _JOIN_SECONDS * world.request.rate <= world.now
     if before is not None and before.get("_ready") == ready:
         return before
     zone = vm["selfLink"].split("/zones/")[1].split("/")[0]
@@ -72,10 +73,8 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
     }
     condition = {
         "type": "Ready",
-        "status": str(ready),
-        "reason": "KubeletReady" if ready else "KubeletNotReady",
-        "message": "kubelet is posting ready status" if ready else "the node is starting",
         "lastTransitionTime": world.stamp,
+        **_readiness(before, ready=ready),
     }
     return {
         "apiVersion": "v1",
@@ -89,6 +88,26 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
         "status": {"capacity": capacity, "allocatable": capacity, "conditions": [condition]},
         "_ready": ready,
     }
+
+
+def _readiness(before: Object | None, *, ready: bool) -> Object:
+    """What a node's condition says; of one that was ready before, what the node's controller does.
+
+    Source: Kubernetes' node lifecycle controller, by which such a node's status is unknown.
+    """
+    if ready:
+        return {
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
+        }
+    if before is not None and before.get("_ready"):
+        return {
+            "status": "Unknown",
+            "reason": "NodeStatusUnknown",
+            "message": "Kubelet stopped posting node status.",
+        }
+    return {"status": "False", "reason": "KubeletNotReady", "message": "the node is starting"}
 
 
 def _taints(pool: Pool) -> list[Object]:

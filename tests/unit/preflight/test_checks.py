@@ -10,10 +10,11 @@ import pytest
 from provision.catalogue import names
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
+from provision.kinds.vms import boot_image
 from provision.kinds.vms import preflight as preflight_of_vms
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
-from tests.unit.preflight.stand_in import ID, PARENT, PROJECT, REGION, ZONE
+from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
 
 if TYPE_CHECKING:
     from tests.unit.preflight.conftest import Preflight
@@ -23,7 +24,6 @@ GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
 N1 = {"vm_type": "n1-standard-8", "gpu_count": "1", "accelerator_type": "nvidia-tesla-t4"}
 NETWORK = names.NETWORK.at("np", "us-central1")
 ROUTER = names.ROUTER.at("np", NETWORK, "us-central1", "10.0.0.0/16")
-IMAGES = "projects/deeplearning-platform-release/global/images"
 
 # Check -> what is gone or wrong, settings, the setting that is named, words of what and why, of fix
 FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
@@ -50,10 +50,10 @@ FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
         "ZONE=us-central1-f",
     ),
     "no such image": (
-        f"{IMAGES}/family/pytorch-latest-gpu",
+        f"{IMAGES}/family/common-cu129-ubuntu-2404-nvidia-580",
         {},
         "IMAGE_FAMILY_NAME",
-        "no image family pytorch-latest-gpu",
+        "no image family common-cu129-ubuntu-2404-nvidia-580",
         "gcloud compute images list",
     ),
     "no such disk type": (
@@ -318,6 +318,7 @@ BEGINNINGS = {
     OnlineCheck.MACHINE_TYPE: f"{ZONE}/machineTypes",
     OnlineCheck.ACCELERATOR: f"{ZONE}/machineTypes",
     OnlineCheck.IMAGE: IMAGES,
+    OnlineCheck.RESERVATION: f"{ZONE}/reservations",
     OnlineCheck.DISK: f"{ZONE}/diskTypes",
     OnlineCheck.QUOTA: REGION,
     OnlineCheck.NETWORK: f"{PROJECT}/global/networks",
@@ -361,6 +362,7 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     settings = {"gcs_mount_list": "my-data:/mnt/data"}
     settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
     settings |= SECRETS if name is OnlineCheck.SECRETS else {}
+    settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
     google.refusals[BEGINNINGS[name]] = 403
 
     found = check(settings)
@@ -383,5 +385,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: 
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (preflight_of_vms.IMAGE, preflight_of_vms.SECRETS, preflight_of_gke.VERSION)
+    own = (boot_image.IMAGE, preflight_of_vms.SECRETS, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

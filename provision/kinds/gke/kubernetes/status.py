@@ -72,12 +72,14 @@ class Nodes:
         count: The number of nodes.
         ready: The number of ready nodes.
         oldest: When the oldest node was created, in RFC 3339 format; "" if not known.
+        unready: The nodes that are not ready, each with Kubernetes' reason and message.
     """
 
     pool: str
     count: int
     ready: int
     oldest: str = ""
+    unready: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,9 +196,16 @@ def _nodes(things: list[Object]) -> tuple[Nodes, ...]:
             ready=sum(holds(node, "Ready") for node in nodes),
             # All timestamps end with Z, so they sort as text.
             oldest=min(str(node["metadata"].get("creationTimestamp", "")) for node in nodes),
+            unready=tuple(_unready(node) for node in nodes if not holds(node, "Ready")),
         )
         for pool, nodes in sorted(pools.items())
     )
+
+
+def _unready(node: Object) -> str:
+    ready = conditions(node).get("Ready", {})
+    reason = f" ({ready['reason']})" if ready.get("reason") else ""
+    return f"{node['metadata']['name']} is not ready{reason}: {_message(ready)}".rstrip(": ")
 
 
 def _message(condition: Mapping[str, Any]) -> str:
