@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.cloud import compute, discovery
+from rehearsal.cloud import compute, discovery, iam
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request
 
@@ -50,6 +50,15 @@ class Replay:
         self._ids: dict[str, str] = {}
         self._fingerprints: dict[str, str] = {}
         self._images: dict[str, str] = {}
+        # Another service's, so no request of those that are sent here makes it.
+        account = Request(
+            method="POST",
+            path="projects/proj-a1/serviceAccounts",
+            query={},
+            body=b'{"accountId": "a2-node"}',
+        )
+        with self._database.transaction() as store:
+            iam.service(account, store)
 
     def send(self, exchange: dict[str, Any]) -> Reply:
         text = json.dumps([exchange["path"], exchange["body"]])
