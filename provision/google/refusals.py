@@ -92,6 +92,7 @@ _CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
         "RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
         "ZONE_RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
         "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": Refusal.STOCKOUT,
+        "QUEUING_INFEASIBLE_NO_CAPACITY": Refusal.STOCKOUT,
         "PERMISSIONS_ERROR": Refusal.PERMISSION,
         "SERVICE_ACCOUNT_ACCESS_DENIED": Refusal.PERMISSION,
         "IP_SPACE_EXHAUSTED": Refusal.ADDRESSES,
@@ -99,6 +100,7 @@ _CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
         "UNSUPPORTED_OPERATION": Refusal.CONFIGURATION,
         "NotProvisioned": Refusal.NOT_YET,
         "QuotaExceeded": Refusal.QUOTA,
+        "QueuingInfeasibleNoCapacity": Refusal.STOCKOUT,
         "ResourcePoolExhausted": Refusal.STOCKOUT,
     }
 )
@@ -106,8 +108,11 @@ _QUOTA: Final = re.compile(
     r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
     r"(?: in region (?P<region>[\w-]+))?"
 )
-_STOCKOUT: Final = re.compile(r"does not have enough resources available")
-_ZONE: Final = re.compile(r"\bzones/(?P<zone>[\w-]+)")
+_STOCKOUT: Final = re.compile(
+    r"does not have enough resources available|insufficient capacity in zone"
+    r"|not enough resources available to fulfill the request"
+)
+_ZONE: Final = re.compile(r"\b(?:zones/|in zone )(?P<zone>[\w-]+)")
 # The permission in the messages of Compute Engine, of Cloud Storage, and of the newer APIs.
 _PERMISSION: Final = re.compile(
     r"Required ['\"](?P<compute>[\w.]+)['\"] permission"

@@ -63,6 +63,10 @@ class Clock:
         """Seconds of cloud time since a Unix timestamp; 0 for one in the future."""
         return self.cloud(max(0.0, time.time() - moment))
 
+    def until(self, moment: float) -> float:
+        """Seconds of cloud time until a Unix timestamp; 0 for one in the past."""
+        return self.cloud(max(0.0, moment - time.time()))
+
     def pause(self, seconds: float) -> None:
         """Sleep for this many seconds of cloud time, and at least for 0.05 s of wall time."""
         time.sleep(max(self.wall(seconds), _SHORTEST_PAUSE))

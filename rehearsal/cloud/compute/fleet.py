@@ -3,7 +3,7 @@
 A VM knows from its start what it will be when: `_timeline` is a list of [moment, status], `_gone`
 the moment at which it is no more. `_action` is what its group is doing with it until the last
 status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
-which its run duration is over.
+which its run duration is over; `_request` the resize request that it came by.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
 goes on trying.
@@ -97,8 +97,14 @@ def viewer(call: Call) -> Callable[[Resource], Resource]:
     return view
 
 
-def grow(
-    call: Call, name: str, group: Resource, count: int, *, run_seconds: int | None = None
+def grow(  # noqa: PLR0913 - the parts of a request
+    call: Call,
+    name: str,
+    group: Resource,
+    count: int,
+    *,
+    run_seconds: int | None = None,
+    request: str = "",
 ) -> None:
     """Make so many more VMs for a group; what keeps one from being made is one of its errors.
 
@@ -108,6 +114,7 @@ def grow(
         group: The group.
         count: How many more.
         run_seconds: How long they may run, in place of what the template says.
+        request: The resize request that they come by; "" for none.
     """
     if count <= 0:
         return
@@ -115,7 +122,7 @@ def grow(
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
     refusal = refusals.of(call, _template(call, group))
     if refusal is None:
-        _make(call, name, group, names, run_seconds)
+        _make(call, name, group, names, run_seconds, request)
         return
     waiting = [*group.get("_waiting", []), *names]
     _report(call, name, {**group, "_waiting": waiting}, refusal, names)
@@ -148,8 +155,13 @@ def _template(call: Call, group: Resource) -> Resource:
     return resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
 
 
-def _make(
-    call: Call, name: str, group: Resource, names: Sequence[str], run_seconds: int | None = None
+def _make(  # noqa: PLR0913, PLR0917 - as above
+    call: Call,
+    name: str,
+    group: Resource,
+    names: Sequence[str],
+    run_seconds: int | None = None,
+    request: str = "",
 ) -> None:
     template = _template(call, group)
     shared_metadata.keep(call, template)
@@ -169,6 +181,8 @@ def _make(
             **startup.plan(call, member, name, template, running),
             "networkInterfaces": attached,
         }
+        if request:
+            fields["_request"] = request
         resources.create(call, INSTANCE, member, {**fields, **life})
 
 
