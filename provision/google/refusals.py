@@ -110,8 +110,10 @@ _QUOTA: Final = re.compile(
 )
 _STOCKOUT: Final = re.compile(
     r"does not have enough resources available|insufficient capacity in zone"
-    r"|not enough resources available to fulfill the request"
+    r"|not enough resources available to fulfill the request|failed: GCE out of resources"
 )
+# GKE's event about pods for which it got no node, which does not name the quota.
+_SOME_QUOTA: Final = re.compile(r"failed: GCE quota exceeded")
 _ZONE: Final = re.compile(r"\b(?:zones/|in zone )(?P<zone>[\w-]+)")
 # The permission in the messages of Compute Engine, of Cloud Storage, and of the newer APIs.
 _PERMISSION: Final = re.compile(
@@ -149,6 +151,7 @@ _SENTENCES: Final = (
     (_CONFIGURATION, Refusal.CONFIGURATION),
     (_RESERVATION, Refusal.RESERVATION),
     (_STOCKOUT, Refusal.STOCKOUT),
+    (_SOME_QUOTA, Refusal.QUOTA),
     (_API_OFF, Refusal.API_OFF),
     (_PERMISSION, Refusal.PERMISSION),
     (_POLICY, Refusal.POLICY),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.errors import CapacityError, ClusterError, StillWaiting
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, status
+from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
 from provision.time.retries import PassingError
@@ -101,7 +101,7 @@ def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
             raise StillWaiting(
                 f"No nodes came for the bandwidth test in time: {state}",
                 why=why,
-                fix="\n".join(filter(None, [_advice(cluster), _LATER])),
+                fix="\n".join(filter(None, [_advice(cluster) or reasons.advice("", why), _LATER])),
                 setting="CAPACITY_TIMEOUT",
             )
         deadline.pause()
@@ -162,8 +162,11 @@ def _advice(cluster: Cluster) -> str:
 
 
 def _refused(work: status.Workload) -> CapacityError:
-    """The error if Kueue makes no more attempts."""
-    return CapacityError("No nodes came for the bandwidth test", why=work.message, fix=work.advice)
+    """The error if Kueue makes no more attempts; the test is deleted, so it is not told to."""
+    advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
+    return CapacityError(
+        "No nodes came for the bandwidth test", why=work.message, fix="\n".join(advice)
+    )
 
 
 def _warning(cluster: Cluster) -> str:

@@ -107,7 +107,7 @@ _EXPIRED: Final = (
     " job again"
 )
 _RETRIED: Final = "Kueue makes another attempt by itself"
-_GIVEN_UP: Final = (
+GIVEN_UP: Final = (
     "Kueue makes no more attempts: see why the last request failed, then delete the job and submit"
     " it again"
 )
@@ -214,7 +214,7 @@ def workload(thing: Object, said_before: Sequence[str] = ()) -> Workload:
             return Workload(name=name, state=state, message=_message(said[condition]))
     if thing["spec"].get("active") is False:
         evicted = _message(said.get("Evicted", {}))
-        return _refused(name, "given up", evicted, said_before, _GIVEN_UP)
+        return _refused(name, "given up", evicted, said_before, GIVEN_UP)
     checks = (thing.get("status") or {}).get("admissionChecks") or []
     words = "; ".join(check["message"] for check in checks if check.get("message"))
     if holds(thing, "QuotaReserved"):
