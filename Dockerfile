@@ -98,7 +98,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
  && find /opt/venv -path '*/discovery_cache/documents/*' \
       ! -name cloudbilling.v1.json ! -name cloudresourcemanager.v1.json ! -name cloudresourcemanager.v3.json \
       ! -name compute.v1.json ! -name container.v1.json ! -name file.v1.json ! -name iam.v1.json \
-      ! -name monitoring.v1.json ! -name secretmanager.v1.json ! -name serviceusage.v1.json \
+      ! -name monitoring.v1.json ! -name orgpolicy.v2.json ! -name secretmanager.v1.json ! -name serviceusage.v1.json \
       ! -name serviceusage.v1beta1.json -delete \
  && find /opt/venv -name __pycache__ -prune -exec rm -rf {} + \
  && find /opt/venv -type d -name tests -prune -exec rm -rf {} + \

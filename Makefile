@@ -125,6 +125,10 @@ bench: $(VENV)/.develop ## what the program costs on top of Terraform, as ratios
 docs: $(VENV)/.rehearsal ## renew what is generated from the code in the README
 	$(BIN)/python -m provision.settings.documentation README.md
 
+.PHONY: facts
+facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types and GPUs from Google
+	$(BIN)/python -m provision.preflight.facts $(PROJECT_ID)
+
 .PHONY: lock
 lock: $(VENV)/.develop ## renew requirements/*.txt from pyproject.toml
 	@for set in run rehearsal develop; do \

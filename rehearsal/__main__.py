@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rehearsal import inventory, session
+from rehearsal.cloud import scenarios
 from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def _serve(folder: Path, port: int, scenario: str) -> None:
         port=port,
     ) as cloud:
         wanted = session.environment(cloud.base_url, folder, {**os.environ, **own})
-        sys.stdout.writelines(_shell_lines(wanted))
+        warning = session.not_as_google(scenario)
+        sys.stdout.writelines([f"# {warning}" if warning else "", *_shell_lines(wanted)])
         sys.stdout.flush()
         ended.wait()
 
@@ -71,14 +73,17 @@ def _show(folder: Path) -> None:
     from rehearsal.cloud.store import Database  # noqa: PLC0415 - not needed to forget
 
     found: list[str] = []
+    warning = ""
     if (folder / session.DATABASE).exists():
         with Database(folder / session.DATABASE).transaction() as store:
             found = list(inventory.resources(store, time.time()))
+            rehearsed = ",".join(name for name, _ in store.list(scenarios.REHEARSED))
+            warning = session.not_as_google(rehearsed)
     if not found:
         found = ["The simulated cloud is empty."]
     elif all(map(inventory.stays, found)):
         found.insert(0, "The simulated cloud is empty, but for the bucket that keeps states:")
-    sys.stdout.writelines(f"{line}\n" for line in found)
+    sys.stdout.writelines([warning, *(f"{line}\n" for line in found)])
 
 
 def _forget(folder: Path) -> None:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from rehearsal import clock
 from rehearsal.cloud import scenarios
+from rehearsal.cloud.facts import offers
 from rehearsal.errors import CloudNotStarted, UnknownScenario
 from rehearsal.provider import mirror
 
@@ -42,11 +43,13 @@ _DROPPED = re.compile(
 _ENDPOINTS = {
     "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": "/storage/v1/",
     "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT": "/cloudbilling/v1/",
+    "GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT": "/cloudquotas/v1/",
     "GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "/compute/v1/",
     "GOOGLE_CONTAINER_CUSTOM_ENDPOINT": "/container/v1/",
     "GOOGLE_FILESTORE_CUSTOM_ENDPOINT": "/file/v1/",
     "GOOGLE_IAM_BETA_CUSTOM_ENDPOINT": "/iam/v1/",
     "GOOGLE_MONITORING_CUSTOM_ENDPOINT": "/monitoring/",
+    "GOOGLE_ORG_POLICY_CUSTOM_ENDPOINT": "/orgpolicy/v2/",
     "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT": "/crm/v1/",
     "GOOGLE_RESOURCE_MANAGER_V3_CUSTOM_ENDPOINT": "/crm/v3/",
     "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": "/secretmanager/v1/",
@@ -118,11 +121,25 @@ def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoRet
     rehearsed = environment(base_url, place, environ)
     sys.stderr.write(
         f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
-        " (to forget it: python -m rehearsal forget).\n"
+        " (to forget it: python -m rehearsal forget).\n" + not_as_google(scenario)
     )
     sys.stderr.flush()
     os.execve(  # noqa: S606 - this very program, no shell
         sys.executable, [sys.executable, "-m", "provision", *argv], rehearsed
+    )
+
+
+def not_as_google(scenario: str) -> str:
+    """A line about what makes a rehearsal pass that Google would refuse; "" where nothing does.
+
+    Args:
+        scenario: As for `run`.
+    """
+    if offers.EVERYWHERE not in scenarios.parse(scenario):
+        return ""
+    return (
+        f"Under the scenario {offers.EVERYWHERE} every zone has every machine type, in every way:"
+        " Google may refuse what passes here.\n"
     )
 
 

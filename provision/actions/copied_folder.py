@@ -44,8 +44,11 @@ def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | N
             )
         yield None
         return
+    folder = context.copy or files.COPY_FOLDER
+    if not folder.exists():
+        yield None
+        return
     with private.folder() as place:
-        folder = context.copy or files.COPY_FOLDER
         left_out = LeftOut.of(folder)
         archive = files.pack(folder, place, left_out)
         if archive is not None:

@@ -73,6 +73,20 @@ TIERS: Final[Mapping[Tier, tuple[Sizes, ...]]] = MappingProxyType(
 """Tier -> the ranges of sizes that it supports."""
 
 
+QUOTAS: Final[Mapping[Tier, str]] = MappingProxyType(
+    {
+        Tier.BASIC_HDD: "StandardStorageGbPerRegion",
+        Tier.BASIC_SSD: "PremiumStorageGbPerRegion",
+        Tier.HIGH_SCALE_SSD: "HighScaleSSDStorageGibPerRegion",
+        Tier.ENTERPRISE: "EnterpriseStorageGibPerRegion",
+    }
+)
+"""Tier -> its quota in a region, by its ID in Cloud Quotas (Cluster Toolkit, August 2026).
+
+Which quota zonal and regional instances use is not known.
+"""
+
+
 _REGIONAL: Final = frozenset({Tier.ENTERPRISE, Tier.REGIONAL})
 
 

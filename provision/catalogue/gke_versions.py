@@ -37,6 +37,9 @@ FLEX_START: Final = Floor("flex start", "1.32.2-gke.1652000")
 """For GPUs; it is the same for flex start with queued provisioning."""
 
 QUEUED: Final = Floor("queued provisioning with a limited run", "1.28.5-gke.1355000")
+GPU_PARTS: Final = Floor("machine types with a part of a GPU", "1.34.5-gke.1153000")
+"""GKE, "Run GPUs in Standard node pools" (2026-04); of 1.35 it is 1.35.2-gke.1485000 and newer."""
+
 RAY_OPERATOR: Final = Floor("the Ray operator", "1.29.8-gke.1054000")
 
 

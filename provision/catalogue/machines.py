@@ -55,12 +55,38 @@ class GpuNetwork(enum.Enum):
 
 
 class Consumption(enum.StrEnum):
-    """A consumption option: a way to get machines."""
+    """A consumption option: a way to get machines.
+
+    Which machine types have which is told by Google's pages on consumption models (AI
+    Hypercomputer, 2026-04-10), on the accelerator-optimized machine family (2026-04), and on
+    reservation-bound instances. The three kinds of reservation are asked for by a reservation's
+    name.
+    """
 
     ON_DEMAND = "on-demand"
     SPOT = "spot"
     FLEX_START = "flex start"
     RESERVATION = "reservation"
+    CALENDAR = "reservation in calendar mode"
+    BOUND = "future reservation of AI Hypercomputer"
+
+
+RESERVED: Final = frozenset({Consumption.RESERVATION, Consumption.CALENDAR, Consumption.BOUND})
+"""The consumption options that a reservation's name asks for."""
+
+
+class Offered(enum.Enum):
+    """Whether Google offers a machine type in some way.
+
+    Attributes:
+        YES: A source says so, and none denies it.
+        DOUBTFUL: The sources disagree, or none says anything.
+        NO: A source says so, and none denies it.
+    """
+
+    YES = enum.auto()
+    DOUBTFUL = enum.auto()
+    NO = enum.auto()
 
 
 class GpuQuota(enum.Enum):
@@ -86,12 +112,15 @@ class Gpu:
         quota: The kind of its quota.
         max_vcpus: For a GPU that is attached to a machine: the number of GPUs -> the maximum number
             of vCPUs of the machine.
+        supported_until: The day, as YYYY-MM-DD, from which no machine with it can be created or
+            started; "" if Google has announced none.
     """
 
     name: str
     model: str
     quota_word: str
     quota: GpuQuota
+    supported_until: str = ""
     max_vcpus: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
 
@@ -117,20 +146,25 @@ class Shape:
     Attributes:
         suffix: The last part of the name, such as "8g".
         gpus: The number of GPUs that it includes; None if GPUs are attached (N1).
+        part: The part of a GPU that it includes, such as "1/8"; "" for whole GPUs. The API, the
+            quotas and GKE count it as one GPU.
         vcpus: The number of vCPUs.
         nics: The number of interfaces in the recommended set-up: the first, a second gVNIC if the
             family has one, and those of the GPUs.
         local_ssds: The number of local SSDs that it includes.
         consumption: Its consumption options, if they differ from those of the family.
+        doubtful: The options of which that is not certain, if it has options of its own.
         bandwidth: The published bandwidth; None if there is none.
     """
 
     suffix: str
     gpus: int | None
     vcpus: int
+    part: str = ""
     nics: int = 1
     local_ssds: int = 0
     consumption: frozenset[Consumption] | None = None
+    doubtful: frozenset[Consumption] = frozenset()
     bandwidth: Bandwidth | None = None
 
 
@@ -147,9 +181,11 @@ class Family:
         gpu_network: The GPU network of its largest type, which also determines the NCCL installer;
             None if the GPUs use the first interface.
         consumption: The consumption options.
+        doubtful: More options, of which it is not certain that Google offers them.
         shapes: Its sizes, the smallest first.
         flex_compact: Whether flex start supports compact placement for it.
         arm: Whether its processors are Arm, which need an Arm image.
+        local_ssd_gb: The size of one of its local SSDs, in GB.
     """
 
     name: str
@@ -160,8 +196,10 @@ class Family:
     gpu_network: GpuNetwork | None
     consumption: frozenset[Consumption]
     shapes: tuple[Shape, ...]
+    doubtful: frozenset[Consumption] = frozenset()
     flex_compact: bool = False
     arm: bool = False
+    local_ssd_gb: int = 375
 
     @property
     def accelerator(self) -> str | None:
@@ -226,6 +264,11 @@ class MachineType:
         return self.shape.local_ssds
 
     @property
+    def local_ssd_gb(self) -> int:
+        """The size of all its local SSDs together, in GB, as quotas count it."""
+        return self.shape.local_ssds * self.family.local_ssd_gb
+
+    @property
     def accelerator(self) -> str | None:
         """The GPU that it includes, by its name in the API; None if GPUs are attached."""
         return self.family.accelerator
@@ -250,6 +293,19 @@ class MachineType:
         return self.family.consumption if own is None else own
 
     @property
+    def doubtful(self) -> frozenset[Consumption]:
+        """More options, of which it is not certain that Google offers them."""
+        own = self.shape.consumption
+        return self.family.doubtful if own is None else self.shape.doubtful
+
+    def offered(self, way: Consumption) -> Offered:
+        """Whether Google offers it in some way; a plain reservation stands for all three kinds."""
+        ways = RESERVED if way is Consumption.RESERVATION else frozenset({way})
+        if ways & self.consumption:
+            return Offered.YES
+        return Offered.DOUBTFUL if ways & self.doubtful else Offered.NO
+
+    @property
     def max_nics(self) -> int:
         """The maximum number of interfaces: 2 for up to 2 vCPUs, otherwise one per vCPU, up to 8.
 
@@ -263,8 +319,12 @@ _PD_SSD: Final = ("pd-ssd", "pd-balanced")
 _PD_OR_HYPERDISK: Final = ("pd-ssd", "pd-balanced", "hyperdisk-balanced")
 _HYPERDISK: Final = ("hyperdisk-balanced",)
 _ALL_WAYS: Final = frozenset(Consumption)
+# Calendar mode and AI Hypercomputer's reservations are for machines with 8 GPUs of A3 and later.
+_USUAL_WAYS: Final = _ALL_WAYS - {Consumption.CALENDAR, Consumption.BOUND}
 # A3 High machines with fewer than 8 GPUs are only available as Spot VMs or with flex start.
 _OF_A_PART: Final = frozenset({Consumption.SPOT, Consumption.FLEX_START})
+# Their future reservations are dense; whether there are plain ones is not told.
+_NOT_ON_DEMAND: Final = _ALL_WAYS - {Consumption.ON_DEMAND, Consumption.RESERVATION}
 
 _L4: Final = Gpu(name="nvidia-l4", model="L4", quota_word="L4", quota=GpuQuota.OWN)
 _RTX_PRO_6000: Final = Gpu(
@@ -284,6 +344,7 @@ _H100_MEGA: Final = Gpu(
 _H200: Final = Gpu(name="nvidia-h200-141gb", model="H200", quota_word="H200", quota=GpuQuota.SHARED)
 _B200: Final = Gpu(name="nvidia-b200", model="B200", quota_word="B200", quota=GpuQuota.SHARED)
 _GB200: Final = Gpu(name="nvidia-gb200", model="GB200", quota_word="GB200", quota=GpuQuota.SHARED)
+_GB300: Final = Gpu(name="nvidia-gb300", model="GB300", quota_word="GB300", quota=GpuQuota.SHARED)
 
 ATTACHED_GPUS: Final = (
     Gpu(
@@ -291,6 +352,7 @@ ATTACHED_GPUS: Final = (
         model="T4",
         quota_word="T4",
         quota=GpuQuota.OWN,
+        supported_until="2027-08-01",
         max_vcpus=MappingProxyType({1: 48, 2: 48, 4: 96}),
     ),
     Gpu(
@@ -305,6 +367,7 @@ ATTACHED_GPUS: Final = (
         model="P4",
         quota_word="P4",
         quota=GpuQuota.OWN,
+        supported_until="2027-08-01",
         max_vcpus=MappingProxyType({1: 24, 2: 48, 4: 96}),
     ),
     Gpu(
@@ -312,10 +375,14 @@ ATTACHED_GPUS: Final = (
         model="P100",
         quota_word="P100",
         quota=GpuQuota.OWN,
+        supported_until="2026-09-15",
         max_vcpus=MappingProxyType({1: 16, 2: 32, 4: 96}),
     ),
 )
-"""The GPUs that can be attached to machines that include none (N1)."""
+"""The GPUs that can be attached to machines that include none (N1).
+
+The ends of support are those of Compute Engine's release notes of 2026-09-22.
+"""
 
 
 def _n1(kind: str, *sizes: int) -> Family:
@@ -326,7 +393,7 @@ def _n1(kind: str, *sizes: int) -> Family:
         cpu_quota="CPUS",
         boot_disks=_PD,
         gpu_network=None,
-        consumption=_ALL_WAYS,
+        consumption=_USUAL_WAYS,
         shapes=tuple(Shape(suffix=str(size), gpus=None, vcpus=size) for size in sizes),
     )
 
@@ -339,7 +406,7 @@ ROWS: Final = (
         cpu_quota="G2_CPUS",
         boot_disks=_PD_SSD,
         gpu_network=None,
-        consumption=_ALL_WAYS,
+        consumption=_USUAL_WAYS,
         shapes=(
             Shape(suffix="4", gpus=1, vcpus=4),
             Shape(suffix="8", gpus=1, vcpus=8),
@@ -358,8 +425,12 @@ ROWS: Final = (
         cpu_quota="G4_CPUS",
         boot_disks=_HYPERDISK,
         gpu_network=None,
-        consumption=_ALL_WAYS,
+        consumption=_USUAL_WAYS - {Consumption.RESERVATION},
+        doubtful=frozenset({Consumption.RESERVATION}),
         shapes=(
+            Shape(suffix="6", gpus=1, part="1/8", vcpus=6),
+            Shape(suffix="12", gpus=1, part="1/4", vcpus=12),
+            Shape(suffix="24", gpus=1, part="1/2", vcpus=24),
             Shape(suffix="48", gpus=1, vcpus=48),
             Shape(suffix="96", gpus=2, vcpus=96),
             Shape(suffix="192", gpus=4, vcpus=192),
@@ -373,7 +444,7 @@ ROWS: Final = (
         cpu_quota="A2_CPUS",
         boot_disks=_PD,
         gpu_network=None,
-        consumption=_ALL_WAYS,
+        consumption=_USUAL_WAYS,
         shapes=(
             Shape(suffix="1g", gpus=1, vcpus=12),
             Shape(suffix="2g", gpus=2, vcpus=24),
@@ -388,7 +459,7 @@ ROWS: Final = (
         cpu_quota="A2_CPUS",
         boot_disks=_PD,
         gpu_network=None,
-        consumption=_ALL_WAYS,
+        consumption=_USUAL_WAYS,
         shapes=(Shape(suffix="16g", gpus=16, vcpus=96),),
     ),
     Family(
@@ -398,7 +469,7 @@ ROWS: Final = (
         cpu_quota="A2_CPUS",
         boot_disks=_PD,
         gpu_network=None,
-        consumption=_ALL_WAYS,
+        consumption=_USUAL_WAYS,
         shapes=(
             Shape(suffix="1g", gpus=1, vcpus=12, local_ssds=1),
             Shape(suffix="2g", gpus=2, vcpus=24, local_ssds=2),
@@ -422,6 +493,22 @@ ROWS: Final = (
         ),
     ),
     Family(
+        name="a3-edgegpu",
+        title="A3 Edge",
+        gpu=_H100,
+        cpu_quota="A3_CPUS",
+        boot_disks=_PD_OR_HYPERDISK,
+        # Its network of GPUs is one that this tool does not set up.
+        gpu_network=None,
+        consumption=frozenset({Consumption.SPOT, Consumption.BOUND}),
+        # Google's table of consumption options has no row for it.
+        doubtful=_USUAL_WAYS - {Consumption.SPOT},
+        shapes=(
+            Shape(suffix="8g", gpus=8, vcpus=208, local_ssds=16),
+            Shape(suffix="8g-nolssd", gpus=8, vcpus=208),
+        ),
+    ),
+    Family(
         name="a3-megagpu",
         title="A3 Mega",
         gpu=_H100_MEGA,
@@ -438,7 +525,9 @@ ROWS: Final = (
         cpu_quota="A3_CPUS",
         boot_disks=_HYPERDISK,
         gpu_network=GpuNetwork.RDMA,
-        consumption=_ALL_WAYS,
+        consumption=_NOT_ON_DEMAND,
+        # It has a price on demand, but no tick for it in the table of consumption options.
+        doubtful=frozenset({Consumption.ON_DEMAND, Consumption.RESERVATION}),
         flex_compact=True,
         shapes=(
             Shape(
@@ -449,6 +538,7 @@ ROWS: Final = (
                 local_ssds=32,
                 bandwidth=Bandwidth(average=120.248, out_of_place=328.85, in_place=335.67),
             ),
+            Shape(suffix="8g-nolssd", gpus=8, vcpus=224, nics=10),
         ),
     ),
     Family(
@@ -458,7 +548,8 @@ ROWS: Final = (
         cpu_quota="A4_CPUS",
         boot_disks=_HYPERDISK,
         gpu_network=GpuNetwork.RDMA,
-        consumption=_ALL_WAYS - {Consumption.ON_DEMAND},
+        consumption=_NOT_ON_DEMAND,
+        doubtful=frozenset({Consumption.RESERVATION}),
         flex_compact=True,
         shapes=(Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),),
     ),
@@ -469,9 +560,22 @@ ROWS: Final = (
         cpu_quota="A4X_CPUS",
         boot_disks=_HYPERDISK,
         gpu_network=GpuNetwork.RDMA,
-        consumption=_ALL_WAYS - {Consumption.FLEX_START},
+        consumption=frozenset({Consumption.BOUND}),
         arm=True,
+        local_ssd_gb=3000,
         shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
+    ),
+    Family(
+        name="a4x-maxgpu",
+        title="A4X Max",
+        gpu=_GB300,
+        cpu_quota="A4X_CPUS",
+        boot_disks=_HYPERDISK,
+        # Its network of GPUs is one that this tool does not set up.
+        gpu_network=None,
+        consumption=frozenset({Consumption.BOUND}),
+        arm=True,
+        shapes=(Shape(suffix="4g-metal", gpus=4, vcpus=144, local_ssds=4),),
     ),
     _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
     _n1("highmem", 2, 4, 8, 16, 32, 64, 96),
@@ -570,7 +674,7 @@ def lookup(name: str) -> MachineType | None:
 
 def family(name: str) -> Family | None:
     """The family of a machine type's name, whether the type exists or not; None if unknown."""
-    return FAMILIES.get(name.rpartition("-")[0])
+    return next((row for row in FAMILIES.values() if name.startswith(f"{row.name}-")), None)
 
 
 def of_series(name: str) -> tuple[Family, ...]:
@@ -611,7 +715,7 @@ def may_flex_start(name: str) -> bool:
     """
     known = lookup(name)
     if known is not None:
-        return Consumption.FLEX_START in known.consumption
+        return known.offered(Consumption.FLEX_START) is not Offered.NO
     other = OTHER_SERIES.get(name.partition("-")[0])
     if other is not None:
         return other.flex_start
@@ -626,10 +730,10 @@ def compact_with_flex_start() -> list[str]:
 
 
 def misspelt(name: str) -> str | None:
-    """The machine type that was meant by an unknown name; None if the name may be valid.
+    """The machine type that was probably meant by an unknown name; None if there is none.
 
-    A name in a known family, or with one letter different from a known type, is a mistake. A name
-    of an unknown family may be newer than the table.
+    A name in a known family, or with one letter different from a known type, is probably a mistake.
+    A name of an unknown family may be newer than the table. The online check decides.
     """
     if name in MACHINE_TYPES or len(name) > _LONGEST_NAME:
         return None

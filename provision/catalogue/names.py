@@ -6,6 +6,7 @@ that both agree with this table.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from dataclasses import dataclass
@@ -48,6 +49,10 @@ class DerivedName:
         """
         digest = hashlib.sha256(" ".join(place).encode()).hexdigest()[:_BOUND]
         return f"{self.of(prefix)}-{digest}"
+
+    def numbered(self, number: int) -> DerivedName:
+        """The name of the one with that number, for a suffix that ends with a free digit."""
+        return dataclasses.replace(self, suffix=_FREE.sub(str(number), self.suffix))
 
     def pattern(self, prefix: str) -> re.Pattern[str]:
         """What the name looks like, whatever number or hash it ends with."""

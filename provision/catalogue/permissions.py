@@ -20,11 +20,13 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "compute.resourcePolicies.": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.routers.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "compute.subnetworks.": ("Compute Network Admin", "roles/compute.networkAdmin"),
+    "cloudquotas.": ("Cloud Quotas Viewer", "roles/cloudquotas.viewer"),
     "container.": ("Kubernetes Engine Admin", "roles/container.admin"),
     "file.": ("Cloud Filestore Editor", "roles/file.editor"),
     "iam.serviceAccounts.": ("Service Account Admin", "roles/iam.serviceAccountAdmin"),
     "iam.serviceAccounts.actAs": ("Service Account User", "roles/iam.serviceAccountUser"),
     "monitoring.": ("Monitoring Editor", "roles/monitoring.editor"),
+    "orgpolicy.": ("Organization Policy Viewer", "roles/orgpolicy.policyViewer"),
     "resourcemanager.projects.get": ("Browser", "roles/browser"),
     "resourcemanager.projects.setIamPolicy": (
         "Project IAM Admin",

@@ -1,7 +1,7 @@
 """The regions and zones of Google Cloud.
 
-This is a snapshot of the public list (Compute Engine, "Regions and zones"). Google adds zones, so a
-well-formed zone in a known region that is missing here is a note, not an error.
+They are a dated list (`offers`). Google adds regions and zones, and some are not public for all: a
+well-formed name that is missing here is a note, not an error.
 """
 
 from __future__ import annotations
@@ -11,61 +11,15 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue.offers import OFFERS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# Region -> the last parts of the names of its zones. Most regions have zones a, b and c; AI zones
-# have "ai", a number, and the letter of the zone that they belong to.
-_ZONE_SUFFIXES: Final[Mapping[str, str]] = {
-    "africa-south1": "a b c",
-    "asia-east1": "a b c",
-    "asia-east2": "a b c",
-    "asia-northeast1": "a b c",
-    "asia-northeast2": "a b c",
-    "asia-northeast3": "a b c",
-    "asia-south1": "a b c",
-    "asia-south2": "a b c",
-    "asia-southeast1": "a b c",
-    "asia-southeast2": "a b c",
-    "asia-southeast3": "a b c",
-    "australia-southeast1": "a b c",
-    "australia-southeast2": "a b c",
-    "europe-central2": "a b c",
-    "europe-north1": "a b c",
-    "europe-north2": "a b c",
-    "europe-southwest1": "a b c",
-    "europe-west1": "b c d",
-    "europe-west10": "a b c",
-    "europe-west12": "a b c",
-    "europe-west2": "a b c",
-    "europe-west3": "a b c",
-    "europe-west4": "a b c",
-    "europe-west6": "a b c",
-    "europe-west8": "a b c",
-    "europe-west9": "a b c",
-    "me-central1": "a b c",
-    "me-central2": "a b c",
-    "me-west1": "a b c",
-    "northamerica-northeast1": "a b c",
-    "northamerica-northeast2": "a b c",
-    "northamerica-south1": "a b c",
-    "southamerica-east1": "a b c",
-    "southamerica-west1": "a b c",
-    "us-central1": "a b c f ai1a",
-    "us-east1": "b c d",
-    "us-east4": "a b c",
-    "us-east5": "a b c",
-    "us-south1": "a b c ai1b",
-    "us-west1": "a b c",
-    "us-west2": "a b c",
-    "us-west3": "a b c",
-    "us-west4": "a b c",
-}
-
 ZONES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        region: tuple(f"{region}-{suffix}" for suffix in suffixes.split())
-        for region, suffixes in _ZONE_SUFFIXES.items()
+        region: tuple(f"{region}-{suffix}" for suffix in suffixes)
+        for region, suffixes in OFFERS.zones.places.items()
     },
 )
 """Region name -> the names of its zones."""
@@ -73,7 +27,11 @@ ZONES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 REGIONS: Final = tuple(ZONES)
 """The names of all regions."""
 
-_ZONE_FORM: Final = re.compile(r"(?P<region>[a-z]+-[a-z]+\d+)-(?:[a-z]|ai\d+[a-z])")
+_REGION_FORM: Final = re.compile(r"[a-z]+-[a-z]+\d+")
+_ZONE_FORM: Final = re.compile(rf"{_REGION_FORM.pattern}-(?:[a-z]|ai\d+[a-z])")
+_AI_ZONE: Final = re.compile(r".*-ai\d+[a-z]")
+
+_DIGITS: Final = "0123456789"
 
 # Below this similarity (difflib's ratio) a suggestion would be misleading.
 _ALIKE: Final = 0.75
@@ -89,14 +47,42 @@ def has_zone_form(name: str) -> bool:
     return _ZONE_FORM.fullmatch(name) is not None
 
 
+def has_region_form(name: str) -> bool:
+    """Whether the name has the format of a region's name, known or not."""
+    return _REGION_FORM.fullmatch(name) is not None
+
+
+def is_ai_zone(name: str) -> bool:
+    """Whether it is an AI zone, which a project only has once it has turned AI zones on.
+
+    Source: Compute Engine, "AI zones": the name ends with "ai", a digit, and the parent's letter.
+    """
+    return _AI_ZONE.fullmatch(name) is not None
+
+
+def turning_ai_zones_on(project: str) -> str:
+    """The command that turns AI zones on in a project; source: as `is_ai_zone`, of 2026-04."""
+    return (
+        "gcloud compute preview-features update ai-zones-visibility --activation-status=enabled"
+        f" --rollout-plan=fast-rollout --project={project}"
+    )
+
+
 def did_you_mean_zone(name: str) -> str | None:
-    """The known zone with the most similar name; None if there is none."""
+    """The known zone with the most similar name; None if none is, or if its region may be new."""
+    if _may_be_new(region_of(name)):
+        return None
     return _closest(name, (zone for zones in ZONES.values() for zone in zones))
 
 
 def did_you_mean_region(name: str) -> str | None:
-    """The known region with the most similar name; None if there is none."""
-    return _closest(name, REGIONS)
+    """The known region with the most similar name; None if none is, or if it may be new."""
+    return None if _may_be_new(name) else _closest(name, REGIONS)
+
+
+def _may_be_new(region: str) -> bool:
+    """Whether an unknown region differs from known ones in its number alone, as us-west8 does."""
+    return region not in ZONES and region.rstrip(_DIGITS) in {it.rstrip(_DIGITS) for it in ZONES}
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:

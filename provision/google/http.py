@@ -50,6 +50,7 @@ class Service(enum.Enum):
         "https://secretmanager.googleapis.com/v1/",
     )
     STORAGE = ("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "https://storage.googleapis.com/storage/v1/")
+    ORG_POLICY = ("GOOGLE_ORG_POLICY_CUSTOM_ENDPOINT", "https://orgpolicy.googleapis.com/v2/")
     RESOURCE_MANAGER = (
         "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT",
         "https://cloudresourcemanager.googleapis.com/v1/",
@@ -57,6 +58,11 @@ class Service(enum.Enum):
     SERVICE_USAGE = (
         "GOOGLE_SERVICE_USAGE_CUSTOM_ENDPOINT",
         "https://serviceusage.googleapis.com/v1/",
+    )
+    # The quotas of services other than Compute Engine, by names of their own.
+    CLOUD_QUOTAS = (
+        "GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT",
+        "https://cloudquotas.googleapis.com/v1/",
     )
     # Only the beta has quotas. The provider does not use it, so the variable is this program's own.
     QUOTAS = (

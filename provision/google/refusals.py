@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import permissions
+from provision.catalogue import constraints, permissions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -124,9 +124,12 @@ _PERMISSION: Final = re.compile(
 _API_OFF: Final = re.compile(r"API has not been used in project (?P<project>\S+) before or it is")
 _SERVICE: Final = re.compile(r"/apis/api/(?P<service>[\w.-]+)/")
 _POLICY: Final = re.compile(
-    r"[Cc]onstraint constraints/[\w.]+ violated|violates constraint constraints/[\w.]+"
+    r"[Cc]onstraint constraints/[\w.]+ violated|violates constraint '?constraints/[\w.]+"
     r"|denied by org policy: \[\"constraints/[\w.]+"
+    r"|Service account creation is not allowed on this project"
 )
+# The one sentence that names no constraint.
+_ACCOUNT_CREATION: Final = "Service account creation is not allowed"
 _CONSTRAINT: Final = re.compile(r"constraints/(?P<name>[A-Za-z.]+)")
 _MISSING: Final = re.compile(
     r"The resource '[^']+' (?:of type '\w+' )?was not found"
@@ -180,7 +183,9 @@ def read(code: str, message: str) -> Refusal | None:
 def constraint(message: str) -> str:
     """The constraint of an organization policy that a message names; "" if it names none."""
     found = _CONSTRAINT.search(message)
-    return found["name"].rstrip(".") if found else ""
+    if found:
+        return found["name"].rstrip(".")
+    return constraints.ACCOUNT_CREATION.name if _ACCOUNT_CREATION in message else ""
 
 
 def zone(message: str) -> str:
@@ -254,7 +259,7 @@ def _details(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def remedy(message: str) -> str:
-    """How to fix a missing permission or a disabled API; "" for any other message.
+    """How to fix a missing permission, a disabled API or a policy's refusal; "" for other messages.
 
     Args:
         message: Google's message.
@@ -265,7 +270,15 @@ def remedy(message: str) -> str:
     found = _PERMISSION.search(message)
     if found is not None and found.lastgroup is not None:
         return _granting(found[found.lastgroup])
+    if read("", message) is Refusal.POLICY:
+        return _excepting(constraint(message))
     return ""
+
+
+def _excepting(name: str) -> str:
+    known = constraints.named(name)
+    asking = constraints.exception_for(name, "")
+    return "\n".join(filter(None, [asking, known.instead if known else ""]))
 
 
 def _granting(permission: str) -> str:

@@ -20,6 +20,21 @@ _SHELLS: Final = 8
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
 
 
+NOTEBOOK: Final = "http://localhost:8080"
+"""Where a notebook is while its tunnel is open."""
+_FORWARDED: Final = "-- -L 8080:localhost:8080"
+"""What makes an ssh command the tunnel to a notebook (Deep Learning VM, "Use JupyterLab")."""
+
+
+def tunnel(ssh: str) -> str:
+    """The command that opens the tunnel to the notebook of a VM.
+
+    Args:
+        ssh: The command that opens a shell on it.
+    """
+    return f"{ssh} {_FORWARDED}"
+
+
 def tell(
     context: Context, cloud: Cloud, made: Applied[ClusterSpec], found: Mapping[str, Any]
 ) -> None:
@@ -64,6 +79,8 @@ def _vm_lines(connection: Mapping[str, Any]) -> list[str]:
     lines += ["Open a shell on a VM with:", *shells[:_SHELLS]]
     if len(shells) > _SHELLS:
         lines += [f"... and {len(shells) - _SHELLS} more in {connection['state']}/connection.json"]
+    if any(vm.get("notebook_tunnel") for vm in connection["vms"]):
+        lines += [f"Add `{_FORWARDED}` to open a VM's notebook at {NOTEBOOK}"]
     return lines
 
 
@@ -86,7 +103,8 @@ def missing(vms: Collection[str]) -> list[Problem]:
         Problem(
             setting="SHOW_PROXY_URL",
             what=f"there is no URL yet for the notebook on {words.listed(vms)}",
-            why="Google's proxy assigns it when Jupyter runs on a VM; some images lack Jupyter",
-            fix="run Status later to see it; with SHOW_PROXY_URL=no, Create does not wait for it",
+            why="a VM writes it itself: it needs docker for that, and its account the permissions"
+            " compute.instances.get and compute.instances.setMetadata",
+            fix="use the tunnel whose command is printed; SHOW_PROXY_URL=no does not wait for it",
         )
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import constraints
 from provision.errors import Problem
 from provision.google import refusals
 from provision.google.refusals import Refusal
@@ -22,14 +23,6 @@ _REASONS: Final[Mapping[Refusal, str]] = {
     Refusal.CONFIGURATION: "what is asked for does not go together",
     Refusal.ADDRESSES: "the subnetwork has no free IP addresses",
 }
-_POLICIES: Final = "https://console.cloud.google.com/iam-admin/orgpolicies"
-_CONSTRAINTS: Final[Mapping[str, str]] = {
-    "compute.vmExternalIpAccess": "or give the VMs no external IP (ENABLE_EXTERNAL_IP=false)",
-    "compute.trustedImageProjects": "or choose an image of a project that the policy allows"
-    " (IMAGE_PROJECT)",
-    "gcp.resourceLocations": "or set ZONE to a location that the policy allows",
-}
-"""What of the settings also satisfies a constraint."""
 
 
 def problem(
@@ -75,13 +68,10 @@ def _mending(kind: Refusal, group: Group, said: str) -> list[str]:
                 or "grant the account that Google names what it lacks, in this project"
             ]
         case Refusal.POLICY:
-            constraint = refusals.constraint(said)
-            asked = f"the constraint {constraint}" if constraint else "that policy"
-            asking = (
-                f"ask whoever administers the organization for an exception from {asked}, for the"
-                f" project {group.project}: {_POLICIES}?project={group.project}"
-            )
-            return [asking, _CONSTRAINTS.get(constraint.replace(".managed.", "."), "")]
+            name = refusals.constraint(said)
+            known = constraints.named(name)
+            asking = constraints.exception_for(name, group.project)
+            return [asking, known.instead if known else ""]
         case Refusal.MISSING:
             return ["check the setting that names it, or make it anew"]
         case Refusal.RESERVATION:

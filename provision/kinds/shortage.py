@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import offers
 from provision.catalogue import zones as places
 from provision.errors import CapacityError, Problem
 from provision.google import refusals
@@ -158,10 +159,7 @@ def places_in_words(region: str, zones: Sequence[str]) -> Iterator[str]:
     near = [zone for zone in zones if places.region_of(zone) == region]
     if near:
         yield f"zones of {region} that have the machine type: {', '.join(near)}"
-    regions = sorted(
-        {places.region_of(zone) for zone in zones} - {region},
-        key=lambda other: (other.split("-")[0] != region.split("-", maxsplit=1)[0], other),
-    )
+    regions = offers.nearest({places.region_of(zone) for zone in zones} - {region}, region)
     if regions:
         rest = len(regions) - _MOST_PLACES
         more = f" and {rest} more" if rest > 0 else ""

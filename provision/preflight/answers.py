@@ -79,6 +79,15 @@ class Answers:
 
         return self._once(("instances", project, label, value), ask)
 
+    def shares(self, project: str) -> list[dict[str, Any]]:
+        """The Filestore instances of a project, in all places."""
+        path = f"projects/{project}/locations/-/instances"
+
+        def ask() -> list[dict[str, Any]]:
+            return list(self._api.pages("GET", path, "instances", {}, service=Service.FILESTORE))
+
+        return self._once(("shares", project), ask)
+
     def _once(self, question: Hashable, ask: Callable[[], T]) -> T:
         with self._lock:
             answer = self._asked.get(question)

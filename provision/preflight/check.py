@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -117,6 +118,11 @@ class OfKind:
         made: The types of the resources that Terraform creates for it.
         main: Its main resource, the cluster or group, with its name.
         ranges: IP ranges that it needs in its network, besides that of the first subnetwork.
+        policies: The names of the resource policies that it makes.
+        used: Collection -> the verbs of the permissions on the project that Create needs for more
+            than creating and deleting resources.
+        image_project: The project of the image that VMs boot from; None where Google chooses it.
+        pods_account: Whether a service account is made for pods, whatever that of the machines is.
     """
 
     checks: tuple[Check, ...]
@@ -124,3 +130,7 @@ class OfKind:
     made: tuple[Resource, ...]
     main: tuple[Resource, DerivedName]
     ranges: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    image_project: str | None = None
+    pods_account: bool = False

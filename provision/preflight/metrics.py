@@ -7,7 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import machines as catalogue
+from provision.catalogue.limits import LONGEST_RUN
 from provision.catalogue.machines import GpuQuota
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +24,9 @@ _DISKS: Final[Mapping[str, str]] = {
     "pd-ssd": "SSD_TOTAL_GB",
     "pd-standard": "DISKS_TOTAL_GB",
 }
+_LOCAL_SSD: Final = "LOCAL_SSD_TOTAL_GB"
+_PREEMPTIBLE_LOCAL_SSD: Final = "PREEMPTIBLE_LOCAL_SSD_GB"
+_PREEMPTIBLE_CPUS: Final = "PREEMPTIBLE_CPUS"
 RESIZE_REQUESTS: Final = "ACTIVE_RESIZE_REQUESTS"
 ADDRESSES: Final = "IN_USE_ADDRESSES"
 
@@ -60,10 +65,42 @@ def of(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
     if not machines.mode.means.reserved:
         yield from _gpus(machines)
         yield from _cpus(machines, vcpus)
+        yield from _local_ssds(machines)
     yield Metric(name=_DISKS[machines.disk_type]), machines.disk_size_gb
     yield Metric(name="INSTANCES"), 1
     if machines.external_ip:
         yield Metric(name=ADDRESSES), 1
+
+
+def preemptible_twin(machines: Pool, metric: Metric) -> Metric | None:
+    """The preemptible quota that machines may use in place of a standard one; None if they may not.
+
+    Machines on demand that run for at most seven days and are then deleted count against either
+    (Compute Engine, "Allocation quotas", as quoted in September 2026).
+
+    Args:
+        machines: The pool.
+        metric: One of those that `of` yields for it.
+    """
+    limited = machines.max_run_seconds is not None and machines.max_run_seconds <= LONGEST_RUN
+    if machines.mode is not Mode.STANDARD or not limited or metric.everywhere:
+        return None
+    gpu = catalogue.GPUS.get(machines.gpu_type or "")
+    if gpu is not None and metric == _on_demand(gpu):
+        return _preemptible(gpu)
+    if metric.name == _LOCAL_SSD:
+        return Metric(name=_PREEMPTIBLE_LOCAL_SSD)
+    if metric.name == catalogue.cpu_quota(machines.machine_type):
+        return Metric(name=_PREEMPTIBLE_CPUS)
+    return None
+
+
+def _local_ssds(machines: Pool) -> Iterator[tuple[Metric, int]]:
+    size = machines.machine.local_ssd_gb if machines.machine else 0
+    if size and machines.mode.means.preemptible:
+        yield Metric(name=_PREEMPTIBLE_LOCAL_SSD, otherwise=_LOCAL_SSD), size
+    elif size:
+        yield Metric(name=_LOCAL_SSD), size
 
 
 def _gpus(machines: Pool) -> Iterator[tuple[Metric, int]]:
@@ -71,12 +108,15 @@ def _gpus(machines: Pool) -> Iterator[tuple[Metric, int]]:
     if gpu is None or not machines.gpus:
         return
     if machines.mode.means.preemptible:
-        name = f"PREEMPTIBLE_NVIDIA_{gpu.quota_word}_GPUS"
-        yield Metric(name=name, must=True), machines.gpus
+        yield _preemptible(gpu), machines.gpus
     else:
         yield _on_demand(gpu), machines.gpus
     if gpu.quota is GpuQuota.OWN:
         yield Metric(name="GPUS_ALL_REGIONS", everywhere=True), machines.gpus
+
+
+def _preemptible(gpu: Gpu) -> Metric:
+    return Metric(name=f"PREEMPTIBLE_NVIDIA_{gpu.quota_word}_GPUS", must=True)
 
 
 def _on_demand(gpu: Gpu) -> Metric:
@@ -92,7 +132,7 @@ def _cpus(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
     standard = catalogue.cpu_quota(machines.machine_type)
     if machines.mode.means.preemptible:
         # A project that never requested preemptible CPUs uses the standard quota.
-        yield Metric(name="PREEMPTIBLE_CPUS", otherwise=standard), vcpus
+        yield Metric(name=_PREEMPTIBLE_CPUS, otherwise=standard), vcpus
     else:
         yield Metric(name=standard), vcpus
     yield Metric(name="CPUS_ALL_REGIONS", everywhere=True), vcpus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
@@ -24,6 +25,15 @@ _SUBNETWORK_BITS: Final = 4
 
 FIRST_RANGE: Final = next(ipaddress.IPv4Network(IP_BLOCK).subnets(prefixlen_diff=_SUBNETWORK_BITS))
 """The range of the subnetwork of each machine's first interface."""
+
+
+def range_of(place: int) -> ipaddress.IPv4Network:
+    """The range of the subnetwork of each machine's interface at a place; 0 is the first one.
+
+    `terraform/modules/gpu-networks` cuts them from the block in the same way.
+    """
+    cuts = ipaddress.IPv4Network(IP_BLOCK).subnets(prefixlen_diff=_SUBNETWORK_BITS)
+    return next(itertools.islice(cuts, place, None))
 
 
 def network(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:

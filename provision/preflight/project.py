@@ -108,6 +108,7 @@ def _used(ctx: CheckContext[ClusterSpec]) -> Iterator[Mapping[str, str]]:
         yield {"compute.subnetworks": "useExternalIp"}
     if ctx.makes_bucket:
         yield {"storage.buckets": "create get"}
+    yield ctx.of_kind.used
 
 
 def _granting(project: str, lacking: list[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from provision.errors import Problem
 from provision.google.api import Service
 from provision.google.owner import MARKER
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
-from provision.preflight import metrics, zones
+from provision.preflight import counted, metrics, shares, zones
 from provision.preflight.check import CheckNote
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
@@ -20,11 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.counted import Wanted
     from provision.preflight.metrics import Metric
     from provision.spec.cluster import ClusterSpec
 
 _PREEMPTIBLE: Final = frozenset({"SPOT", "FLEX_START"})
 _UNLIMITED: Final = -1
+_FEWER: Final = "or use fewer or smaller machines, or a region that has quota"
+_NETWORKS: Final = (
+    "or delete networks that nobody needs, or ask for fewer: NETWORK_CONFIG=default_network makes"
+    " none, and GPU machines with fewer interfaces have fewer (a move makes the new ones before"
+    " the old ones go: Destroy and Create in its place need none beside them)"
+)
+_INSTEAD: Final = dict.fromkeys(("NETWORKS", "SUBNETWORKS", "ROUTERS", "FIREWALLS"), _NETWORKS)
+"""The project's quotas of networks and the like -> what else helps than more quota."""
 
 
 @dataclass(frozen=True)
@@ -41,35 +50,87 @@ class QuotaUsage:
     limit: float
     usage: float | None
 
+    def room(self, own: int) -> float:
+        """How much a deployment may use of it that uses so much already."""
+        used = self.usage or 0
+        return self.limit - used + min(own, used)
+
 
 @dataclass
 class Need:
     """How much a deployment needs of one quota.
 
     Attributes:
-        now: For the machines that it starts with.
+        now: For what it starts with.
         most: For its largest size.
-        own: What its existing machines use already.
+        own: What it uses already.
+        twin: The preemptible quota that a part of it may use in its place; None for no part.
+        twin_now: The part of `now` that may.
+        twin_most: The part of `most` that may.
     """
 
     now: int = 0
     most: int = 0
     own: int = 0
+    twin: Metric | None = None
+    twin_now: int = 0
+    twin_most: int = 0
+
+    def add(self, first: int, most: int, twin: Metric | None) -> None:
+        """Count more machines."""
+        self.now += first
+        self.most += most
+        if twin is not None:
+            self.twin, self.twin_now, self.twin_most = (
+                twin,
+                self.twin_now + first,
+                self.twin_most + most,
+            )
 
 
 def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """Check that the project's quotas are large enough for all machines together."""
+    """Check that the project's quotas are large enough for all that is made together."""
     for metric, need in _needs(ctx).items():
         found = _find(ctx, metric)
         if found is None:
             if metric.must:
                 yield CheckNote(_untold(ctx, metric))
             continue
-        room = found.limit - (found.usage or 0) + min(need.own, found.usage or 0)
-        if need.now > room:
+        if need.most <= found.room(need.own):
+            continue
+        twin = _find(ctx, need.twin) if need.twin else None
+        if not _fits(need.now, need.twin_now, need.own, found, twin):
             yield _short(ctx, metric, found, need)
-        elif need.most > room:
+        elif not _fits(need.most, need.twin_most, need.own, found, twin):
             yield CheckNote(_short(ctx, metric, found, need))
+    yield from _resources(ctx)
+    yield from shares.quota(ctx)
+
+
+def _fits(amount: int, movable: int, own: int, found: QuotaUsage, twin: QuotaUsage | None) -> bool:
+    """Whether an amount fits into a quota, or what of it may be moved into the quota's twin."""
+    if amount <= found.room(own):
+        return True
+    if twin is None:
+        return False
+    return movable <= twin.room(own) and amount - movable <= found.room(own)
+
+
+def _resources(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check the quotas of networks and the like; Google is asked for names only where it is tight.
+
+    What would be made is counted, not what there is: a move makes a network beside the old one.
+    """
+    wanted: dict[Metric, list[Wanted]] = {}
+    for one in counted.wanted(ctx):
+        wanted.setdefault(one.metric, []).append(one)
+    for metric, ones in wanted.items():
+        found = _find(ctx, metric)
+        if found is None or len(ones) <= found.room(0):
+            continue
+        own = sum(counted.is_there(ctx, one) for one in ones)
+        if len(ones) > found.room(own):
+            yield _short(ctx, metric, found, Need(now=len(ones), most=len(ones), own=own))
 
 
 def _needs(ctx: CheckContext[ClusterSpec]) -> dict[Metric, Need]:
@@ -77,8 +138,8 @@ def _needs(ctx: CheckContext[ClusterSpec]) -> dict[Metric, Need]:
     for wanted in ctx.spec.pools:
         for metric, amount in metrics.of(wanted, _vcpus(ctx, wanted)):
             need = needs.setdefault(metric, Need())
-            need.now += amount * wanted.size.first
-            need.most += amount * wanted.size.most
+            twin = metrics.preemptible_twin(wanted, metric)
+            need.add(amount * wanted.size.first, amount * wanted.size.most, twin)
     if any(wanted.mode.means.requested for wanted in ctx.spec.pools):
         # One resize request at a time, for the whole group or for a job.
         request = metrics.Metric(name=metrics.RESIZE_REQUESTS, must=True)
@@ -184,14 +245,21 @@ def _short(
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
     usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
     own = f", {need.own} by this deployment" if need.own else ""
+    twin = f", or of {need.twin.words} in its place" if need.twin else ""
     return Problem(
-        setting="REGION" if metric.everywhere else ctx.spec.pools[0].setting,
-        what=f"the quota {name} in {place} is too small: this deployment needs {enough}",
+        setting=_setting(ctx, metric),
+        what=f"the quota {name} in {place} is too small: this deployment needs {enough}{twin}",
         why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
         fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
         f"filter by {found.name} and {place}, select it, click Edit ({QUOTA_ROLE})\n"
-        "or use fewer or smaller machines, or a region that has quota",
+        f"{_INSTEAD.get(metric.name, _FEWER)}",
     )
+
+
+def _setting(ctx: CheckContext[ClusterSpec], metric: Metric) -> str:
+    if metric.name in _INSTEAD:
+        return "NETWORK_CONFIG"
+    return "REGION" if metric.everywhere else ctx.spec.pools[0].setting
 
 
 def _untold(ctx: CheckContext[ClusterSpec], metric: Metric) -> Problem:

@@ -9,6 +9,7 @@ from provision.preflight import (
     disks,
     name_conflicts,
     networks,
+    policies,
     project,
     quotas,
     zones,
@@ -35,6 +36,18 @@ CHECKS: Final = (
         says="permissions on the project that this env.list needs are missing; the problem lists"
         " them all, the fix has the commands that grant roles with them",
         find=project.held,
+    ),
+    Check(
+        name=OnlineCheck.POLICIES,
+        calls=(
+            "cloudresourcemanager.projects.get",
+            "orgpolicy.projects.policies.getEffectivePolicy",
+        ),
+        says="a policy of the organization forbids what this env.list asks for: external IPs, VMs"
+        " without Secure Boot, guest attributes, new service accounts, images of other projects,"
+        " other places; the fix has the setting that avoids it. Where the Organization Policy API"
+        " is not enabled, that is a note",
+        find=policies.policies,
     ),
     Check(
         name=OnlineCheck.ZONE,
@@ -73,10 +86,15 @@ CHECKS: Final = (
             "compute.projects.get",
             "serviceusage.services.consumerQuotaMetrics.get",
             "compute.instances.aggregatedList",
+            "cloudquotas.projects.locations.services.quotaInfos.get",
+            "file.projects.locations.instances.list",
         ),
-        says="a quota is too small; the problem has its metric, limit and usage and what is needed,"
-        " the fix where to request an increase. Spot and flex start use preemptible quota. What the"
-        " deployment uses already is not counted twice",
+        says="a quota of machines, disks, local SSDs, addresses, networks, subnetworks, routers,"
+        " firewall rules, resource policies or shares is too small; the problem has its metric,"
+        " limit and usage and what is needed, the fix where to request an increase. Spot and flex"
+        " start use preemptible quota, machines on demand with MAX_RUN_DURATION up to 7 days"
+        " either. What the deployment uses already is not counted twice; what a move makes beside"
+        " the old is counted",
         find=quotas.quota,
     ),
     Check(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import offers
 from provision.catalogue import zones as places
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
@@ -25,12 +26,7 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     for name, setting in {it.zone: it.zone_setting for it in reversed(ctx.spec.pools)}.items():
         found = find(ctx, name)
         if found is None:
-            yield Problem(
-                setting=setting,
-                what=f"there is no zone {name}",
-                why=f"Google does not have it, or does not offer it to {ctx.project}",
-                fix=f"list the zones with: gcloud compute zones list --project {ctx.project}",
-            )
+            yield _no_zone(ctx, setting, name)
         elif _last(found["region"]) != ctx.spec.region:
             yield Problem(
                 setting=setting,
@@ -45,6 +41,17 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
                 why=f"Google reports its status as {found['status']}",
                 fix="use another zone, or wait: see https://status.cloud.google.com",
             )
+
+
+def _no_zone(ctx: CheckContext[ClusterSpec], setting: str, name: str) -> Problem:
+    why = f"Google does not have it, or does not offer it to {ctx.project}"
+    fix = f"list the zones with: gcloud compute zones list --project {ctx.project}"
+    if places.is_ai_zone(name):
+        why += "; a project has AI zones only once it has turned them on"
+        fix = f"turn them on with: {places.turning_ai_zones_on(ctx.project)}"
+    elif meant := places.did_you_mean_zone(name):
+        why += f"; did you mean {meant}?"
+    return Problem(setting=setting, what=f"there is no zone {name}", why=why, fix=fix)
 
 
 def find(ctx: CheckContext[ClusterSpec], name: str) -> dict[str, Any] | None:
@@ -111,29 +118,33 @@ def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: 
     others = ctx.answers.zones_with(ctx.project, collection, name)
     if place.attached:
         others = others & ctx.answers.zones_with(ctx.project, "machineTypes", place.machine_type)
-    near = nearest(others, place.region)
-    more = f" and {len(near) - _MOST_ZONES} more" if len(near) > _MOST_ZONES else ""
-    names = ", ".join(near[:_MOST_ZONES]) + more
+    near = offers.nearest(others, place.region)
+    in_pool = place.zone_setting == "GKE_NODE_POOLS"
     return Problem(
         setting=place.zone_setting if near else place.setting,
         what=f"{place.zone} has no {name}",
-        why=f"these zones have it: {names}" if near else "no zone that this project may use has it",
-        fix=f"{place.zone_setting}={near[0]}"
-        if near and place.zone_setting != "GKE_NODE_POOLS"
-        else f"zone={near[0]} for that pool"
+        why=_where(near, place.region),
+        fix=f"zone={near[0]} for that pool"
+        if near and in_pool
+        else f"{place.zone_setting}={near[0]}"
         if near
         else "choose another machine type, or ask Google for access to this one",
     )
 
 
-def nearest(zones: Iterable[str], region: str) -> list[str]:
-    """Sort zones: first those of the region, then those of the same continent, then the others."""
-    continent = region.partition("-")[0]
-
-    def distance(name: str) -> tuple[bool, bool, str]:
-        return (places.region_of(name) != region, name.partition("-")[0] != continent, name)
-
-    return sorted(zones, key=distance)
+def _where(near: Sequence[str], region: str) -> str:
+    """Where else there is something: the region's own zones, and those of others, nearest first."""
+    if not near:
+        return "no zone that this project may use has it"
+    own = [zone for zone in near if places.region_of(zone) == region]
+    rest = near[len(own) :]
+    more = f" and {len(rest) - _MOST_ZONES} more" if len(rest) > _MOST_ZONES else ""
+    inside = f"in {region}, {', '.join(own)} {'has' if len(own) == 1 else 'have'} it"
+    outside = "zones of other regions that have it, the same continent first:"
+    told = [inside if own else f"no zone of {region} has it"]
+    if rest:
+        told.append(f"{outside} {', '.join(rest[:_MOST_ZONES])}{more}")
+    return "; ".join(told)
 
 
 def _last(link: str) -> str:

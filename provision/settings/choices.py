@@ -84,6 +84,7 @@ class OnlineCheck(enum.StrEnum):
     BILLING = "billing"
     APIS = "apis"
     PERMISSIONS = "permissions"
+    POLICIES = "policies"
     ZONE = "zone"
     MACHINE_TYPE = "machine-type"
     ACCELERATOR = "accelerator"

@@ -336,10 +336,13 @@ class Settings(BaseSettings):
         "/mnt/nfs:BASIC_SSD:2560",
     )
     enable_notebook: Switch = _setting(
-        "Run Jupyter on the VMs, accessible through a proxy.", "yes", True
+        "Run Jupyter on the VMs, reached through ssh; Create prints how.", "yes", True
     )
     show_proxy_url: Switch = _setting(
-        "Create waits for the notebooks' proxy URLs and prints them.", "yes", True
+        "Create waits for the notebooks' proxy URLs and prints them; only a `SERVICE_ACCOUNT` of"
+        " your own that may change the VMs' metadata can have them.",
+        "yes",
+        True,
     )
     disable_ops_agent: Switch = _setting(
         "Do not install the Ops Agent; then there are no GPU metrics.", "true", False

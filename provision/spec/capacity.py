@@ -10,10 +10,10 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue.machines import Consumption
+from provision.catalogue.machines import RESERVED, Consumption
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,3 +141,9 @@ ASKED_FOR: Final[Mapping[Consumption, tuple[str, str]]] = {
     Consumption.RESERVATION: ("reservation_name", "RESERVATION_NAME=<your reservation>"),
 }
 """Consumption option -> the field that selects it, and what to write; "" for the default."""
+
+
+def asking_for(ways: Iterable[Consumption]) -> str:
+    """The settings that ask for these consumption options, as a choice; "" if none is needed."""
+    kinds = (Consumption.RESERVATION if way in RESERVED else way for way in ways)
+    return " or ".join(filter(None, (ASKED_FOR[way][1] for way in dict.fromkeys(kinds))))

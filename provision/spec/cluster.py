@@ -63,6 +63,11 @@ class ClusterSpec:
         """Whether it gets a network of its own."""
         raise NotImplementedError
 
+    @property
+    def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
+        """The networks of the additional interfaces, in order."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
@@ -193,10 +198,21 @@ def vms(settings: Settings) -> VmSpec:
         secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
         notebook=settings.enable_notebook,
-        shows_urls=settings.show_proxy_url and settings.enable_notebook,
+        shows_urls=_expects_urls(settings),
         ops_agent=not settings.disable_ops_agent,
         ray_version=settings.ray_version if is_ray else None,
     )
+
+
+def _expects_urls(settings: Settings) -> bool:
+    """Whether Create waits for the notebooks' URLs.
+
+    A VM tells its URL by changing its own metadata. The account that is made for the VMs may not:
+    who may change the metadata of one VM may change that of all. So there is a URL only where the
+    account is the user's own, or where the user asks for it all the same.
+    """
+    able = settings.service_account != "dedicated" or "show_proxy_url" in settings.model_fields_set
+    return settings.enable_notebook and settings.show_proxy_url and able
 
 
 def gke(settings: Settings) -> GkeSpec:

@@ -107,6 +107,11 @@ class Pool:
         return self.gpu_type is not None and machines.takes_gpus(self.machine_type)
 
     @property
+    def gpu_part(self) -> str:
+        """The part of a GPU that each machine has, such as "1/8"; "" for whole GPUs."""
+        return self.machine.shape.part if self.machine else ""
+
+    @property
     def local_ssds(self) -> int:
         """The number of local SSDs that the machine type includes."""
         return self.machine.local_ssds if self.machine else 0

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from provision.errors import CredentialsError, StateError
+from provision.google import refusals as google_refusals
 from provision.google.auth import refusals
 from provision.state import bucket_audit, lost_record, terraform_state
 from provision.state.record import ForeignRecordError, Record
@@ -36,6 +37,9 @@ _RECORD: Final = "deployment.json"
 _STATE: Final = "terraform/state/default.tfstate"
 _LOCK: Final = "terraform/state/default.tflock"
 _LOGS: Final = "logs/"
+_AGAIN: Final = (
+    "run the same action again; if it keeps failing, see https://status.cloud.google.com"
+)
 
 
 class StateFolder:
@@ -393,8 +397,7 @@ class StateFolder:
             raise StateError(
                 f"Cloud Storage failed to {doing} in {where}",
                 why=str(error),
-                fix="run the same action again; if it keeps failing, see"
-                " https://status.cloud.google.com",
+                fix=google_refusals.remedy(str(error)) or _AGAIN,
             ) from error
 
 

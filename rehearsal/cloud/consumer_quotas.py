@@ -24,7 +24,7 @@ def _get(request: Request, store: Store, project: str, metric: str) -> Reply:
     if name == _RESIZE_REQUESTS:
         limit = _USUAL_RESIZE_REQUESTS
     elif quotas.is_of_gpus(name.upper()):
-        limit = int(quotas.gpu_limit(request.scenarios))
+        limit = int(quotas.gpu_limit(name.upper(), request.scenarios))
     else:
         raise GoogleError(404, f"Quota metric {metric} not found.", status=None)
     base = f"projects/{owner.number}/services/{_COMPUTE}/consumerQuotaMetrics"

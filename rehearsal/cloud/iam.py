@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import paging, policies, projects
+from rehearsal.cloud import org_policies, paging, policies, projects
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.wire import GoogleError, Reply
 
@@ -32,6 +32,12 @@ def _create(request: Request, store: Store, project: str) -> Reply:
     body = request.json()
     account_id = body.get("accountId") or ""
     _check_id(account_id)
+    if org_policies.in_force(request.scenarios, org_policies.ACCOUNT_CREATION):
+        raise org_policies.precondition(
+            "Service account creation is not allowed on this project.",
+            org_policies.ACCOUNT_CREATION,
+            f"projects/{found.id}/serviceAccounts/?configvalue=",
+        )
     wanted = _texts(body.get("serviceAccount") or {})
     email = f"{account_id}@{found.accounts_domain}"
     if store.get(policies.ACCOUNTS, email) is not None:
@@ -124,6 +130,19 @@ def _enable(_request: Request, store: Store, project: str, email: str) -> Reply:
     account.pop("disabled", None)
     store.put(policies.ACCOUNTS, account["email"], account)
     return Reply(body={})
+
+
+def _create_key(request: Request, store: Store, project: str, email: str) -> Reply:
+    account = _require(store, project, email)
+    if org_policies.in_force(request.scenarios, org_policies.KEY_CREATION):
+        raise org_policies.precondition(
+            "Key creation is not allowed on this service account.",
+            org_policies.KEY_CREATION,
+            f"{account['name']}?configvalue=",
+        )
+    raise GoogleError(
+        501, "iam.projects.serviceAccounts.keys.create is not part of the simulated cloud."
+    )
 
 
 def _get_policy(_request: Request, store: Store, project: str, email: str) -> Reply:
@@ -234,6 +253,7 @@ service = Routes(
         f"POST {_ONE}:undelete": _undelete,
         f"POST {_ONE}:disable": _disable,
         f"POST {_ONE}:enable": _enable,
+        f"POST {_ONE}/keys": _create_key,
         f"GET {_ONE}": _get,
         f"DELETE {_ONE}": _delete,
         f"PATCH {_ONE}": _patch,

@@ -17,12 +17,22 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Request
 
 SCENARIOS = {
+    "everywhere": "every zone has every machine type and GPU, and Google gives them in every way",
+    "ai-zones": "the project has turned AI zones on",
     "flaky": "a share of the requests is answered 429 or 503, or the connection drops",
     "lost-answer": "the first answer to the making of a network, or else of a template, is lost",
     "slow": "everything takes ten times as long",
     "stockout": "the first zone in which VMs are wanted has none to give; other zones have",
     "quota": "the project's quota of every kind of GPU is 0",
-    "org-policy": "a policy of the organization forbids VMs with an external IP",
+    "no-on-demand-quota": "the quota of GPUs on demand is 0, that of preemptible ones is not",
+    "small-quotas": "quotas of networks, addresses, disks and shares are those of a new project",
+    "policy-external-ip": "a policy of the organization forbids VMs with an external IP",
+    "policy-shielded-vm": "a policy of the organization demands VMs with Secure Boot",
+    "policy-guest-attributes": "a policy of the organization forbids guest attributes",
+    "policy-accounts": "a policy of the organization forbids to make service accounts",
+    "policy-keys": "a policy of the organization forbids to make keys of service accounts",
+    "policy-images": "a policy of the organization allows images of few projects alone",
+    "policy-locations": "a policy of the organization allows the European Union alone",
     "no-account": "the account that VMs are to act as may not be used",
     "no-reservation": "reservations that VMs are to come from do not exist",
     "queue": "a request for flex start waits for a while, with a reason, and is then granted",
@@ -33,6 +43,9 @@ SCENARIOS = {
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
 }
 """Name and meaning of every scenario."""
+
+REHEARSED = "scenarios/rehearsed"
+"""The collection of the scenarios that a cloud has ever been served under."""
 
 _WITHHELD = {"forbidden": "compute.instanceGroupManagers.create"}
 """Scenario -> the permission that the caller does not have."""

@@ -64,6 +64,8 @@ _MOUNTS = (
     Mount("/iam/v1/", "iam:service"),
     Mount("/crm/v1/", "projects:service_v1"),
     Mount("/crm/v3/", "projects:service_v3"),
+    Mount("/orgpolicy/v2/", "org_policies:service"),
+    Mount("/cloudquotas/v1/", "share_quotas:service"),
     Mount("/serviceusage/v1/", "services:service"),
     Mount("/serviceusage/v1beta1/", "consumer_quotas:service"),
     Mount("/cloudbilling/v1/", "billing:service"),
@@ -160,6 +162,7 @@ class Cloud:
         )
 
     def __enter__(self) -> Self:
+        self._note_scenarios()
         self._thread.start()
         return self
 
@@ -169,6 +172,12 @@ class Cloud:
         self._server.server_close()
         self._server.drop_connections()
         self._database.close()
+
+    def _note_scenarios(self) -> None:
+        """Keep the names of the scenarios: what is made now may be there because of one."""
+        with self._database.transaction() as store:
+            for name in self._scenarios:
+                store.put(scenarios.REHEARSED, name, {})
 
     def answer(self, request: Request) -> Reply | None:
         """Answer a request whose path is the whole one; None: by dropping the connection."""

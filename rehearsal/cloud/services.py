@@ -28,6 +28,7 @@ ENABLED = tuple(
     f"{name}.googleapis.com"
     for name in (
         "cloudbilling",
+        "cloudquotas",
         "cloudresourcemanager",
         "compute",
         "container",
@@ -37,6 +38,7 @@ ENABLED = tuple(
         "logging",
         "monitoring",
         "networkmanagement",
+        "orgpolicy",
         "oslogin",
         "secretmanager",
         "serviceusage",

@@ -49,13 +49,18 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
         pytest.param(
             "Create/default_network/SIGTERM-twice@POST:default.tflock/0/then-Destroy", marks=SLOW
         ),
-        "Destroy/default_network/kill-tool@POST:default.tflock/0/then-Destroy",
+        pytest.param(
+            "Destroy/default_network/kill-tool@POST:default.tflock/0/then-Destroy", marks=SLOW
+        ),
         "Destroy/default_network/kill-all@DELETE:instanceGroupManagers/0.005/then-Destroy",
         pytest.param(
             "Destroy/default_network/kill-terraform@DELETE:instanceTemplates/0/then-Create",
             marks=SLOW,
         ),
-        "Move/default_network/kill-all@DELETE:instanceGroupManagers/0/then-Create/with-lost-record",
+        pytest.param(
+            "Move/default_network/kill-all@DELETE:instanceGroupManagers/0/then-Create/with-lost-record",
+            marks=SLOW,
+        ),
         pytest.param(
             "Create/new_network/kill-all@POST:instanceGroupManagers/0/then-Destroy/with-second-state",
             marks=SLOW,

@@ -13,22 +13,19 @@ import pytest
 
 from provision.catalogue import filestores, gke_versions
 from provision.catalogue import machines as ours
+from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
 from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules
-from rehearsal.cloud.facts import filestore_tiers, machines, places
+from rehearsal.cloud.facts import filestore_tiers, machines, offers, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# What Google has and the program's catalogue has not, with the reason.
-LEFT_OUT = {
-    "a3-edgegpu-8g": "for Google Distributed Cloud's edge; nobody has asked for it",
-    "a3-edgegpu-8g-nolssd": "as a3-edgegpu-8g",
-    "a3-ultragpu-8g-nolssd": "passes as a type that is newer than the catalogue",
-    "a4x-maxgpu-4g-metal": "comes by reservation alone; its interfaces are not known",
+# Where one list has a machine type and the other has not: region -> why.
+REGIONS_APART = {
+    "europe-west8": "SkyPilot's list has parts of A3 High there, the list by region has not"
 }
-PLACES_LEFT_OUT = {"europe-west4-ai1a": "passes as a zone that is newer than the list, with a note"}
 
 
 def _differences(
@@ -74,9 +71,44 @@ def test_a_machine_that_google_has_not_is_named() -> None:
     assert found.startswith("a9-highgpu-8g: ")
 
 
-def test_the_program_has_every_machine_with_gpus_but_those_left_out() -> None:
+def test_the_program_has_every_machine_with_gpus() -> None:
     with_gpus = {name for name, it in machines.MACHINES.items() if it.gpu or it.attachable}
-    assert with_gpus - ours.MACHINE_TYPES.keys() == LEFT_OUT.keys()
+    assert with_gpus == ours.MACHINE_TYPES.keys()
+
+
+def test_machines_are_offered_in_the_same_regions_but_for_those_apart() -> None:
+    listed = our_offers.OFFERS.machine_types.places
+    for name in listed:
+        for region in our_places.REGIONS:
+            zones = our_places.ZONES[region]
+            own = not all(our_offers.OFFERS.machine_types.lacks(name, zone) for zone in zones)
+            theirs = any(offers.has_machine(zone, name, frozenset()) for zone in zones)
+            assert own == theirs or region in REGIONS_APART, (name, region)
+    without_gpus = {name for name, it in ours.MACHINE_TYPES.items() if it.gpus is None}
+    assert listed.keys() == ours.MACHINE_TYPES.keys() - without_gpus
+
+
+def test_gpus_to_attach_are_in_the_same_regions_until_their_end_of_support() -> None:
+    listed = our_offers.OFFERS.accelerators
+    for name, gpu in ours.ATTACHMENTS.items():
+        ended = gpu.supported_until and gpu.supported_until <= "2026-09-22"
+        for region, zones in our_places.ZONES.items():
+            own = not ended and not all(listed.lacks(name, zone) for zone in zones)
+            theirs = any(offers.has_gpu(zone, name, frozenset()) for zone in zones)
+            assert own == theirs, (name, region)
+
+
+def test_google_gives_machines_in_the_same_ways_where_the_program_is_certain() -> None:
+    models = {
+        ours.Consumption.ON_DEMAND: "STANDARD",
+        ours.Consumption.SPOT: "SPOT",
+        ours.Consumption.FLEX_START: "FLEX_START",
+    }
+    for name, machine in ours.MACHINE_TYPES.items():
+        for way, model in models.items():
+            own = machine.offered(way)
+            theirs = offers.is_given(name, model, frozenset())
+            assert own is ours.Offered.DOUBTFUL or theirs == (own is ours.Offered.YES), (name, way)
 
 
 def test_attached_gpus_have_the_same_limits() -> None:
@@ -103,11 +135,12 @@ def test_machines_with_a_gpu_network_have_the_same_one_and_as_many_interfaces() 
         assert machine.boot_disks == theirs.boot_disks, name
 
 
-def test_the_zones_are_the_same_but_for_those_left_out() -> None:
+def test_the_zones_are_the_same() -> None:
     for region in {**our_places.ZONES, **places.ZONES}:
         own = set(our_places.ZONES.get(region, ()))
-        theirs = set(places.ZONES.get(region, ())) - PLACES_LEFT_OUT.keys()
-        assert own == theirs, region
+        assert own == {*places.ZONES.get(region, ()), *places.AI_ZONES.get(region, ())}, region
+        ai = {zone for zone in own if our_places.is_ai_zone(zone)}
+        assert ai == set(places.AI_ZONES.get(region, ())), region
 
 
 def test_filestores_tiers_take_the_same_sizes_at_the_same_places() -> None:

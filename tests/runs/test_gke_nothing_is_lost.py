@@ -96,6 +96,9 @@ def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) ->
     assert not [it for it in copied.writes(since=asked) if "/storage/" not in it["path"]]
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_the_life_of_a_cluster.py::test_a_replacement_wants_an_agreement_and_names_what_it_replaces"
+)
 def test_another_region_would_replace_the_cluster_and_is_asked_for(
     standing: Callable[..., Rehearsal],
 ) -> None:

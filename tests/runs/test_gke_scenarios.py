@@ -100,6 +100,9 @@ def test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_
     assert "2 of 2 nodes of np-nodepool-1 run" in created.said
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_gke_scenarios.py::test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_some"
+)
 def test_a_pool_of_a_zone_without_machines_moves_once_somebody_agrees(
     rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
@@ -119,7 +122,21 @@ def test_a_pool_of_a_zone_without_machines_moves_once_somebody_agrees(
     assert "2 of 2 nodes of np-nodepool-1 run" in moved.said
 
 
-@pytest.mark.parametrize(("scenario", "code"), [("never", 75), ("quota", 7), ("stockout", 7)])
+@pytest.mark.parametrize(
+    ("scenario", "code"),
+    [
+        pytest.param(
+            "never",
+            75,
+            marks=pytest.mark.slow(
+                sibling="tests/runs/test_gke_scenarios.py"
+                "::test_nodes_that_do_not_come_end_the_test_with_a_reason_and_advice"
+            ),
+        ),
+        ("quota", 7),
+        ("stockout", 7),
+    ],
+)
 def test_nodes_that_do_not_come_end_the_test_with_a_reason_and_advice(
     queue: Callable[..., Rehearsal], golden: Golden, goldens: Path, scenario: str, code: int
 ) -> None:

@@ -21,6 +21,10 @@ NOTHING = {"add": 0, "change": 0, "destroy": 0}
 MULTI = {"NETWORK_CONFIG": "multi_nic_network"}
 FLEX = {"ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "1d"}
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
+# The zone that has all families of A3.
+SPOT = {"ZONE": "us-central1-b", "ENABLE_SPOT": "yes"}
+# Of the families whose networks are bound to a zone, the one that a region has in two zones.
+A4 = {"VM_TYPE": "a4-highgpu-8g", "ZONE": "us-west3-b", "ENABLE_SPOT": "yes"}
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,10 @@ class Move:
 
 MOVES = [
     Move(
-        "a3_ultra_to_another_zone",
-        {**MULTI, "VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "INSTANCE_COUNT": "2"},
-        {"ZONE": "us-central1-a"},
-        "2 VMs in us-central1-b end, 2 begin in us-central1-a",
+        "a4_to_another_zone",
+        {**MULTI, **A4, "INSTANCE_COUNT": "2"},
+        {"ZONE": "us-west3-c"},
+        "2 VMs in us-west3-b end, 2 begin in us-west3-c",
     ),
     Move(
         "a2_with_a_network_to_another_region",
@@ -61,9 +65,9 @@ MOVES = [
     ),
     Move(
         "a3_mega_to_a3_ultra",
-        {**MULTI, "VM_TYPE": "a3-megagpu-8g", "ZONE": "us-central1-a"},
+        {**MULTI, "VM_TYPE": "a3-megagpu-8g", **SPOT},
         {"VM_TYPE": "a3-ultragpu-8g"},
-        "1 VM in us-central1-a ends, 1 begins in us-central1-a",
+        "1 VM in us-central1-b ends, 1 begins in us-central1-b",
     ),
     Move(
         "a_share_to_another_network",
@@ -84,16 +88,16 @@ MOVES = [
         "1 VM in us-central1-a ends, new ones begin in us-central1-a",
     ),
     Move(
-        "gke_a3_ultra_to_another_zone",
-        {**GKE, "VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b"},
-        {"ZONE": "us-central1-a"},
-        "1 node in us-central1-b ends, 1 begins in us-central1-a",
+        "gke_a4_to_another_zone",
+        {**GKE, **A4},
+        {"ZONE": "us-west3-c"},
+        "1 node in us-west3-b ends, 1 begins in us-west3-c",
     ),
     Move(
         "gke_a3_mega_to_a3_ultra",
-        {**GKE, "VM_TYPE": "a3-megagpu-8g"},
+        {**GKE, "VM_TYPE": "a3-megagpu-8g", **SPOT},
         {"VM_TYPE": "a3-ultragpu-8g"},
-        "1 node in us-central1-a ends, 1 begins in us-central1-a",
+        "1 node in us-central1-b ends, 1 begins in us-central1-b",
     ),
     Move(
         "gke_l4_to_a3_mega",
@@ -121,7 +125,7 @@ def _left(rehearsal: Rehearsal) -> list[str]:
 
 
 # The quick one: RDMA networks that belong to a zone.
-QUICK = {"a3_ultra_to_another_zone"}
+QUICK = {"a4_to_another_zone"}
 SLOW = pytest.mark.slow(sibling="tests/runs/test_moves.py::test_row_7_a_cluster_moves_and_goes")
 
 

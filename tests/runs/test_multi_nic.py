@@ -85,6 +85,9 @@ def _settings(machine: str) -> dict[str, str]:
         "NETWORK_CONFIG": "multi_nic_network",
         "INSTANCE_COUNT": "2",
         "ENABLE_EXTERNAL_IP": "yes",
+        # Where all of them are, in a way in which all of them come.
+        "ZONE": "us-central1-b",
+        "ENABLE_SPOT": "yes",
     }
 
 

@@ -77,6 +77,9 @@ def test_destroy_removes_what_the_state_does_not_know(
     assert _left(rehearsal) == []
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_nothing_is_lost.py::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
+)
 def test_an_orphaned_template_takes_the_place_of_the_one_that_the_state_has(
     standing: Callable[..., Rehearsal],
 ) -> None:

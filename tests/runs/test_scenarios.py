@@ -129,6 +129,9 @@ def test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy(
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_scenarios.py::test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy"
+)
 def test_a_bad_day_loses_nothing(rehearse: Callable[..., Rehearsal]) -> None:
     # "slow" makes this a tenth of a second of ours for ten seconds of the cloud's.
     rehearsal = rehearse(rate=0.001, scenario="flaky,slow")

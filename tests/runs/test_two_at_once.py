@@ -37,7 +37,19 @@ def _held_up(rehearsal: Rehearsal, started: Started) -> Iterator[None]:
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
-@pytest.mark.parametrize("second", ["Create", "Destroy"])
+@pytest.mark.parametrize(
+    "second",
+    [
+        "Create",
+        pytest.param(
+            "Destroy",
+            marks=pytest.mark.slow(
+                sibling="tests/runs/test_two_at_once.py"
+                "::test_while_one_creates_another_run_is_told_who_is_at_work"
+            ),
+        ),
+    ],
+)
 def test_while_one_creates_another_run_is_told_who_is_at_work(
     rehearse: Callable[..., Rehearsal], second: str
 ) -> None:

@@ -43,9 +43,7 @@ KINDS = {
     "gke": {"ORCHESTRATOR_TYPE": "gke", "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
 }
 
-
-QUICK = ("vms", "a2-highgpu-1g")
-SLOW = pytest.mark.slow(sibling="tests/terraform/test_moves.py::test_google_takes_every_move")
+SLOW = pytest.mark.slow(sibling="tests/runs/test_moves.py::test_row_7_a_cluster_moves_and_goes")
 
 
 @dataclass
@@ -174,11 +172,12 @@ def _moves(kind: str, family: str) -> Iterator[dict[str, str]]:
         yield {"NETWORK_CONFIG": "default_network"}
 
 
+@SLOW
 # A3 High is to what it moves to what A3 Mega is, with fewer networks.
 @pytest.mark.parametrize(
     ("kind", "family"),
     [
-        pytest.param(kind, family, marks=[] if (kind, family) == QUICK else [SLOW])
+        (kind, family)
         for kind, family in itertools.product(KINDS, FAMILIES)
         if family != "a3-highgpu-8g"
     ],
@@ -226,7 +225,8 @@ def _as_the_first_version_named_it(desk: Desk) -> None:
     shares.write_text(shares.read_text(encoding="utf-8").replace(", var.network]", "]"))
 
 
-@pytest.mark.parametrize("kind", [pytest.param(it, marks=[SLOW]) for it in KINDS])
+@SLOW
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.timeout(400)
 def test_what_the_first_version_made_keeps_its_names_until_it_moves(
     stand: Callable[[Deployment[Any]], Desk], kind: str

@@ -12,12 +12,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-# For Google, Terraform, Kubernetes, and for what is said on the way to a result.
+# For Google, Terraform, Kubernetes, what is said on the way to a result, and a folder to copy.
 ONLINE = {
     *("google", "grpc", "requests", "tenacity", "urllib3"),
     *("hcl2", "lark", "python_terraform"),
     *("kubernetes", "yaml"),
     "rich",
+    "pathspec",
 }
 SETTINGS = {"dotenv", "pydantic", "pydantic_settings"}
 

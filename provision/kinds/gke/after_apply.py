@@ -9,7 +9,7 @@ from provision.catalogue import names
 from provision.errors import ClusterError
 from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
-from provision.kinds.gke import control_plane
+from provision.kinds.gke import control_plane, states
 from provision.kinds.gke.kubernetes import apply, facts, jobs, stages
 from provision.spec.group import Group
 
@@ -28,20 +28,23 @@ _JOBS: Final = "jobs"
 def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     """Wait for the nodes of pools of a fixed size; other nodes come when a job needs them.
 
-    Terraform waits for the nodes of a new pool. This also finds nodes that an older pool lacks.
+    Terraform waits for the nodes of a new pool. This also finds nodes that an older pool lacks,
+    and a cluster or a pool that has failed since.
 
     Raises:
         CapacityError: Google refused machines.
         StillWaiting: The nodes did not come in time; everything is kept.
-        ClusterError: A pool's group can't be read.
+        ClusterError: A pool's group can't be read, or the cluster or a pool is not in order.
     """
-    for group in _groups(cloud, made.target.spec):
+    spec = made.target.spec
+    for group in _groups(_cluster(cloud, spec), spec):
         machines.wait(
             cloud.api,
             group,
-            timeout=made.target.spec.capacity_timeout,
+            timeout=spec.capacity_timeout,
             progress=context.progress,
         )
+    context.note(states.require(_cluster(cloud, spec), [pool.name for pool in spec.gpu_pools]))
 
 
 def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
@@ -50,7 +53,7 @@ def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
     Raises:
         CapacityError: Google refused machines for a pool; the pool exists and Google keeps trying.
     """
-    for group in _groups(cloud, target.spec):
+    for group in _groups(_cluster(cloud, target.spec), target.spec):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
         running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
         shortage.check(group, instances, running, cloud.api)
@@ -108,11 +111,16 @@ def _connection(made: Applied[GkeSpec], examples: Mapping[str, str]) -> dict[str
     }
 
 
-def _groups(cloud: Cloud, spec: GkeSpec) -> Iterator[Group]:
+def _cluster(cloud: Cloud, spec: GkeSpec) -> Mapping[str, Any]:
+    """The cluster as Google's API returns it; {} if it does not exist."""
+    name = names.CLUSTER.of(spec.name_prefix)
+    path = CLUSTER.path(project=spec.project_id, location=spec.region, name=name)
+    return cloud.api.find(CLUSTER.look.service, path) or {}
+
+
+def _groups(cluster: Mapping[str, Any], spec: GkeSpec) -> Iterator[Group]:
     """The managed instance groups of the pools of a fixed size, as far as they exist."""
-    cluster = names.CLUSTER.of(spec.name_prefix)
-    path = CLUSTER.path(project=spec.project_id, location=spec.region, name=cluster)
-    pools = (cloud.api.find(CLUSTER.look.service, path) or {}).get("nodePools", [])
+    pools = cluster.get("nodePools", [])
     urls = {pool["name"]: pool.get("instanceGroupUrls", []) for pool in pools}
     for pool in spec.gpu_pools:
         if pool.size.count is not None:

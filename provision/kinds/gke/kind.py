@@ -56,8 +56,7 @@ class GkeCluster:
         """What the online checks need to know about a GKE cluster, and its own checks."""
         from provision.kinds.gke import preflight
 
-        del spec
-        return preflight.of()
+        return preflight.of(spec)
 
     def resolve(self, spec: GkeSpec, record: Record | None) -> GkeSpec:
         """Resolve the full GKE version if the check of versions did not."""

@@ -24,7 +24,7 @@ SERVICE_RANGE: Final = "10.32.0.0/20"
 """The secondary ranges of the first subnetwork, the same as in the Terraform root."""
 
 
-def of() -> OfKind:
+def of(spec: GkeSpec) -> OfKind:
     """What the online checks need to know about a GKE cluster."""
     return OfKind(
         checks=(VERSION,),
@@ -35,9 +35,19 @@ def of() -> OfKind:
             # The pods' service account, which the Kubernetes service account impersonates.
             resources.SERVICE_ACCOUNT,
             resources.ACCOUNT_ROLE,
+            resources.PROJECT_ROLE,
         ),
         main=(resources.CLUSTER, names.CLUSTER),
         ranges=(POD_RANGE, SERVICE_RANGE),
+        # Whoever reaches the control plane by its DNS name needs it (GKE, "Network isolation").
+        pods_account=True,
+        used={"container.clusters": "connect"},
+        # The other pools place their nodes by themselves; see `terraform/modules/gke-nodepool`.
+        policies=tuple(
+            f"{pool.name}-compact"
+            for pool in spec.gpu_pools
+            if pool.compact and pool.mode.means.flex_start
+        ),
     )
 
 
@@ -95,9 +105,11 @@ def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], 
 
 
 def _floors(ctx: CheckContext[GkeSpec], usual: str) -> Iterator[Finding]:
-    floor = gke_versions.FLEX_START
-    flex_start = any(pool.mode.means.flex_start for pool in ctx.spec.gpu_pools)
-    if flex_start and usual and floor.refuses(usual):
+    used = {
+        gke_versions.FLEX_START: any(it.mode.means.flex_start for it in ctx.spec.gpu_pools),
+        gke_versions.GPU_PARTS: any(it.gpu_part for it in ctx.spec.gpu_pools),
+    }
+    for floor in (it for it, on in used.items() if on and usual and it.refuses(usual)):
         yield Problem(
             setting="GKE_RELEASE_CHANNEL",
             what=f"GKE {usual} does not support {floor.feature}",

@@ -13,8 +13,9 @@ from provision.errors import ClusterError, Problem
 from provision.google import refusals
 from provision.google.resources import CLUSTER
 from provision.kinds import shortage
-from provision.kinds.gke import control_plane
+from provision.kinds.gke import control_plane, states
 from provision.kinds.gke.kubernetes import status
+from provision.kinds.gke.states import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 _ANSWER_TIMEOUT: Final = 30.0
 """The longest wait for the control plane, in seconds of cloud time; it may be under repair."""
 _POLL: Final = 2.0
-_ANSWERS: Final = ("RUNNING", "RECONCILING", "RUNNING_WITH_ERROR", "DEGRADED")
-"""States of a cluster in which its Kubernetes API answers."""
 _Waiting = TypeVar("_Waiting", status.ProvisioningRequest, status.Workload)
 _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
@@ -46,7 +45,7 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     path = CLUSTER.path(project=record.project_id, location=record.region, name=name)
     document = cloud.api.find(CLUSTER.look.service, path)
     facts = control_plane.kept(cloud.folder)
-    answers = document is not None and document.get("status") in _ANSWERS
+    answers = document is not None and State.of(document) in states.ANSWERING
     told = _ask(context, cloud, facts) if answers and facts is not None else _NOTHING
     places = Places(document or {}, facts, cloud.api)
     return {

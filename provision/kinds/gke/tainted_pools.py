@@ -7,18 +7,17 @@ on trying to get the nodes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from provision.google import resources
+from provision.kinds.gke import states
+from provision.kinds.gke.states import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provision.google.api import GoogleApi
     from provision.terraform.plan import Creation
-
-_KEPT_STATES: Final = ("RUNNING", "RUNNING_WITH_ERROR", "RECONCILING")
-"""States of a pool that is worth keeping; a pool in the state ERROR has to be replaced."""
 
 
 def kept(pools: Sequence[Creation], api: GoogleApi) -> list[str]:
@@ -40,7 +39,6 @@ def _kept(pools: Sequence[Creation], api: GoogleApi) -> Iterator[str]:
         path = look.path.format_map(pool.values)
         there = (api.find(look.service, path) or {}).get(look.part, [])
         if any(
-            one["name"] == pool.values["name"] and one.get("status") in _KEPT_STATES
-            for one in there
+            one["name"] == pool.values["name"] and State.of(one) in states.KEPT for one in there
         ):
             yield pool.address

@@ -63,11 +63,11 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         told = startup.wait(reader, found, progress=context.progress)
     except ClusterError:
         so_far = {name: vm.notebook for name, vm in found.items()}
-        connection.tell(context, cloud, made, _connection(cloud, made, so_far))
+        connection.tell(context, cloud, made, _connection(cloud, made, so_far, {}))
         raise
     context.note(startup.notes(told))
     urls = _urls(context, cloud, target, told)
-    connection.tell(context, cloud, made, _connection(cloud, made, urls))
+    connection.tell(context, cloud, made, _connection(cloud, made, urls, told))
 
 
 def _zone(target: Deployment[VmSpec]) -> str:
@@ -99,12 +99,28 @@ def _urls(
 
 
 def _connection(
-    cloud: Cloud, made: Applied[VmSpec], urls: Mapping[str, str | None]
+    cloud: Cloud,
+    made: Applied[VmSpec],
+    urls: Mapping[str, str | None],
+    told: Mapping[str, Startup],
 ) -> dict[str, Any]:
-    """The VMs, with the ssh command and the notebook's URL of each."""
+    """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
     project, zone = made.target.spec.project_id, made.target.spec.zone
     found = instances.documents(cloud.api, made.target.spec)
-    return {"vms": [_vm(one, project, zone) | {"notebook": urls.get(one["name"])} for one in found]}
+    vms = [_vm(one, project, zone) for one in found]
+    with_notebook = {name for name, it in told.items() if it.has_notebook}
+    return {
+        "vms": [
+            vm
+            | {
+                "notebook": urls.get(vm["name"]),
+                "notebook_tunnel": connection.tunnel(vm["ssh"])
+                if made.target.spec.notebook and vm["name"] in with_notebook
+                else None,
+            }
+            for vm in vms
+        ]
+    }
 
 
 def _vm(instance: Mapping[str, Any], project: str, zone: str) -> dict[str, Any]:

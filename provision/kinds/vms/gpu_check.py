@@ -167,7 +167,9 @@ def _wrong(vm: Vm, check: Mapping[str, Any]) -> Iterator[str]:
     if count is not None and check.get("gpus") != count:
         yield f"{check.get('gpus')} GPUs instead of {count}"
     if kind is not None:
-        strange = sorted({name for name in check.get("names") or [] if kind.model not in name})
+        # A part of an RTX PRO 6000 calls itself "RTX Pro 6000".
+        named = kind.model.casefold()
+        strange = sorted({it for it in check.get("names") or [] if named not in it.casefold()})
         if strange:
             yield f"{', '.join(strange)} instead of {kind.model}"
     if count and not check.get("driver"):

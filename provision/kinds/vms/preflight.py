@@ -36,6 +36,7 @@ The predecessor's default (pytorch-1-12-gpu-debian-10 in ml-images) no longer ex
 def of(spec: VmSpec) -> OfKind:
     """What the online checks need to know about a group of VMs."""
     flex_start = spec.group.mode.means.flex_start
+    placing = names.WORKLOAD_POLICY if flex_start else names.PLACEMENT_POLICY
     return OfKind(
         checks=(IMAGE, SECRETS),
         apis=(
@@ -49,6 +50,10 @@ def of(spec: VmSpec) -> OfKind:
             *((resources.DASHBOARD,) if spec.ops_agent else ()),
         ),
         main=(resources.GROUP, names.GROUP),
+        image_project=spec.image.project,
+        # VMs tell of their start-up in guest attributes.
+        used={"compute.instances": "getGuestAttributes"},
+        policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
     )
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import limits, machines
-from provision.catalogue.machines import Consumption
+from provision.catalogue.machines import Consumption, Offered
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
-from provision.spec.capacity import ASKED_FOR, EXCLUSIVE, POOL_KEYS
+from provision.spec.capacity import ASKED_FOR, EXCLUSIVE, POOL_KEYS, asking_for
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provision.catalogue.machines import MachineType
     from provision.settings.pools import NodePool
 
 
@@ -112,21 +113,35 @@ def _offered(case: Case) -> Iterator[Finding]:
     if not _is_group(case) or machine is None:
         return
     asked = [way for way, (name, write) in ASKED_FOR.items() if write and case.value(name)]
-    offers = [way for way in Consumption if way in machine.consumption]
     for way in asked or [Consumption.ON_DEMAND]:
-        if way in machine.consumption:
-            continue
-        field, _ = ASKED_FOR[way]
-        yield Finding(
-            field=field,
-            what=f"is not available for {machine.name}" if asked else "is not available on demand",
-            why=f"{machine.name} is available as: {_or(offers)}",
-            fix=f"remove {case.name(field)}"
-            if Consumption.ON_DEMAND in offers
-            else _or([ASKED_FOR[it][1] for it in offers]),
-            # An open reservation is also used by VMs that name none, so this may be intended.
-            note=not asked and Consumption.RESERVATION in machine.consumption,
-        )
+        yield from _way(case, machine, way)
+
+
+def _way(case: Case, machine: MachineType, way: Consumption) -> Iterator[Finding]:
+    """Say what Google does not offer, or what is not certain, of one way to get a machine type."""
+    field, write = ASKED_FOR[way]
+    offers = [it for it in Consumption if it in machine.consumption]
+    name = f" for {machine.name}" if write else " on demand"
+    mend = asking_for(offers)
+    match machine.offered(way):
+        case Offered.YES:
+            return
+        case Offered.DOUBTFUL:
+            yield Finding(
+                field=field,
+                what=f"may not be available{name}",
+                why="Google's pages disagree or do not tell; for certain it is available as:"
+                f" {_or(offers)}",
+                fix=f"{mend}, if Google refuses it" if mend else "",
+                note=True,
+            )
+        case Offered.NO:
+            yield Finding(
+                field=field,
+                what=f"is not available{name}",
+                why=f"{machine.name} is available as: {_or(offers)}",
+                fix=f"remove {case.name(field)}" if Consumption.ON_DEMAND in offers else mend,
+            )
 
 
 def _or(items: Sequence[str]) -> str:

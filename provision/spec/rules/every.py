@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
 from provision.settings.choices import Orchestrator
-from provision.spec.rules import capacity, gke, machines, secrets, storage
+from provision.spec.rules import capacity, gke, machines, offers, secrets, storage
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -30,19 +30,6 @@ def _region(case: Case) -> Iterator[Finding]:
             what=f"does not contain the zone {zone}",
             why=f"the zone is in {zones.region_of(zone)}",
             fix=f"REGION={zones.region_of(zone)}, or remove REGION",
-        )
-
-
-def _unknown_zone(case: Case) -> Iterator[Finding]:
-    zone = case.settings.zone
-    region = zones.region_of(zone)
-    if zone not in zones.ZONES[region]:
-        yield Finding(
-            field="zone",
-            what="is not in this tool's list of zones",
-            why=f"it has {', '.join(zones.ZONES[region])} in {region}; Google adds zones, so the"
-            " online check decides",
-            note=True,
         )
 
 
@@ -93,7 +80,7 @@ def _notebook(case: Case) -> Iterator[Finding]:
 
 RULES: Final = (
     Rule(("region", "zone"), _region),
-    Rule(("zone",), _unknown_zone),
+    *offers.RULES,
     Rule(("project_id", "terraform_gcs_path"), _state_path),
     Rule((), _one_image),
     *machines.RULES,

@@ -119,7 +119,10 @@ def _floors(case: Case) -> Iterator[Finding]:
 
 def _needed(case: Case) -> Iterator[Floor]:
     """The minimum versions of all features that are used, the highest first."""
-    modes = [pool.mode.means for pool in pools.of(case.settings)]
+    gpu_pools = pools.of(case.settings)
+    modes = [pool.mode.means for pool in gpu_pools]
+    if any(pool.gpu_part for pool in gpu_pools):
+        yield gke_versions.GPU_PARTS
     if any(mode.flex_start for mode in modes):
         yield gke_versions.FLEX_START
     if case.settings.enable_ray_operator:

@@ -59,7 +59,7 @@ def _built_in(
         kin = [
             other.name
             for other in machines.MACHINE_TYPES.values()
-            if other.family is machine.family and other.gpus == gpu_count
+            if other.family is machine.family and other.gpus == gpu_count and not other.shape.part
         ]
         elsewhere = f", or VM_TYPE={kin[0]}" if kin else ""
         yield Finding(
@@ -129,10 +129,12 @@ def _disk(case: Case) -> Iterator[Finding]:
 
 def _unknown_machine(case: Case) -> Iterator[Finding]:
     if machines.lookup(case.settings.vm_type) is None:
+        meant = machines.misspelt(case.settings.vm_type)
         yield Finding(
             field="vm_type",
             what="is a machine type that this tool does not know",
             why="the online check decides whether it exists and has GPUs",
+            fix=f"did you mean {meant}?" if meant else "",
             note=True,
         )
 

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import limits
-from provision.catalogue.machines import Consumption
+from provision.catalogue import machines as catalogue
+from provision.catalogue.machines import Consumption, Offered
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
 from provision.spec.capacity import ASKED_FOR, POOL_KEYS
@@ -82,12 +83,13 @@ def _machine(pool: Pool) -> Iterator[Finding]:
             fix="VM_TYPE=a3-ultragpu-8g",
         )
     elif pool.machine is None and not (pool.gpu_type and pool.gpu_count):
+        meant = catalogue.misspelt(pool.machine_type)
         yield Finding(
             field="accelerator_type" if pool.gpu_type is None else "gpu_count",
             what=f"is required for {pool.machine_type}",
             why="this tool does not know the machine type, and a node pool needs the type and the"
-            " number of its GPUs",
-            fix="ACCELERATOR_TYPE=nvidia-b200, GPU_COUNT=8",
+            f" number of its GPUs{f'; did you mean {meant}?' if meant else ''}",
+            fix=f"VM_TYPE={meant}" if meant else "ACCELERATOR_TYPE=nvidia-b200, GPU_COUNT=8",
         )
     elif pool.machine is not None and pool.machine.family.arm:
         yield Finding(
@@ -100,17 +102,21 @@ def _machine(pool: Pool) -> Iterator[Finding]:
 
 def _offered(pool: Pool) -> Iterator[Finding]:
     way = pool.mode.means.consumption
-    if pool.machine is None or pool.machine.family.arm or way in pool.machine.consumption:
+    if pool.machine is None or pool.machine.family.arm:
+        return
+    offered = pool.machine.offered(way)
+    if offered is Offered.YES:
         return
     ways = " or ".join(str(it) for it in Consumption if it in pool.machine.consumption)
-    yield Finding(
-        field=_key(way),
-        what=f"can't get {pool.machine_type} nodes: they are not available as {way}",
-        why=f"{pool.machine_type} is only available as {ways}",
-        fix="SPOT=yes" if Consumption.SPOT in pool.machine.consumption else "RESERVATION=...",
-        # An open reservation is also used by nodes that name none.
-        note=way is Consumption.ON_DEMAND and Consumption.RESERVATION in pool.machine.consumption,
-    )
+    fix = "SPOT=yes" if Consumption.SPOT in pool.machine.consumption else "RESERVATION=..."
+    if offered is Offered.NO:
+        what = f"can't get {pool.machine_type} nodes: they are not available as {way}"
+        why = f"{pool.machine_type} is only available as {ways}"
+    else:
+        what = f"may not get {pool.machine_type} nodes: they may not be available as {way}"
+        why = f"Google's pages disagree or do not tell; for certain they are available as {ways}"
+        fix += ", if Google refuses it"
+    yield Finding(field=_key(way), what=what, why=why, fix=fix, note=offered is Offered.DOUBTFUL)
 
 
 def _key(way: Consumption) -> str:

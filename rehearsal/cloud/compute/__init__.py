@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import discovery, projects, services
+from rehearsal.cloud import discovery, org_policies, projects, services
 from rehearsal.cloud.compute import (
     agenda,
     balancers,
@@ -80,7 +80,7 @@ def service(request: Request, store: Store) -> Reply:
     handler = _METHODS.get(match.method.id)
     if handler is None:
         raise GoogleError(501, f"compute.{match.method.id} is not part of the simulated cloud.")
-    _check_place(match.parameters)
+    _check_place(match.parameters, request.scenarios)
     owner = projects.require(match.parameters["project"], store)
     services.require(request, store, owner, "compute.googleapis.com", "Compute Engine API")
     call = Call(
@@ -91,6 +91,7 @@ def service(request: Request, store: Store) -> Reply:
         parameters={**request.query, **match.parameters},
         body=body,
     )
+    _check_policies(call)
     if not images.is_public(owner.id):
         networks.ensure_default(call)
     return Reply(body=_once(call, handler))
@@ -113,9 +114,19 @@ def _once(call: Call, handler: Callable[[Call], Resource]) -> Resource:
     return result
 
 
-def _check_place(parameters: Mapping[str, str]) -> None:
+def _check_policies(call: Call) -> None:
+    """Refuse what would be made in a place that the organization does not allow."""
+    place = call.parameters.get("zone") or call.parameters.get("region")
+    collection, _, verb = call.method.partition(".")
+    if place and verb == "insert":
+        scope = f"{'zones' if 'zone' in call.parameters else 'regions'}/{place}"
+        name = f"projects/{call.project}/{scope}/{collection}/{call.body.get('name', '')}"
+        org_policies.check_place(call.request.scenarios, place, name)
+
+
+def _check_place(parameters: Mapping[str, str], scenarios: frozenset[str]) -> None:
     region, zone = parameters.get("region"), parameters.get("zone")
     if region is not None and region not in places.ZONES:
         raise GoogleError(400, f"Invalid value for field 'region': '{region}'. Unknown region.")
-    if zone is not None and not places.is_zone(zone):
+    if zone is not None and not places.is_zone(zone, scenarios):
         raise GoogleError(400, f"Invalid value for field 'zone': '{zone}'. Unknown zone.")

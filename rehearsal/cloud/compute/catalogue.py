@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.facts import machines, places
+from rehearsal.cloud.facts import machines, offers, places
+from rehearsal.cloud.facts.machines import GpuNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,12 +26,10 @@ DISK_TYPES: Mapping[str, tuple[int, int]] = {
 """Disk type -> least and greatest size in GB."""
 
 
-def machine_in(zone: str, name: str) -> Machine | None:
+def machine_in(zone: str, name: str, scenarios: frozenset[str]) -> Machine | None:
     """The machine type of that name in that zone, or None."""
     found = machines.find(name)
-    if found is None or (found.gpu and not places.has_gpus(zone)):
-        return None
-    return found
+    return found if found and offers.has_machine(zone, name, scenarios) else None
 
 
 def vcpus(name: str) -> int | None:
@@ -39,12 +38,18 @@ def vcpus(name: str) -> int | None:
     return None if found is None else found.vcpus
 
 
-def gpus_in(zone: str) -> Iterable[str]:
+def gpus_in(zone: str, scenarios: frozenset[str]) -> Iterable[str]:
     """The names of the GPUs in a zone."""
-    return machines.gpus() if places.has_gpus(zone) else ()
+    return [name for name in machines.gpus() if offers.has_gpu(zone, name, scenarios)]
 
 
-def has_profile(name: str) -> bool:
-    """Whether there is a network profile of that name ("us-central1-b-vpc-roce")."""
+def has_profile(name: str, scenarios: frozenset[str]) -> bool:
+    """Whether there is a network profile of that name ("us-central1-b-vpc-roce").
+
+    A zone has one if it has machines whose GPUs need it; that no other zone has one is believed.
+    """
     zone = name.removesuffix(machines.RDMA_PROFILE)
-    return zone != name and places.is_zone(zone) and places.has_gpus(zone)
+    if zone == name or not places.is_zone(zone, scenarios):
+        return False
+    rdma = (it.name for it in machines.MACHINES.values() if it.gpu_network is GpuNetwork.RDMA)
+    return any(offers.has_machine(zone, machine, scenarios) for machine in rdma)

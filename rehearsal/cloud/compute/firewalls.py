@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, lists, resources
+from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import FIREWALL, NETWORK, Call, Resource
 from rehearsal.cloud.wire import GoogleError
 
@@ -95,6 +95,7 @@ def _insert(call: Call) -> Resource:
             reference,
             "Firewall rules are not supported in networks with an RDMA network profile.",
         )
+    quotas.check(call, FIREWALL)
     return resources.insert(call, FIREWALL, _completed({**body, "network": links.ROOT + network}))
 
 

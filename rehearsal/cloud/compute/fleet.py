@@ -120,7 +120,7 @@ def grow(  # noqa: PLR0913 - the parts of a request
         return
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
-    refusal = refusals.of(call, _template(call, group))
+    refusal = refusals.of(call, _template(call, group), count)
     if refusal is None:
         _make(call, name, group, names, run_seconds, request)
         return
@@ -131,7 +131,7 @@ def grow(  # noqa: PLR0913 - the parts of a request
 def retry(call: Call, name: str, group: Resource) -> Resource:
     """Make the VMs that wait, if Google refuses them no longer; the group as it is then."""
     waiting = group.get("_waiting", [])
-    if not waiting or refusals.of(call, _template(call, group)) is not None:
+    if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
     group = {key: value for key, value in group.items() if key != "_waiting"}
     resources.keep(call, GROUP_MANAGER, name, group)

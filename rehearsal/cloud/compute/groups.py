@@ -103,10 +103,11 @@ def _check_placeable(call: Call, template: Resource) -> None:
     zone = call.parameters["zone"]
     wanted = template["properties"]
     where = f"projects/{call.project}/zones/{zone}"
-    if catalogue.machine_in(zone, wanted["machineType"]) is None:
+    scenarios = call.request.scenarios
+    if catalogue.machine_in(zone, wanted["machineType"], scenarios) is None:
         raise resources.not_found(f"{where}/machineTypes/{wanted['machineType']}")
     for name, _ in properties.accelerators(wanted):
-        if name not in catalogue.gpus_in(zone):
+        if name not in catalogue.gpus_in(zone, scenarios):
             raise resources.not_found(f"{where}/acceleratorTypes/{name}")
     resource_policies.check_usable(call, wanted.get("resourcePolicies") or [])
     interfaces.check_zone(call, zone, wanted["networkInterfaces"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rehearsal.cloud import org_policies, projects
 from rehearsal.cloud.compute import resources, shared_metadata, startup
 from rehearsal.cloud.compute.resources import INSTANCE, Call, Resource
 from rehearsal.cloud.wire import GoogleError
@@ -17,6 +18,12 @@ _SWITCH = "enable-guest-attributes"
 def _get(call: Call) -> Resource:
     name = call.name(INSTANCE)
     instance = resources.require(call, INSTANCE, name)
+    constraint = org_policies.GUEST_ATTRIBUTES
+    if org_policies.in_force(call.request.scenarios, constraint):
+        number = projects.require(call.project, call.store).number
+        raise GoogleError(
+            412, f"Constraint constraints/{constraint} violated for project {number}."
+        )
     metadata = shared_metadata.of(call, instance)
     if (startup.item(metadata, _SWITCH) or "").upper() != "TRUE":
         raise GoogleError(412, "Guest attributes endpoint access is disabled.")

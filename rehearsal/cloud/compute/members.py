@@ -109,7 +109,8 @@ def _waiting(call: Call, group: Resource) -> list[tuple[str, Resource]]:
     if not names:
         return []
     template = group["instanceTemplate"]
-    refusal = refusals.of(call, resources.require(call, TEMPLATE, links.name_of(template)))
+    wanted = resources.require(call, TEMPLATE, links.name_of(template))
+    refusal = refusals.of(call, wanted, len(names))
     attempt = {"currentAction": "CREATING", "lastAttempt": {"errors": {"errors": [refusal]}}}
     return [(name, {**_managed(group, name, template), **attempt}) for name in names]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, links, lists, resources
+from rehearsal.cloud.compute import catalogue, links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import (
     FIREWALL,
     FORWARDING_RULE,
@@ -174,6 +174,7 @@ def _insert(call: Call) -> Resource:
     if body.get("networkProfile"):
         _check_rdma(body)
         body["networkProfile"] = links.ROOT + _profile(call, body["networkProfile"])
+    quotas.check(call, NETWORK)
     name = NETWORK.prefix(call.project) + body["name"]
     network = _create(call, name, {**body, "_ready": call.end()})
     return call.operate(name, network["id"])
@@ -184,17 +185,13 @@ def _check_rdma(body: Resource) -> None:
         raise links.invalid(
             "autoCreateSubnetworks", "true", "Networks with a network profile are of custom mode."
         )
-    if body.get("mtu") not in {None, _RDMA_MTU}:
-        raise links.invalid(
-            "mtu", body["mtu"], f"Must be {_RDMA_MTU} in networks with an RDMA network profile."
-        )
 
 
 def _profile(call: Call, reference: str) -> str:
     name = links.resolve(
         reference, project=call.project, collection="networkProfiles", field="networkProfile"
     )
-    if not catalogue.has_profile(links.last(name)):
+    if not catalogue.has_profile(links.last(name), call.request.scenarios):
         raise resources.not_found(name)
     return name
 
@@ -229,7 +226,26 @@ def _list(call: Call) -> Resource:
 def _patch(call: Call) -> Resource:
     name = call.name(NETWORK)
     network = resources.require_ready(call, NETWORK, name)
+    _check_mtu_change(call, network)
     return resources.change(call, NETWORK, name, resources.merge(network, call.body))
+
+
+def _check_mtu_change(call: Call, network: Resource) -> None:
+    """Refuse another MTU for a network in which VMs run: they would all have to be stopped.
+
+    Raises:
+        GoogleError: 400.
+    """
+    mtu = call.body.get("mtu")
+    if mtu in {None, network["mtu"]}:
+        return
+    if mtu not in _MTU:
+        raise links.invalid("mtu", mtu, f"Must be between {_MTU[0]} and {_MTU[-1]} inclusive.")
+    for _, instance in resources.each(call, INSTANCE, f"projects/{call.project}/"):
+        if network["selfLink"] in _networks(INSTANCE, instance):
+            raise links.invalid(
+                "mtu", mtu, "The MTU can't be changed while VMs in the network are running."
+            )
 
 
 def _delete(call: Call) -> Resource:

@@ -44,7 +44,10 @@ def _region(call: Call, region: str) -> Resource:
         **_common("region", f"projects/{project}/regions/{region}"),
         "description": region,
         "status": "UP",
-        "zones": [f"{links.ROOT}projects/{project}/zones/{zone}" for zone in places.ZONES[region]],
+        "zones": [
+            f"{links.ROOT}projects/{project}/zones/{zone}"
+            for zone in places.zones_of(region, call.request.scenarios)
+        ],
         "quotas": quotas.of_region(call, region),
         "supportsPzs": False,
     }
@@ -98,13 +101,13 @@ class _Offer:
     Attributes:
         collection: As in the paths.
         singular: As in `kind` and as the path's parameter.
-        names: The names that a zone has.
+        names: The names that a zone has under scenarios.
         document: The document of one of them: project, zone, name.
     """
 
     collection: str
     singular: str
-    names: Callable[[str], Iterable[str]]
+    names: Callable[[str, frozenset[str]], Iterable[str]]
     document: Callable[[str, str, str], Resource]
 
     def methods(self) -> Mapping[str, Callable[[Call], Resource]]:
@@ -115,12 +118,13 @@ class _Offer:
             f"{self.collection}.aggregatedList": self._aggregated,
         }
 
-    def _each(self, project: str, zone: str) -> Iterator[tuple[str, Resource]]:
-        return ((name, self.document(project, zone, name)) for name in sorted(self.names(zone)))
+    def _each(self, call: Call, zone: str) -> Iterator[tuple[str, Resource]]:
+        names = sorted(self.names(zone, call.request.scenarios))
+        return ((name, self.document(call.project, zone, name)) for name in names)
 
     def _get(self, call: Call) -> Resource:
         zone, name = call.parameters["zone"], call.parameters[self.singular]
-        if name not in self.names(zone):
+        if name not in self.names(zone, call.request.scenarios):
             full = f"projects/{call.project}/zones/{zone}/{self.collection}/{name}"
             raise resources.not_found(full)
         return self.document(call.project, zone, name)
@@ -128,13 +132,13 @@ class _Offer:
     def _list(self, call: Call) -> Resource:
         zone = call.parameters["zone"]
         name = f"projects/{call.project}/zones/{zone}/{self.collection}"
-        return lists.listed(call, self.singular, name, self._each(call.project, zone))
+        return lists.listed(call, self.singular, name, self._each(call, zone))
 
     def _aggregated(self, call: Call) -> Resource:
         everything = (
             (f"{zone}/{name}", document)
-            for zone in sorted(zone for zones in places.ZONES.values() for zone in zones)
-            for name, document in self._each(call.project, zone)
+            for zone in places.every_zone(call.request.scenarios)
+            for name, document in self._each(call, zone)
         )
         return lists.aggregated(call, self.collection, self.singular, everything)
 
@@ -143,7 +147,9 @@ _OFFERS = (
     _Offer(
         "machineTypes",
         "machineType",
-        lambda zone: [name for name in machines.MACHINES if catalogue.machine_in(zone, name)],
+        lambda zone, scenarios: [
+            name for name in machines.MACHINES if catalogue.machine_in(zone, name, scenarios)
+        ],
         lambda project, zone, name: _machine_type(project, zone, machines.MACHINES[name]),
     ),
     _Offer(
@@ -152,7 +158,7 @@ _OFFERS = (
         catalogue.gpus_in,
         _accelerator_type,
     ),
-    _Offer("diskTypes", "diskType", lambda _: catalogue.DISK_TYPES, _disk_type),
+    _Offer("diskTypes", "diskType", lambda _zone, _scenarios: catalogue.DISK_TYPES, _disk_type),
 )
 
 
@@ -161,7 +167,7 @@ def _get_zone(call: Call) -> Resource:
 
 
 def _list_zones(call: Call) -> Resource:
-    zones = sorted(zone for zones in places.ZONES.values() for zone in zones)
+    zones = places.every_zone(call.request.scenarios)
     entries = ((zone, _zone(call.project, zone)) for zone in zones)
     return lists.listed(call, "zone", f"projects/{call.project}/zones", entries)
 
@@ -178,7 +184,7 @@ def _list_regions(call: Call) -> Resource:
 def _get_profile(call: Call) -> Resource:
     profile = call.parameters["networkProfile"]
     name = f"projects/{call.project}/global/networkProfiles/{profile}"
-    if not catalogue.has_profile(profile):
+    if not catalogue.has_profile(profile, call.request.scenarios):
         raise resources.not_found(name)
     zone = profile.removesuffix(machines.RDMA_PROFILE)
     return {

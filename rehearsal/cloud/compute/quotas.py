@@ -5,9 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, links, resources
-from rehearsal.cloud.compute.resources import INSTANCE, Call, Resource
-from rehearsal.cloud.facts import places
+from rehearsal.cloud.compute import catalogue, links, properties, resources
+from rehearsal.cloud.compute.resources import (
+    DISK,
+    FIREWALL,
+    INSTANCE,
+    NETWORK,
+    POLICY,
+    ROUTER,
+    SUBNETWORK,
+    Call,
+    Kind,
+    Resource,
+)
+from rehearsal.cloud.facts import machines, places, quotas
+from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,20 +46,10 @@ _WORDS: Mapping[str, str] = {
 _OLDER = frozenset({"A100", "A100_80GB", "L4", "P100", "P4", "T4", "V100"})
 _SHARED = "GPUS_PER_GPU_FAMILY"
 _USUAL_LIMIT = 1024.0
-# Large enough for every cluster that a rehearsal makes. Disks are not counted: no rehearsal comes
-# near their limits.
-_OTHER_LIMITS: Mapping[str, int] = {
-    "A2_CPUS": 100_000,
-    "CPUS": 100_000,
-    "DISKS_TOTAL_GB": 100_000_000,
-    "HDB_TOTAL_GB": 100_000_000,
-    "INSTANCES": 100_000,
-    "IN_USE_ADDRESSES": 10_000,
-    "N2_CPUS": 100_000,
-    "PREEMPTIBLE_CPUS": 100_000,
-    "SSD_TOTAL_GB": 100_000_000,
-}
 _PREEMPTIBLE = frozenset({"SPOT", "FLEX_START"})
+_NO_ON_DEMAND = "no-on-demand-quota"
+_GIB_OF_LOCAL_SSDS = {"a4x": 3000}
+_USUAL_GIB_OF_LOCAL_SSDS = 375
 
 
 @dataclass(frozen=True)
@@ -92,14 +94,84 @@ def of_gpu(gpu: str, region: str, *, model: str) -> Quota:
     return Quota(_SHARED, {"gpu_family": f"NVIDIA_{word}", "region": region})
 
 
-def limit(call: Call) -> float:
-    """How many GPUs of each kind a project may have in a region."""
-    return gpu_limit(call.request.scenarios)
+def for_gpus(gpu: str, region: str, scheduling: Resource) -> Iterator[Quota]:
+    """The quotas of a kind of GPU that a VM may count against, the usual one first.
+
+    A VM on demand that ends by itself within seven days and is deleted then may use either.
+    """
+    model = scheduling["provisioningModel"]
+    yield of_gpu(gpu, region, model=model)
+    if model == "STANDARD" and _ends_soon(scheduling):
+        yield of_gpu(gpu, region, model="SPOT")
 
 
-def gpu_limit(scenarios: frozenset[str]) -> float:
-    """The same, under these scenarios."""
-    return 0.0 if "quota" in scenarios else _USUAL_LIMIT
+def _ends_soon(scheduling: Resource) -> bool:
+    seconds = int((scheduling.get("maxRunDuration") or {}).get("seconds", 0))
+    ends = scheduling.get("instanceTerminationAction") == "DELETE"
+    return ends and 0 < seconds <= quotas.LONGEST_PREEMPTIBLE_RUN
+
+
+def gpu_limit(metric: str, scenarios: frozenset[str]) -> float:
+    """How many GPUs a project may have of the kind that a quota is of."""
+    preemptible = metric.startswith("PREEMPTIBLE_")
+    none = "quota" in scenarios or (_NO_ON_DEMAND in scenarios and not preemptible)
+    return 0.0 if none else _USUAL_LIMIT
+
+
+def refusal(call: Call, template: Resource, count: int) -> Resource | None:
+    """Why so many more VMs of a template would be too many for the project, or None."""
+    wanted = template["properties"]
+    region = places.region_of(call.parameters["zone"])
+    for gpu, each in properties.accelerators(wanted):
+        ways = list(for_gpus(gpu, region, wanted["scheduling"]))
+        limits = [gpu_limit(way.metric, call.request.scenarios) for way in ways]
+        if all(each > most for most in limits):
+            return ways[0].exceeded(limits[0])
+    used = _used_in(call, region)
+    for metric, amount in _of_template(wanted):
+        most = quotas.limit(metric, call.request.scenarios)
+        if amount and used.get(metric, 0) + amount * count > most:
+            return Quota(metric, {"region": region}).exceeded(most)
+    return None
+
+
+def check(call: Call, kind: Kind) -> None:
+    """Refuse one more resource of a kind than the project may have.
+
+    Raises:
+        GoogleError: 403.
+    """
+    metric, everywhere = _METRICS[kind]
+    region = call.parameters.get("region", "")
+    used = _count(call, kind, "" if everywhere else region)
+    most = quotas.limit(metric, call.request.scenarios)
+    if used + 1 > most:
+        place = "globally" if everywhere else f"in region {region}"
+        raise GoogleError(
+            403, f"Quota '{metric}' exceeded.  Limit: {most} {place}.", reason="quotaExceeded"
+        )
+
+
+_METRICS: Mapping[Kind, tuple[str, bool]] = {
+    NETWORK: ("NETWORKS", True),
+    SUBNETWORK: ("SUBNETWORKS", True),
+    ROUTER: ("ROUTERS", True),
+    FIREWALL: ("FIREWALLS", True),
+    POLICY: ("RESOURCE_POLICIES", False),
+}
+"""Kind of resource -> its quota, and whether that is of all regions together."""
+
+
+def _count(call: Call, kind: Kind, region: str) -> int:
+    """How many of a kind there are; subnetworks of a network of auto mode do not count."""
+    found = [
+        it
+        for name, it in resources.each(call, kind, f"projects/{call.project}/")
+        if not region or f"/regions/{region}/" in name
+    ]
+    if kind is SUBNETWORK:
+        return sum(links.last(it["network"]) != it["name"] for it in found)
+    return len(found)
 
 
 def is_of_gpus(metric: str) -> bool:
@@ -113,20 +185,20 @@ def of_region(call: Call, region: str) -> list[Resource]:
     used = dict.fromkeys(
         (f"{prefix}NVIDIA_{word}_GPUS" for prefix in ("", "PREEMPTIBLE_") for word in _OLDER), 0
     )
-    other = dict.fromkeys(_OTHER_LIMITS, 0)
-    for name, instance in resources.each(call, INSTANCE, f"projects/{call.project}/"):
-        if places.region_of(links.last(links.scope(name))) != region:
-            continue
-        model = instance["scheduling"]["provisioningModel"]
+    scenarios = call.request.scenarios
+    for instance in _instances(call, region):
         for it in instance["guestAccelerators"]:
-            metric = of_gpu(links.last(it["acceleratorType"]), region, model=model).metric
+            gpu = links.last(it["acceleratorType"])
+            ways = [way.metric for way in for_gpus(gpu, region, instance["scheduling"])]
+            metric = next((way for way in ways if gpu_limit(way, scenarios)), ways[0])
             if metric in used:
                 used[metric] += it["acceleratorCount"]
-        for metric, amount in _others(instance, model):
-            other[metric] += amount
-    most = limit(call)
-    gpus = [_shown(metric, most, usage) for metric, usage in sorted(used.items())]
-    return [*gpus, *(_shown(name, _OTHER_LIMITS[name], usage) for name, usage in other.items())]
+    gpus = [_shown(name, gpu_limit(name, scenarios), usage) for name, usage in sorted(used.items())]
+    other = _used_in(call, region)
+    return [
+        *gpus,
+        *(_shown(name, quotas.limit(name, scenarios), other[name]) for name in quotas.OF_REGION),
+    ]
 
 
 def of_project(call: Call) -> list[Resource]:
@@ -134,23 +206,63 @@ def of_project(call: Call) -> list[Resource]:
     found = [it for _, it in resources.each(call, INSTANCE, f"projects/{call.project}/")]
     gpus = sum(it["acceleratorCount"] for vm in found for it in vm["guestAccelerators"])
     cpus = sum(catalogue.vcpus(links.last(vm["machineType"])) or 0 for vm in found)
+    scenarios = call.request.scenarios
     return [
-        _shown("CPUS_ALL_REGIONS", _OTHER_LIMITS["CPUS"], cpus),
-        _shown("GPUS_ALL_REGIONS", limit(call), gpus),
+        _shown("CPUS_ALL_REGIONS", quotas.limit("CPUS", scenarios), cpus),
+        _shown("GPUS_ALL_REGIONS", gpu_limit("PREEMPTIBLE_", scenarios), gpus),
+        *(
+            _shown(metric, quotas.limit(metric, scenarios), _count(call, kind, ""))
+            for kind, (metric, everywhere) in _METRICS.items()
+            if everywhere
+        ),
     ]
 
 
-def _others(instance: Resource, model: str) -> Iterator[tuple[str, int]]:
-    """What a VM uses of the quotas that are not of GPUs."""
-    machine = links.last(instance["machineType"])
+def _instances(call: Call, region: str) -> Iterator[Resource]:
+    for name, instance in resources.each(call, INSTANCE, f"projects/{call.project}/"):
+        if places.region_of(links.last(links.scope(name))) == region:
+            yield instance
+
+
+def _used_in(call: Call, region: str) -> dict[str, int]:
+    """What is used of the quotas of a region that are not of GPUs."""
+    used = dict.fromkeys(quotas.OF_REGION, 0)
+    for instance in _instances(call, region):
+        for metric, amount in _of_machine(instance, links.last(instance["machineType"])):
+            used[metric] += amount
+    for name, disk in resources.each(call, DISK, f"projects/{call.project}/"):
+        metric = quotas.OF_DISKS.get(links.last(disk["type"]), "")
+        if metric and places.region_of(links.last(links.scope(name))) == region:
+            used[metric] += int(disk["sizeGb"])
+    used["RESOURCE_POLICIES"] = _count(call, POLICY, region)
+    return used
+
+
+def _of_template(wanted: Resource) -> Iterator[tuple[str, int]]:
+    """What each VM of a template uses of the quotas that are not of GPUs."""
+    yield from _of_machine(wanted, wanted["machineType"])
+    for disk in wanted["disks"]:
+        parameters = disk.get("initializeParams") or {}
+        metric = quotas.OF_DISKS.get(parameters.get("diskType", "pd-standard"))
+        if metric and disk["type"] == "PERSISTENT":
+            yield metric, int(parameters.get("diskSizeGb") or disk.get("diskSizeGb") or 10)
+
+
+def _of_machine(vm: Resource, machine: str) -> Iterator[tuple[str, int]]:
+    """What a VM, made or to be made, uses of the quotas that are not of GPUs or disks."""
     series = machine.partition("-")[0].upper()
     own = "CPUS" if series in {"E2", "F1", "G1", "N1"} else f"{series}_CPUS"
-    metric = "PREEMPTIBLE_CPUS" if model in _PREEMPTIBLE else own
-    if metric in _OTHER_LIMITS:
+    preemptible = vm["scheduling"]["provisioningModel"] in _PREEMPTIBLE
+    metric = "PREEMPTIBLE_CPUS" if preemptible else own
+    if metric in quotas.OF_REGION:
         yield metric, catalogue.vcpus(machine) or 0
     yield "INSTANCES", 1
-    addresses = [it for it in instance["networkInterfaces"] if it.get("accessConfigs")]
+    addresses = [it for it in vm["networkInterfaces"] if it.get("accessConfigs")]
     yield "IN_USE_ADDRESSES", len(addresses)
+    known = machines.find(machine)
+    each = _GIB_OF_LOCAL_SSDS.get(series.lower(), _USUAL_GIB_OF_LOCAL_SSDS)
+    ssds = quotas.PREEMPTIBLE_LOCAL_SSD if preemptible else quotas.LOCAL_SSD
+    yield ssds, known.local_ssds * each if known else 0
 
 
 def _shown(metric: str, most: float, usage: float) -> Resource:

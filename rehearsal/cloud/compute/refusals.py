@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, properties, quotas
-from rehearsal.cloud.facts import places
+from rehearsal.cloud import org_policies, projects
+from rehearsal.cloud.compute import properties, quotas
+from rehearsal.cloud.facts import offers, places
 
 if TYPE_CHECKING:
     from rehearsal.cloud.compute.resources import Call, Resource
@@ -18,27 +19,29 @@ _STOCKOUTS = "scenarios/stockout"
 _HELP = "https://cloud.google.com/compute/docs/resource-error"
 
 
-def of(call: Call, template: Resource) -> Resource | None:
-    """The error that keeps a VM of this template from being made in the call's zone, or None."""
-    return _denied(call, template) or _quota(call, template) or _stockout(call, template)
+def of(call: Call, template: Resource, count: int = 1) -> Resource | None:
+    """The error that keeps so many VMs of this template from the call's zone, or None."""
+    return (
+        _denied(call, template)
+        or _not_given(call, template)
+        or quotas.refusal(call, template, count)
+        or _stockout(call, template)
+    )
 
 
 def _denied(call: Call, template: Resource) -> Resource | None:
-    """What `org-policy`, `no-account` and `no-reservation` do; a group keeps trying all the same.
+    """What policies, `no-account` and `no-reservation` do; a group keeps trying all the same.
 
-    Codes and sentences are those that people have met: of compute.vmExternalIpAccess, of an
-    account without iam.serviceAccounts.actAs, of a reservation of that name that is not there.
+    Codes and sentences are those that people have met: of policies, of an account without
+    iam.serviceAccounts.actAs, of a reservation of that name that is not there.
     """
     wanted = template["properties"]
     scenarios = call.request.scenarios
-    interfaces = wanted.get("networkInterfaces", [])
-    if "org-policy" in scenarios and any(one.get("accessConfigs") for one in interfaces):
-        return {
-            "code": "CONDITION_NOT_MET",
-            "message": "Constraint constraints/compute.vmExternalIpAccess violated for project"
-            f" {call.project}. Add instance projects/{call.project}/zones/"
-            f"{call.parameters['zone']}/instances/vm to the constraint to use external IP with it.",
-        }
+    owner = projects.require(call.project, call.store)
+    vm = f"projects/{call.project}/zones/{call.parameters['zone']}/instances/vm"
+    forbidden: Resource | None = org_policies.of_vm(scenarios, owner, vm, wanted)
+    if forbidden is not None:
+        return forbidden
     if "no-account" in scenarios:
         account = (wanted.get("serviceAccounts") or [{}])[0].get("email", "")
         return {
@@ -57,16 +60,23 @@ def _denied(call: Call, template: Resource) -> Resource | None:
     return None
 
 
-def _quota(call: Call, template: Resource) -> Resource | None:
-    """What `quota` does; usage does not count, as the only other limit is never reached."""
-    most = quotas.limit(call)
+def _not_given(call: Call, template: Resource) -> Resource | None:
+    """What Google never gives in that way; that, and its words, are those of combinations.
+
+    A reservation gives what is not given on demand. GKE refuses its own pools by itself.
+    """
     wanted = template["properties"]
-    region = places.region_of(call.parameters["zone"])
-    for gpu, count in properties.accelerators(wanted):
-        if count > most:
-            model = wanted["scheduling"]["provisioningModel"]
-            return quotas.of_gpu(gpu, region, model=model).exceeded(most)
-    return None
+    model = wanted["scheduling"]["provisioningModel"]
+    affinity = (wanted.get("reservationAffinity") or {}).get("consumeReservationType")
+    is_reserved = model == "STANDARD" and affinity == "SPECIFIC_RESERVATION"
+    is_of_gke = "goog-k8s-cluster-name" in (wanted.get("labels") or {})
+    machine = wanted["machineType"]
+    if is_reserved or is_of_gke or offers.is_given(machine, model, call.request.scenarios):
+        return None
+    return {
+        "code": "UNSUPPORTED_OPERATION",
+        "message": f"[{machine}, {model}] features are not compatible for creating instance.",
+    }
 
 
 def _stockout(call: Call, template: Resource) -> Resource | None:
@@ -78,16 +88,17 @@ def _stockout(call: Call, template: Resource) -> Resource | None:
     if empty is None:
         empty = {"zone": zone}
         call.store.put(_STOCKOUTS, call.project, empty)
-    return exhausted(call.project, zone, template) if zone == empty["zone"] else None
+    return exhausted(call, zone, template) if zone == empty["zone"] else None
 
 
-def exhausted(project: str, zone: str, template: Resource) -> Resource:
+def exhausted(call: Call, zone: str, template: Resource) -> Resource:
     """The error that a zone has no machines of a template left."""
+    project = call.project
     machine = template["properties"]["machineType"]
     others = [
         other
-        for other in places.ZONES[places.region_of(zone)]
-        if other != zone and catalogue.machine_in(other, machine)
+        for other in places.zones_of(places.region_of(zone))
+        if other != zone and offers.has_machine(other, machine, call.request.scenarios)
     ]
     gpus = properties.accelerators(template["properties"])
     return {

@@ -180,11 +180,11 @@ def accept(call: Call, about: Resource) -> None:
     if request is None or request["state"] != "CREATING":
         return
     template = _template_of(call, name)
-    refusal = refusals.of(call, template)
+    refusal = refusals.of(call, template, int(request["resizeBy"]))
     scenarios = call.request.scenarios
     status = {}
     if not scenarios.isdisjoint({"queue", "never"}):
-        refusal = refusal or refusals.exhausted(call.project, call.parameters["zone"], template)
+        refusal = refusal or refusals.exhausted(call, call.parameters["zone"], template)
         status = {"lastAttempt": {"error": {"errors": [refusal]}}}
     elif refusal is not None:
         _end(call, name, request, "FAILED", {"error": {"errors": [_infeasible(refusal)]}})
@@ -219,7 +219,8 @@ def grant(call: Call, about: Resource) -> None:
     group_name = name.partition("/resizeRequests/")[0]
     group = resources.require(call, GROUP_MANAGER, group_name)
     if "never" in call.request.scenarios or (
-        "_gone" not in group and refusals.of(call, _template_of(call, name)) is not None
+        "_gone" not in group
+        and refusals.of(call, _template_of(call, name), int(request["resizeBy"])) is not None
     ):
         resources.keep(call, RESIZE_REQUEST, name, {**request, "_stuck": True})
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, lists, resources
+from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, POLICY, Call, Resource
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError
@@ -76,6 +76,7 @@ def _insert(call: Call) -> Resource:
     # The provider sends null for a kind of policy that is not configured.
     body = resources.without_nulls(call.body)
     _check(body)
+    quotas.check(call, POLICY)
     return resources.insert(call, POLICY, {**body, "region": None, "status": "READY"})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, lists, resources
+from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import NETWORK, ROUTER, SUBNETWORK, Call, Resource
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def _insert(call: Call) -> Resource:
         "network": links.ROOT + network,
         "encryptedInterconnectRouter": body.get("encryptedInterconnectRouter", False),
     }
+    quotas.check(call, ROUTER)
     return resources.insert(call, ROUTER, _completed(call, router))
 
 

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import secrets
+from rehearsal.cloud import policies, secrets
 from rehearsal.cloud.compute import links, properties
 from rehearsal.cloud.instants import rfc3339
 
@@ -48,6 +48,10 @@ _GPU_NAMES: Mapping[str, str] = {
 """GPU -> what nvidia-smi calls it."""
 
 _NOTEBOOKS = "projects/deeplearning-platform-release/"
+# Google's roles with compute.instances.setMetadata that an account may have in a project.
+_METADATA_ROLES = frozenset(
+    {"roles/compute.admin", "roles/compute.instanceAdmin.v1", "roles/editor", "roles/owner"}
+)
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
         told["gpu-check"] = _gpu_check(config, wanted, faulty=failing == "gpu")
-    if "notebook" not in skipped and item(wanted["metadata"], "proxy-mode"):
+    if "notebook" not in skipped and _may_tell_url(call, wanted):
         told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
     return {"_startup": told}
 
@@ -222,6 +226,22 @@ def _unreadable(call: Call, config: Resource, wanted: Resource) -> str:
     return ""
 
 
+def _may_tell_url(call: Call, wanted: Resource) -> bool:
+    """Whether a VM gets an address from the proxy and can write it into its metadata.
+
+    Its script runs the proxy's agent with docker, which of these images those with PyTorch alone
+    are said to have, and then changes the VM's metadata as the VM's account.
+    """
+    if not item(wanted["metadata"], "proxy-mode") or not _has_docker(wanted):
+        return False
+    policy = policies.get(call.store, f"projects/{call.project}", {})
+    accounts = {f"serviceAccount:{it['email']}" for it in wanted.get("serviceAccounts") or []}
+    return any(
+        binding["role"] in _METADATA_ROLES and accounts & set(binding["members"])
+        for binding in policy.get("bindings", [])
+    )
+
+
 def _gpu_check(config: Resource, wanted: Resource, *, faulty: bool) -> Resource:
     """What the VM's look at its GPUs shows; a faulty one has lost the last of them."""
     names = [
@@ -240,10 +260,15 @@ def _gpu_check(config: Resource, wanted: Resource, *, faulty: bool) -> Resource:
     }
 
 
+def _boot_image(wanted: dict[str, Any]) -> str:
+    boot: Resource = next((disk for disk in wanted["disks"] if disk.get("boot")), {})
+    return str((boot.get("initializeParams") or {}).get("sourceImage", ""))
+
+
 def _has_notebook(wanted: dict[str, Any]) -> bool:
     """Whether the VM boots from an image that brings JupyterLab."""
-    return any(
-        _NOTEBOOKS in (disk.get("initializeParams") or {}).get("sourceImage", "")
-        for disk in wanted["disks"]
-        if disk.get("boot")
-    )
+    return _NOTEBOOKS in _boot_image(wanted)
+
+
+def _has_docker(wanted: dict[str, Any]) -> bool:
+    return links.last(_boot_image(wanted)).startswith("pytorch-")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, lists, networks, resources
+from rehearsal.cloud.compute import links, lists, networks, quotas, resources
 from rehearsal.cloud.compute.resources import (
     FORWARDING_RULE,
     INSTANCE,
@@ -14,6 +14,7 @@ from rehearsal.cloud.compute.resources import (
     Call,
     Resource,
 )
+from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -94,12 +95,29 @@ def _insert(call: Call) -> Resource:
                 400, f"Required field 'resource.{field}' not specified", reason="required"
             )
     network = call.resolve(body["network"], NETWORK, "network")
-    resources.require_ready(call, NETWORK, network)
+    _check_region(call, resources.require_ready(call, NETWORK, network))
     body["network"] = links.ROOT + network
     name = call.prefix(SUBNETWORK) + body["name"]
     if resources.find(call, SUBNETWORK, name) is None:
         _check_ranges(call, name, body)
+    quotas.check(call, SUBNETWORK)
     return resources.insert(call, SUBNETWORK, networks.subnetwork_fields(body))
+
+
+def _check_region(call: Call, network: Resource) -> None:
+    """Refuse a subnetwork in another region than that of the zone of its network's profile.
+
+    Raises:
+        GoogleError: 400.
+    """
+    profile = links.last(network.get("networkProfile", ""))
+    region = call.parameters["region"]
+    if profile and places.region_of(profile.removesuffix(machines.RDMA_PROFILE)) != region:
+        raise links.invalid(
+            "network",
+            network["selfLink"],
+            f"The network profile {profile} is not that of a zone in {region}.",
+        )
 
 
 def _patch(call: Call) -> Resource:

@@ -125,7 +125,7 @@ def _update_pool(request: Request, store: Store, name: str, cluster: Record, ask
     for key, path in _PLACES_IN_POOL.items():
         if key in asked:
             pool = _placed(pool, path, asked[key])
-    rules.check_pool(cluster, pool)
+    rules.check_pool(cluster, pool, request.scenarios)
     records.keep(store, POOLS, pool_name, pool)
 
 

@@ -188,13 +188,20 @@ def _refusal(store: Store, name: str) -> Record | None:
         return None
     found = group["_errors"][-1]
     said, node = found["error"], found["instanceActionDetails"]["instance"].rpartition("/")[2]
+    running = int(group["targetSize"]) - len(group["_waiting"])
+    standing = (
+        f"Not all instances running in IGM after 36.1s. Expected {group['targetSize']}, running"
+        f" {running}, transitioning {len(group['_waiting'])}."
+    )
     if said["code"] == "QUOTA_EXCEEDED":
-        running = int(group["targetSize"]) - len(group["_waiting"])
         words = (
-            "Insufficient quota to satisfy the request: Not all instances running in IGM after"
-            f" 36.1s. Expected {group['targetSize']}, running {running}, transitioning"
-            f" {len(group['_waiting'])}. Current errors: [GCE_QUOTA_EXCEEDED]: Instance '{node}'"
-            f" creation failed: {said['message']}"
+            f"Insufficient quota to satisfy the request: {standing} Current errors:"
+            f" [GCE_QUOTA_EXCEEDED]: Instance '{node}' creation failed: {said['message']}"
+        )
+    elif said["code"] == "CONDITION_NOT_MET":
+        words = (
+            f"Google Compute Engine: {standing} Current errors: [CONDITION_NOT_MET]: Instance"
+            f" '{node}' creation failed: {said['message']}"
         )
     else:
         words = (
@@ -230,6 +237,8 @@ def _properties(store: Store, project: str, cluster: Record, pool: Record) -> Re
             }
             for it in gpus
         ]
+    if config.get("shieldedInstanceConfig"):
+        properties["shieldedInstanceConfig"] = config["shieldedInstanceConfig"]
     affinity = config.get("reservationAffinity")
     if affinity:
         properties["reservationAffinity"] = affinity

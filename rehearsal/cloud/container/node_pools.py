@@ -75,7 +75,7 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
     """
     cluster = records.require(request, store, CLUSTERS, cluster_name)
     pool = _completed(cluster, given)
-    rules.check_pool(cluster, pool)
+    rules.check_pool(cluster, pool, request.scenarios)
     name = f"{cluster_name}/nodePools/{pool['name']}"
     pool |= {"selfLink": ROOT + name, "_ready": ready, "_busy": busy or cluster["_busy"]}
     made = groups.make(request, store, cluster, pool)

@@ -109,7 +109,7 @@ def _changed(  # noqa: PLR0913, PLR0917 - a pool, and how it has changed
     error: Record | None = None,
 ) -> Reply:
     cluster = records.require(request, store, CLUSTERS, name.partition("/nodePools/")[0])
-    rules.check_pool(cluster, record)
+    rules.check_pool(cluster, record, request.scenarios)
     busy = operations.name(request, store)
     under_way = {"_ready": operations.end(request, kind), "_busy": busy, "_doing": "RECONCILING"}
     records.keep(store, POOLS, name, {**record, **under_way})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.container import versions
-from rehearsal.cloud.facts import machines
+from rehearsal.cloud.facts import machines, offers
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def check_cluster(cluster: Mapping[str, Any]) -> None:
         raise _refusal("Multi-networking requires GKE Dataplane V2 (ADVANCED_DATAPATH).")
 
 
-def check_pool(cluster: Mapping[str, Any], pool: Pool) -> None:
+def check_pool(cluster: Mapping[str, Any], pool: Pool, scenarios: frozenset[str]) -> None:
     """Refuse a pool that the cluster can't have.
 
     Raises:
         GoogleError: 400.
     """
-    for problem in _problems(cluster, pool):
+    for problem in (*_problems(cluster, pool), *_not_given(pool, scenarios)):
         raise _refusal(problem)
     version = str(cluster["currentMasterVersion"])
     if is_flex(pool):
@@ -101,6 +101,22 @@ def _problems(cluster: Mapping[str, Any], pool: Pool) -> Iterator[str]:
     if is_queued(pool):
         yield from _managed("Queued_provisioning", pool)  # Q1, Q2, Q3, Q5, Q6
         yield from _queueing(pool)
+
+
+def _not_given(pool: Pool, scenarios: frozenset[str]) -> Iterator[str]:
+    """What Google never gives in that way; the words are believed."""
+    config = pool.get("config") or {}
+    affinity = (config.get("reservationAffinity") or {}).get("consumeReservationType")
+    if affinity == "SPECIFIC_RESERVATION":
+        return
+    model, words = "STANDARD", "on-demand"
+    if is_flex(pool) or is_queued(pool):
+        model, words = "FLEX_START", "flex-start"
+    elif config.get("spot") or config.get("preemptible"):
+        model, words = "SPOT", "Spot"
+    machine = config["machineType"]
+    if not offers.is_given(machine, model, scenarios):
+        yield f"Machine type {machine} is not available as {words} VMs."
 
 
 def _managed(word: str, pool: Pool) -> Iterator[str]:

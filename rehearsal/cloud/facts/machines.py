@@ -120,8 +120,8 @@ def _most_nics(vcpus: int) -> int:
 
 def boot_disks(name: str) -> tuple[str, ...]:
     """The disk types that a machine of that name boots from; empty where that is not known."""
-    family = name.removesuffix(_WITHOUT_LOCAL_SSDS).rpartition("-")[0]
-    return tuple(_SHARED["boot_disks"].get(family, ()))
+    found = (it for family, it in _SHARED["boot_disks"].items() if name.startswith(f"{family}-"))
+    return tuple(next(found, ()))
 
 
 MACHINES: Final[dict[str, Machine]] = {

@@ -1,4 +1,4 @@
-"""The regions and zones of Google Cloud, and which of them have GPUs."""
+"""The regions and zones of Google Cloud."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ if TYPE_CHECKING:
 
 _FACTS: Final = facts.read("places")
 
-ZONES: Final[Mapping[str, tuple[str, ...]]] = {
-    region: tuple(f"{region}-{suffix}" for suffix in suffixes.split())
-    for region, suffixes in _FACTS["zones"].items()
-}
-"""Region -> its zones."""
+
+def _zones(suffixes: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    return {
+        region: tuple(f"{region}-{suffix}" for suffix in own.split())
+        for region, own in suffixes.items()
+    }
+
+
+ZONES: Final = _zones(_FACTS["zones"])
+"""Region -> its zones, without those that a project must turn on."""
+
+AI_ZONES: Final = _zones(_FACTS["ai_zones"])
+"""Region -> its AI zones, which a project must turn on."""
 
 REGIONS: Final = tuple(ZONES)
+
+_TURNED_ON: Final = "ai-zones"
 
 
 def region_of(zone: str) -> str:
@@ -25,11 +35,17 @@ def region_of(zone: str) -> str:
     return zone.rpartition("-")[0]
 
 
-def is_zone(name: str) -> bool:
-    """Whether there is a zone of that name."""
-    return name in ZONES.get(region_of(name), ())
+def zones_of(region: str, scenarios: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The zones of a region that a project has; AI zones only where `ai-zones` turned them on."""
+    turned_on = AI_ZONES.get(region, ()) if _TURNED_ON in scenarios else ()
+    return (*ZONES.get(region, ()), *turned_on)
 
 
-def has_gpus(zone: str) -> bool:
-    """Whether a zone has GPUs at all."""
-    return region_of(zone) not in _FACTS["without_gpus"]
+def every_zone(scenarios: frozenset[str]) -> list[str]:
+    """The names of all zones that a project has, sorted."""
+    return sorted(zone for region in REGIONS for zone in zones_of(region, scenarios))
+
+
+def is_zone(name: str, scenarios: frozenset[str] = frozenset()) -> bool:
+    """Whether a project has a zone of that name."""
+    return name in zones_of(region_of(name), scenarios)

@@ -7,7 +7,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import policies, projects
+from rehearsal.cloud import org_policies, policies, projects
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.metadata import HOST
@@ -60,6 +60,7 @@ def insert(request: Request, store: Store) -> Bucket:
         raise _taken(mine=taken["projectNumber"] == owner.number)
     moment = rfc3339(request.now)
     location = (body.get("location") or "US").upper()
+    org_policies.check_bucket_place(request.scenarios, location)
     bucket = {
         "versioning": {"enabled": False},
         "rpo": "DEFAULT",

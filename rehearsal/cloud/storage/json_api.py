@@ -88,7 +88,7 @@ def _check_conditions(bucket: buckets.Bucket, policy: policies.Policy) -> None:
     """Refuse conditions in a policy of an older version, or beside access lists of objects.
 
     Raises:
-        GoogleError: 400.
+        GoogleError: 400 or 412.
     """
     if not any("condition" in it for it in policy.get("bindings") or []):
         return
@@ -97,9 +97,10 @@ def _check_conditions(bucket: buckets.Bucket, policy: policies.Policy) -> None:
             400, f"A policy with conditions must be of version {_CONDITIONAL}.", reason="invalid"
         )
     if not bucket["iamConfiguration"]["uniformBucketLevelAccess"]["enabled"]:
+        # 412 and not 400: googleapis/python-storage#52, of 2020-02-12.
         raise GoogleError(
-            400,
-            "IAM conditions require that uniform bucket-level access is enabled on the bucket"
+            412,
+            "To set IAM conditions on a bucket, enable uniform bucket-level access on"
             f" '{bucket['name']}'.",
         )
 

@@ -61,7 +61,7 @@ def test_only_the_families_on_hyperdisk_take_no_persistent_disk() -> None:
         if not any(disk.startswith("pd-") for disk in family.boot_disks)
     }
 
-    assert without == {"a3-ultragpu", "a4-highgpu", "a4x-highgpu", "g4-standard"}
+    assert without == {"a3-ultragpu", "a4-highgpu", "a4x-highgpu", "a4x-maxgpu", "g4-standard"}
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,9 @@ def test_a_slip_of_the_pen_finds_the_type_that_was_meant(name: str, meant: str) 
         "a5-highgpu-8g",
         "c4-standard-48",
         "e2-standard-4",
+        "g4-standard-6",
+        "a3-ultragpu-8g-nolssd",
+        "a4x-maxgpu-4g-metal",
         "n1-custom-4-8192",
         "n2-standard-8",
         "a" * 100_000,
@@ -106,7 +109,8 @@ def test_a_known_type_or_one_of_another_family_is_no_typo(name: str) -> None:
 
 
 def test_an_accelerator_knows_the_machines_that_carry_it() -> None:
-    assert machines.carrying("nvidia-h200-141gb") == ("a3-ultragpu-8g",)
+    h200 = ("a3-ultragpu-8g", "a3-ultragpu-8g-nolssd")
+    assert machines.carrying("nvidia-h200-141gb") == h200
     assert machines.carrying("nvidia-tesla-t4") == ()
     assert machines.did_you_mean_accelerator("nvidia-tesla-t40") == "nvidia-tesla-t4"
 

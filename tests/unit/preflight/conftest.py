@@ -14,7 +14,7 @@ from provision.settings.model import Settings
 from tests.unit.preflight.stand_in import ID, Google
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from provision.preflight import CheckResults
     from provision.state.record import Record
@@ -36,6 +36,7 @@ class Preflight(Protocol):
         *,
         record: Record | None = None,
         makes_bucket: bool = False,
+        in_state: Collection[str] = (),
         **more: str,
     ) -> CheckResults[Any]: ...
 
@@ -52,6 +53,7 @@ def check(google: Google) -> Preflight:
         *,
         record: Record | None = None,
         makes_bucket: bool = False,
+        in_state: Collection[str] = (),
         **more: str,
     ) -> CheckResults[Any]:
         image = {} if "image_name" in more else _IMAGE
@@ -65,6 +67,7 @@ def check(google: Google) -> Preflight:
             owners=[Owner(ID)],
             record=record,
             makes_bucket=makes_bucket,
+            in_state=in_state,
         )
 
     return run

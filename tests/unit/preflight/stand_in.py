@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 PROJECT = "projects/my-project"
 ZONE = f"{PROJECT}/zones/us-central1-a"
 REGION = f"{PROJECT}/regions/us-central1"
+PARENT = f"crm/{PROJECT}"
 ID = "0123456789ab"
 APIS = (
     "cloudresourcemanager",
@@ -29,6 +30,8 @@ APIS = (
 # What is not here does not exist.
 WORLD: Mapping[str, dict[str, Any]] = {
     f"{PROJECT}/billingInfo": {"billingEnabled": True},
+    # The project, as Resource Manager tells it: in no organization.
+    PARENT: {"projectId": "my-project"},
     ZONE: {"region": f"https://x/v1/{REGION}", "status": "UP"},
     f"{ZONE}/machineTypes/a2-highgpu-2g": {
         "guestCpus": 24,
@@ -90,6 +93,7 @@ class Google(GoogleApi):
         withheld: Permissions that the caller has not.
         elsewhere: The zones that offer any machine and GPU.
         instances: The VMs with the deployment's label.
+        shares: The project's Filestore instances.
         asked: How often each path was asked for.
     """
 
@@ -100,6 +104,7 @@ class Google(GoogleApi):
         self.withheld: set[str] = set()
         self.elsewhere: set[str] = set()
         self.instances: list[dict[str, Any]] = []
+        self.shares: list[dict[str, Any]] = []
         self.asked: Counter[str] = Counter()
 
     def _heard(self, path: str) -> None:
@@ -109,7 +114,8 @@ class Google(GoogleApi):
                 raise GoogleApiError(code, f"{beginning} is off limits", f"https://x/{path}")
 
     def get(self, service: Service, path: str) -> dict[str, Any]:
-        del service
+        if service is Service.RESOURCE_MANAGER:
+            path = f"crm/{path}"
         self._heard(path)
         if path not in self.documents:
             raise GoogleApiError(404, f"{path} was not found", f"https://x/{path}")
@@ -125,6 +131,8 @@ class Google(GoogleApi):
     ) -> Iterator[dict[str, Any]]:
         del method, query, service
         self._heard(path)
+        if key == "instances":
+            return iter(self.shares)
         if key == "services":
             return iter({"config": {"name": f"{name}.googleapis.com"}} for name in self.apis)
         return iter([{"instances": self.instances}])
@@ -146,6 +154,12 @@ class Google(GoogleApi):
         del project, name
         self._heard(f"aggregated/{collection}")
         return set(self.elsewhere)
+
+    def limit_everywhere(self, metric: str, limit: float, usage: float = 0.0) -> None:
+        """Set a quota of the project, which holds for all regions together."""
+        shown = {"metric": metric, "limit": limit, "usage": usage}
+        kept = [it for it in self.documents[PROJECT]["quotas"] if it["metric"] != metric]
+        self.documents[PROJECT] = {**self.documents[PROJECT], "quotas": [*kept, shown]}
 
     def limit(self, metric: str, limit: float, usage: float = 0.0) -> None:
         """Set a quota of the region."""

@@ -13,7 +13,7 @@ from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import preflight as preflight_of_vms
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
-from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
+from tests.unit.preflight.stand_in import ID, PARENT, PROJECT, REGION, ZONE
 
 if TYPE_CHECKING:
     from tests.unit.preflight.conftest import Preflight
@@ -313,6 +313,7 @@ BEGINNINGS = {
     OnlineCheck.BILLING: f"{PROJECT}/billingInfo",
     OnlineCheck.APIS: f"{PROJECT}/services",
     OnlineCheck.PERMISSIONS: f"{PROJECT}:testIamPermissions",
+    OnlineCheck.POLICIES: PARENT,
     OnlineCheck.ZONE: f"{PROJECT}/zones",
     OnlineCheck.MACHINE_TYPE: f"{ZONE}/machineTypes",
     OnlineCheck.ACCELERATOR: f"{ZONE}/machineTypes",

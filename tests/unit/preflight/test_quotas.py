@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from provision.catalogue import machines as catalogue
+from provision.catalogue import names
+from provision.google.owner import MARKER, Owner
 from provision.preflight import metrics
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 from provision.state.record import Record
 from rehearsal.cloud.compute import quotas as simulated
-from tests.unit.preflight.stand_in import PROJECT, REGION, ZONE
+from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provision.errors import Problem
     from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
@@ -215,3 +221,182 @@ def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:
             ours = next(metric for metric, _ in metrics.of(machines, 12))
             assert {**ours.dimensions, "region": "us-central1"} == theirs.dimensions
             assert ours.name == theirs.metric
+
+
+MULTI = {
+    "network_config": "multi_nic_network",
+    "vm_type": "a3-megagpu-8g",
+    "disk_type": "hyperdisk-balanced",
+}
+
+
+def _only(metric: str, problems: Sequence[Problem]) -> Problem:
+    """The only problem with a quota of networks or the like."""
+    (found,) = (it for it in problems if it.setting == "NETWORK_CONFIG")
+    assert f"the quota {metric} in all regions" in found.what
+    return found
+
+
+@pytest.fixture
+def mega(google: Google) -> Google:
+    """A Google whose zone has A3 Mega machines, with enough of everything but what a test takes."""
+    google.documents[f"{ZONE}/machineTypes/a3-megagpu-8g"] = {"guestCpus": 208}
+    _metric(google, "gpus_per_gpu_family", {"effectiveLimit": "1024"})
+    return google
+
+
+def test_an_a3_mega_needs_nine_networks_of_a_project_that_may_have_five(
+    check: Preflight, mega: Google
+) -> None:
+    mega.limit_everywhere("NETWORKS", 5, usage=1)
+    problem = _only("NETWORKS", check(MULTI).problems)
+
+    assert problem.what.endswith("this deployment needs 9")
+    assert problem.why == "the limit of my-project is 5, and 1 of it is used"
+    assert "NETWORK_CONFIG=default_network" in problem.fix
+    mega.limit_everywhere("NETWORKS", 10, usage=1)
+    assert check(MULTI).problems == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "metric", "needed"),
+    [
+        ({"network_config": "new_network"}, "NETWORKS", 1),
+        ({"network_config": "new_network"}, "ROUTERS", 1),
+        ({"network_config": "new_network"}, "FIREWALLS", 2),
+        (MULTI, "SUBNETWORKS", 9),
+        (MULTI, "FIREWALLS", 10),
+        ({"orchestrator_type": "gke", "disk_size_gb": "100"}, "NETWORKS", 1),
+    ],
+)
+def test_the_quotas_of_what_networks_consist_of_are_looked_at(
+    check: Preflight, mega: Google, settings: dict[str, str], metric: str, needed: int
+) -> None:
+    mega.limit_everywhere(metric, needed + 3, usage=3)
+    assert check(settings).problems == []
+    mega.limit_everywhere(metric, needed + 2, usage=3)
+    assert f"needs {needed}" in _only(metric, check(settings).problems).what
+    default = {**settings, "network_config": "default_network"}
+    if "orchestrator_type" not in settings:
+        assert check(default).problems == []
+
+
+def _own_network(google: Google, name: str) -> None:
+    marked = {"name": name, "description": Owner(ID).text}
+    google.documents[f"{PROJECT}/global/networks/{name}"] = marked
+
+
+def test_a_network_that_stays_is_not_counted_twice_and_one_that_moves_is(
+    check: Preflight, google: Google
+) -> None:
+    here = names.NETWORK.at("np", "us-central1")
+    _own_network(google, here)
+    google.limit_everywhere("NETWORKS", 2, usage=2)
+    settings = {"network_config": "new_network"}
+
+    assert check(settings, record=RECORD).problems == []
+
+    # The record's network is in another region: the new one is made beside it.
+    google.documents.pop(f"{PROJECT}/global/networks/{here}")
+    _own_network(google, names.NETWORK.at("np", "europe-west4"))
+    moved = dataclasses.replace(RECORD, region="europe-west4", zone="europe-west4-a")
+    problem = _only("NETWORKS", check(settings, record=moved).problems)
+    assert "a move makes the new ones before the old ones go" in problem.fix
+
+
+def test_a_network_of_the_first_version_keeps_its_name(check: Preflight, google: Google) -> None:
+    old = f"{PROJECT}/global/networks/{names.NETWORK.of('np')}"
+    google.limit_everywhere("NETWORKS", 2, usage=2)
+    settings = {"network_config": "new_network"}
+    found = check(settings, record=RECORD, in_state={old})
+    assert found.problems == []
+
+
+def test_local_ssds_that_a_machine_brings_count_against_a_quota_of_their_own(
+    check: Preflight, mega: Google
+) -> None:
+    single = {**MULTI, "network_config": "default_network"}
+    mega.limit("LOCAL_SSD_TOTAL_GB", 11_999)
+    (problem,) = check(single, instance_count="2").problems
+    assert "the quota LOCAL_SSD_TOTAL_GB in us-central1 is too small" in problem.what
+    assert "needs 12000" in problem.what
+
+    mega.limit("PREEMPTIBLE_LOCAL_SSD_GB", 5999)
+    mega.limit("PREEMPTIBLE_NVIDIA_H100_MEGA_GPUS", 1000)
+    (problem,) = check(single, enable_spot="yes").problems
+    assert "the quota PREEMPTIBLE_LOCAL_SSD_GB" in problem.what
+
+
+def test_compact_placement_needs_a_resource_policy(check: Preflight, google: Google) -> None:
+    google.limit("RESOURCE_POLICIES", 3, usage=3)
+    (problem,) = check(enable_compact_placement="yes").problems
+    assert "the quota RESOURCE_POLICIES in us-central1 is too small" in problem.what
+    assert check().problems == []
+
+
+WEEK = {"max_run_duration": "7d"}
+
+
+def test_machines_that_end_within_seven_days_may_use_either_quota(
+    check: Preflight, google: Google
+) -> None:
+    google.limit("NVIDIA_A100_GPUS", 0)
+    google.limit("A2_CPUS", 0)
+    google.limit("PREEMPTIBLE_CPUS", 24)
+
+    assert check(WEEK).problems == []
+    told = [it.what for it in check().problems]
+    assert [what.split()[2] for what in told] == ["NVIDIA_A100_GPUS", "A2_CPUS"]
+
+
+def test_what_fits_into_neither_quota_is_told_with_both(check: Preflight, google: Google) -> None:
+    google.limit("NVIDIA_A100_GPUS", 1)
+    google.limit("PREEMPTIBLE_NVIDIA_A100_GPUS", 1)
+
+    (problem,) = check(WEEK).problems
+
+    assert "the quota NVIDIA_A100_GPUS" in problem.what
+    assert problem.what.endswith("needs 2, or of PREEMPTIBLE_NVIDIA_A100_GPUS in its place")
+
+
+SHARES = {"nfs_fileshare_list": "/mnt/a:BASIC_SSD:2560,/mnt/b:BASIC_SSD:2560"}
+PREMIUM = "services/file.googleapis.com/quotaInfos/PremiumStorageGbPerRegion"
+
+
+def _share(location: str, size: int, tier: str = "PREMIUM", owner: str = "") -> dict[str, Any]:
+    return {
+        "name": f"{PROJECT}/locations/{location}/instances/s{size}",
+        "tier": tier,
+        "fileShares": [{"capacityGb": str(size)}],
+        **({"labels": {MARKER: owner}} if owner else {}),
+    }
+
+
+def test_the_quota_of_filestore_is_compared_tier_by_tier(check: Preflight, google: Google) -> None:
+    google.apis.add("cloudquotas")
+    info = {"details": {"value": "7680"}, "applicableLocations": ["us-central1", "us-east1"]}
+    google.documents[f"{PROJECT}/locations/global/{PREMIUM}"] = {"dimensionsInfos": [info]}
+    google.shares = [
+        _share("us-central1-a", 2560),
+        _share("us-central1-a", 9000, tier="BASIC_HDD"),
+        _share("us-east1-b", 9000),
+    ]
+    assert check(SHARES).problems == []
+
+    google.shares.append(_share("us-central1-b", 1))
+    (problem,) = check(SHARES).problems
+    assert "PremiumStorageGbPerRegion in us-central1 is too small" in problem.what
+    assert "needs 5120 GiB of BASIC_SSD" in problem.what
+    assert problem.why == "the limit of my-project is 7680 GiB, and 2561 of it is used"
+
+    google.shares[-1] = _share("us-central1-b", 2560, owner=ID)
+    assert check(SHARES).problems == []
+
+
+def test_filestores_quota_is_a_note_where_no_api_tells_it(check: Preflight, google: Google) -> None:
+    found = check(SHARES)
+    assert found.problems == []
+    (note,) = found.notes
+    assert "could not check whether Filestore's quota" in note.what
+    assert "gcloud services enable cloudquotas.googleapis.com" in note.fix
+    assert google.asked[f"{PROJECT}/locations/-/instances"] == 0

@@ -61,7 +61,8 @@ FAILS = {
     "STARTUP_COMMAND": ["a\nb"],
     "TERRAFORM_GCS_PATH": ["bucket", "gs://", "gs://b", "gs://bucket/", "gs://bucket//x", "gs://bu/../x"],
     "VM_LOCALFILE_DEST_PATH": ["relative", "/", "/a/", "/a b", "/a/../b", '/a"b'],
-    "ZONE": ["us-central1", "us-central1-A", "us-centrl1-a", "bogus", "us"],
+    "VM_TYPE": ["A2-highgpu-2g", "a2_highgpu_2g", "2g"],
+    "ZONE": ["us-central1", "us-central1-A", "us-central1-aa", "bogus", "us"],
 }  # fmt: skip
 
 
@@ -120,11 +121,11 @@ def test_the_limit_of_the_prefix_follows_from_the_tightest_name(given: Given) ->
     ("variable", "value", "fix"),
     [
         ("ZONE", "us-central1", "ZONE=us-central1-a"),
-        ("ZONE", "us-cental1-b", "ZONE=us-central1-b"),
-        ("REGION", "europe-wst4", "REGION=europe-west4"),
+        ("ZONE", "us-central-1-b", "ZONE=us-central1-b"),
+        ("REGION", "europe-west-4", "REGION=europe-west4"),
         ("NAME_PREFIX", "My_Cluster", "NAME_PREFIX=my-cluster"),
         ("TERRAFORM_GCS_PATH", "gs://bucket/a/", "TERRAFORM_GCS_PATH=gs://bucket/a"),
-        ("VM_TYPE", "a2-higgpu-2g", "VM_TYPE=a2-highgpu-2g"),
+        ("VM_TYPE", "A2-HighGPU-2g", "VM_TYPE=a2-highgpu-2g"),
         ("DISK_TYPE", "pd-sdd", "DISK_TYPE=pd-ssd"),
         ("NFS_FILESHARE_LIST", "/a:HIGH_SCALE_SSD", "NFS_FILESHARE_LIST=/a:HIGH_SCALE_SSD:10240"),
     ],

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -182,15 +182,33 @@ def test_a_region_that_does_not_exist_is_unknown(api: Compute) -> None:
     assert error["message"] == "Invalid value for field 'region': 'us-mars1'. Unknown region."
 
 
-@pytest.mark.parametrize("fields", [{"mtu": 8244}, {"autoCreateSubnetworks": True}])
-def test_a_network_for_rdma_is_of_custom_mode_and_of_one_mtu(
-    api: Compute, fields: dict[str, Any]
-) -> None:
+def test_a_network_for_rdma_is_of_custom_mode(api: Compute) -> None:
     profile = f"{PROJECT}/global/networkProfiles/us-central1-a-vpc-roce"
-    body = {"name": "net", "autoCreateSubnetworks": False, "networkProfile": profile, **fields}
+    body = {"name": "net", "autoCreateSubnetworks": True, "networkProfile": profile}
     error = api.refusal("POST", NETWORKS, body)
     assert error["code"] == 400
-    assert next(iter(fields)) in error["message"]
+    assert "autoCreateSubnetworks" in error["message"]
+
+
+def test_a_subnetwork_for_rdma_is_in_the_region_of_its_networks_profile(api: Compute) -> None:
+    api.network(networkProfile=f"{PROJECT}/global/networkProfiles/us-central1-a-vpc-roce")
+    body = {"name": "sub", "network": f"{NETWORKS}/net", "ipCidrRange": "10.0.0.0/16"}
+    error = api.refusal("POST", f"{PROJECT}/regions/us-east1/subnetworks", body)
+    assert error["code"] == 400
+    assert "us-central1-a-vpc-roce is not that of a zone in us-east1" in error["message"]
+    api.subnetwork()
+
+
+def test_the_mtu_of_a_network_changes_only_while_no_vm_runs_in_it(wired: Compute) -> None:
+    network = f"{NETWORKS}/net"
+    wired.patch(network, {"mtu": 8896})
+    wired.template()
+    wired.group(size=1)
+    error = wired.refusal("PATCH", network, {"mtu": 1460})
+    assert error["code"] == 400
+    assert "while VMs in the network are running" in error["message"]
+    wired.patch(network, {"mtu": 8896})
+    assert wired.get(network)["mtu"] == 8896
 
 
 def test_a_network_profile_must_exist(api: Compute) -> None:

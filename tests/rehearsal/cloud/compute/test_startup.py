@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rehearsal.cloud import policies
 from rehearsal.cloud.compute import startup
 from tests.rehearsal.cloud.compute.conftest import ZONE, Compute, template_properties
 
@@ -25,11 +26,17 @@ CONFIG = {
 }
 FAMILY = "common-cu128-ubuntu-2204-nvidia-570"
 NOTEBOOK_IMAGE = f"projects/deeplearning-platform-release/global/images/family/{FAMILY}"
+PYTORCH_IMAGE = NOTEBOOK_IMAGE.replace("common-", "pytorch-2-7-")
 Json = dict[str, Any]
 
 
 def _start(
-    api: Compute, size: int = 1, image: str = "", items: Json | None = None, **config: Any
+    api: Compute,
+    size: int = 1,
+    image: str = "",
+    items: Json | None = None,
+    accounts: list[Json] | None = None,
+    **config: Any,
 ) -> None:
     metadata = {
         "enable-guest-attributes": "TRUE",
@@ -42,6 +49,8 @@ def _start(
         "scheduling": {"onHostMaintenance": "TERMINATE"},
         "metadata": {"items": [{"key": k, "value": v} for k, v in metadata.items() if v]},
     }
+    if accounts:
+        given["serviceAccounts"] = accounts
     if image:
         disk = {"sourceImage": image}
         given["disks"] = [{"boot": True, "autoDelete": True, "initializeParams": disk}]
@@ -139,15 +148,41 @@ def test_a_vm_that_fails_at_its_gpus_shows_too_few(wired: Compute) -> None:
     assert "step-command" not in told
 
 
-def test_a_notebook_gets_its_url_after_a_while(wired: Compute) -> None:
+def _notebook(wired: Compute, image: str, role: str) -> str | None:
+    """The URL that a VM's notebook has in the end, its account having one role in the project."""
+    account = "vms@proj-a1.iam.gserviceaccount.com"
+    with wired.database.transaction() as store:
+        binding = {"role": role, "members": [f"serviceAccount:{account}"]}
+        policies.replace(store, "projects/proj-a1", {"bindings": [binding]}, {})
     wired.rate = 1.0
-    _start(wired, image=NOTEBOOK_IMAGE)
+    scopes = ["https://www.googleapis.com/auth/cloud-platform"]
+    _start(wired, image=image, accounts=[{"email": account, "scopes": scopes}])
     wired.now += 200
     assert "proxy-url" not in {it["key"] for it in wired.vms()[0]["metadata"]["items"]}
     wired.now += 200
-    items = {it["key"]: it["value"] for it in wired.vms()[0]["metadata"]["items"]}
-    assert items["proxy-url"].endswith("-dot-us-central1.notebooks.googleusercontent.com")
     assert _told(wired)["step-notebook"]["state"] == "done"
+    items = {it["key"]: it["value"] for it in wired.vms()[0]["metadata"]["items"]}
+    return items.get("proxy-url")
+
+
+def test_a_notebook_gets_its_url_where_the_account_may_write_it(wired: Compute) -> None:
+    url = _notebook(wired, PYTORCH_IMAGE, "roles/compute.instanceAdmin.v1")
+    assert url is not None
+    assert url.endswith("-dot-us-central1.notebooks.googleusercontent.com")
+
+
+@pytest.mark.parametrize(
+    ("image", "role"),
+    [
+        pytest.param("pytorch", "roles/logging.logWriter", id="the-account-may-not-write-it"),
+        pytest.param("common", "roles/editor", id="the-image-has-no-docker"),
+    ],
+)
+def test_no_notebook_gets_a_url_that_nobody_could_have_written(
+    wired: Compute, image: str, role: str
+) -> None:
+    chosen = PYTORCH_IMAGE if image == "pytorch" else NOTEBOOK_IMAGE
+    assert _notebook(wired, chosen, role) is None
 
 
 def test_metadata_is_kept_once_for_all_vms_and_read_with_each(wired: Compute) -> None:

@@ -14,8 +14,10 @@ from rehearsal.cloud import (
     filestore,
     iam,
     metadata,
+    org_policies,
     projects,
     services,
+    share_quotas,
     storage,
 )
 from rehearsal.cloud.store import Database
@@ -36,6 +38,8 @@ _SERVICES: dict[str, Service] = {
     "crm/v3": projects.service_v3,
     "serviceusage": services.service,
     "cloudbilling": billing.service,
+    "cloudquotas": share_quotas.service,
+    "orgpolicy": org_policies.service,
     "compute": compute.service,
     "container": container.service,
     "file": filestore.service,

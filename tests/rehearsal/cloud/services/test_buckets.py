@@ -171,7 +171,9 @@ def test_conditions_need_uniform_access_and_a_policy_of_version_three(api: Api) 
     policy["bindings"].append({**reader, "condition": condition})
     assert "version 3" in str(api("storage", "PUT", "b/loom/iam", policy).body)
     policy["version"] = 3
-    assert "uniform" in str(api("storage", "PUT", "b/loom/iam", policy).body)
+    refused = api("storage", "PUT", "b/loom/iam", policy)
+    assert refused.status == 412
+    assert "enable uniform bucket-level access" in str(refused.body)
     api.json("storage", "PATCH", "b/loom", {"iamConfiguration": uniform})
     kept = api.json("storage", "PUT", "b/loom/iam", policy)
     assert (kept["version"], kept["bindings"][-1]["condition"]) == (3, condition)

@@ -195,3 +195,47 @@ def test_an_update_is_held_to_the_same_rules(
     api.json("container", "POST", path, {"nodePool": FLEX})
     refused = api.refused("container", "POST", f"{path}/p:{method}", body)
     assert refused[2] == f"Flex_start requires {words}"
+
+
+def _of(machine: str, gpu: str, count: int, **config: Any) -> dict[str, Any]:
+    """A pool of machines with GPUs of their own, in the zone that has them all."""
+    own = {
+        "machineType": machine,
+        "diskType": "hyperdisk-balanced",
+        "accelerators": [{"acceleratorType": gpu, "acceleratorCount": str(count)}],
+        **config,
+    }
+    return {**POOL, "locations": ["us-central1-b"], "config": own}
+
+
+@pytest.mark.parametrize(
+    ("pool", "words"),
+    [
+        (_of("a4-highgpu-8g", "nvidia-b200", 8), "a4-highgpu-8g is not available as on-demand VMs"),
+        (
+            _of("a3-highgpu-2g", "nvidia-h100-80gb", 2),
+            "a3-highgpu-2g is not available as on-demand",
+        ),
+        (
+            _of("a4x-highgpu-4g", "nvidia-gb200", 4, spot=True),
+            "a4x-highgpu-4g is not available as Spot VMs",
+        ),
+    ],
+)
+def test_a_pool_that_google_never_gives_in_that_way_is_refused(
+    api: Api, pool: dict[str, Any], words: str
+) -> None:
+    _cluster(api)
+    assert words in _refusal(api, pool)
+
+
+def test_a_pool_that_comes_in_another_way_is_made(api: Api) -> None:
+    _cluster(api)
+    pool = _of("a4-highgpu-8g", "nvidia-b200", 8, spot=True)
+    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
+
+
+def test_a_pool_in_a_zone_without_its_machines_is_refused(api: Api) -> None:
+    _cluster(api)
+    pool = {**_of("a4-highgpu-8g", "nvidia-b200", 8, spot=True), "locations": ["us-central1-a"]}
+    assert "machineTypes/a4-highgpu-8g' was not found" in _refusal(api, pool)

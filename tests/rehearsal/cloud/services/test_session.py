@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from rehearsal import session
+from rehearsal.__main__ import main
+from rehearsal.cloud.server import Cloud
 from rehearsal.errors import UnknownScenario
 
 _URL = "http://127.0.0.1:4711"
@@ -104,3 +106,19 @@ def test_an_unknown_scenario_is_refused_with_the_known_ones(tmp_path: Path) -> N
         session.run(["Plan"], environ, "tsunami")
     assert "flaky" in refused.value.fix
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.loopback
+def test_what_google_would_refuse_is_said_to_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "every zone has every machine type, in every way: Google may refuse what passes here."
+    assert words in session.not_as_google("slow,everywhere")
+    assert session.not_as_google("slow,ai-zones") == ""
+
+    monkeypatch.setenv("AIINFRA_REHEARSAL_FOLDER", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["rehearsal", "show"])
+    for scenario, told in [("slow", False), ("everywhere", True), ("", True)]:
+        with Cloud(database=tmp_path / session.DATABASE, scenario=scenario):
+            main()
+        assert (words in capsys.readouterr().out) is told

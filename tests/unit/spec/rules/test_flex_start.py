@@ -125,11 +125,3 @@ def test_m17_parts_of_an_a3_high_come_in_no_other_way(given: Given, vm_type: str
     assert on_demand.fix == "ENABLE_SPOT=yes or ENABLE_FLEX_START=yes"
     assert f"is not available for {vm_type}" in reserved.what
     assert "spot or flex start" in reserved.why
-
-
-def test_a_machine_that_only_an_open_reservation_gives_on_demand_is_a_note(given: Given) -> None:
-    case = given(VM_TYPE="a4-highgpu-8g", NETWORK_CONFIG="multi_nic_network")
-
-    assert not case.loaded.problems
-    assert "is not available on demand" in case.note("VM_TYPE").what
-    assert "RESERVATION_NAME" in case.note("VM_TYPE").fix

@@ -1,0 +1,119 @@
+"""The resources that Google counts against quotas of their own: networks and what belongs to them.
+
+A network that moves to another place is made anew beside the old one, under another name. So what
+counts as there already are the resources whose names the next Create would give, not whatever this
+deployment has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import names
+from provision.google import resources
+from provision.preflight import networks
+from provision.preflight.metrics import Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.catalogue.names import DerivedName
+    from provision.google.resources import Resource
+    from provision.preflight.check import CheckContext
+    from provision.spec.cluster import ClusterSpec
+
+# The project's quotas, but for that of resource policies, which is a region's (discovery document
+# of compute v1, Quota.metric).
+_METRICS: Final = {
+    resources.NETWORK: Metric(name="NETWORKS", everywhere=True),
+    resources.SUBNETWORK: Metric(name="SUBNETWORKS", everywhere=True),
+    resources.ROUTER: Metric(name="ROUTERS", everywhere=True),
+    resources.FIREWALL: Metric(name="FIREWALLS", everywhere=True),
+    resources.RESOURCE_POLICY: Metric(name="RESOURCE_POLICIES"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One resource that a deployment needs.
+
+    Attributes:
+        row: Its type.
+        name: The name that a new one gets.
+        plain: The name without a place, which one of the first version of this tool has.
+    """
+
+    row: Resource
+    name: str
+    plain: str
+
+    @property
+    def metric(self) -> Metric:
+        """The quota that it counts against."""
+        return _METRICS[self.row]
+
+
+def wanted(ctx: CheckContext[ClusterSpec]) -> Iterator[Wanted]:
+    """The resources that count, all that this env.list asks for."""
+    spec = ctx.spec
+    if spec.makes_network:
+        yield from _first_network(spec.name_prefix, spec.region)
+        yield from _gpu_networks(spec)
+    for name in ctx.of_kind.policies:
+        yield Wanted(row=resources.RESOURCE_POLICY, name=name, plain=name)
+
+
+def is_there(ctx: CheckContext[ClusterSpec], one: Wanted) -> bool:
+    """Whether this deployment has it already, so that no other would be made."""
+    region = ctx.spec.region
+    path = one.row.path(project=ctx.project, region=region, name=one.name)
+    found = ctx.answers.find(one.row.look.service, path)
+    if found is not None:
+        return ctx.is_ours(one.row.look, path, found)
+    stays = ctx.record is not None and (ctx.record.region, ctx.record.zone) == (
+        region,
+        ctx.spec.zone,
+    )
+    plain = one.row.path(project=ctx.project, region=region, name=one.plain)
+    return stays and plain in ctx.in_state
+
+
+def _first_network(prefix: str, region: str) -> Iterator[Wanted]:
+    network = names.NETWORK.at(prefix, region)
+    inside = (network, region, str(networks.FIRST_RANGE))
+    yield _bound(resources.NETWORK, names.NETWORK, prefix, region)
+    yield _bound(resources.SUBNETWORK, names.SUBNETWORK, prefix, *inside)
+    yield _bound(resources.ROUTER, names.ROUTER, prefix, *inside)
+    yield _bound(resources.FIREWALL, names.FIREWALL_INTERNAL, prefix, network)
+    yield _bound(resources.FIREWALL, names.FIREWALL_SSH, prefix, network)
+
+
+def _gpu_networks(spec: ClusterSpec) -> Iterator[Wanted]:
+    """The networks of the GPUs' interfaces, as `terraform/modules/gpu-networks` names them."""
+    place = 0
+    for number, network in enumerate(spec.gpu_networks, start=1):
+        bound = f"{spec.zone}-{network.profile}" if network.profile else spec.region
+        made = _numbered(
+            resources.NETWORK, names.GPU_NETWORK, spec, number, bound, str(network.mtu)
+        )
+        yield made
+        for _ in range(network.subnets):
+            place += 1
+            cut = str(networks.range_of(place))
+            yield _numbered(
+                resources.SUBNETWORK, names.GPU_SUBNETWORK, spec, place, made.name, spec.region, cut
+            )
+        if network.profile is None:
+            yield _numbered(resources.FIREWALL, names.FIREWALL_GPU, spec, number, made.name)
+
+
+def _bound(row: Resource, name: DerivedName, prefix: str, *place: str) -> Wanted:
+    return Wanted(row=row, name=name.at(prefix, *place), plain=name.of(prefix))
+
+
+def _numbered(
+    row: Resource, name: DerivedName, spec: ClusterSpec, number: int, *place: str
+) -> Wanted:
+    own = name.numbered(number)
+    return _bound(row, own, spec.name_prefix, *place)

@@ -1,0 +1,151 @@
+"""Renew the dated lists from Google: `python -m provision.preflight.facts PROJECT_ID [FILE]`.
+
+It reads what the project sees: the regions and zones, which zones have which machine types with
+GPUs, and which have which GPUs to attach. The catalogue's `offers.json` is written anew, with the
+day of the answers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import endpoints
+from provision.catalogue import machines, offers, zones
+from provision.catalogue.offers import Listing, Offers
+from provision.errors import ProvisionError, SettingsError
+from provision.google import auth
+from provision.google.api import GoogleApi
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_PAGE: Final = {"maxResults": "500"}
+_FEWEST: Final = 2
+"""The program's name, and the project."""
+
+
+def read(api: GoogleApi, project: str, date: str) -> Offers:
+    """Read the lists.
+
+    Args:
+        api: Google.
+        project: The ID of the project that asks; it only sees the zones that it may use.
+        date: Today, as YYYY-MM-DD.
+
+    Raises:
+        GoogleApiError: Google refuses.
+        SettingsError: Google answers without any machine type with GPUs: nothing is renewed.
+    """
+    regions: defaultdict[str, list[str]] = defaultdict(list)
+    for zone in api.pages("GET", f"projects/{project}/zones", "items", _PAGE):
+        region, _, suffix = zone["name"].rpartition("-")
+        regions[region].append(suffix)
+    built_in = (
+        (it["name"], it["zone"])
+        for it in _every(api, project, "machineTypes")
+        if it.get("accelerators")
+    )
+    attached = (
+        (it["name"], it["zone"])
+        for it in _every(api, project, "acceleratorTypes")
+        if it["name"] in machines.ATTACHMENTS
+    )
+    known = [name for name, it in machines.MACHINE_TYPES.items() if it.gpus is not None]
+    found = Offers(
+        zones=_listing("zones.list", date, {name: sorted(it) for name, it in regions.items()}),
+        machine_types=_listing("machineTypes.aggregatedList", date, _places(built_in, known)),
+        accelerators=_listing(
+            "acceleratorTypes.aggregatedList", date, _places(attached, machines.ATTACHMENTS)
+        ),
+    )
+    if not any(found.machine_types.places.values()):
+        raise SettingsError(
+            f"{project} sees no machine type with GPUs",
+            why="a list without any would make a note of every zone",
+            fix="ask with a project that may use GPUs",
+        )
+    return found
+
+
+def _every(api: GoogleApi, project: str, collection: str) -> Iterator[dict[str, Any]]:
+    """What all zones have of a collection."""
+    path = f"projects/{project}/aggregated/{collection}"
+    for scope in api.pages("GET", path, "items", _PAGE):
+        yield from scope.get(collection, [])
+
+
+def _places(found: Iterable[tuple[str, str]], known: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """Name -> its zones; a known name that is nowhere has none."""
+    rows: dict[str, list[str]] = {name: [] for name in known}
+    for name, zone in found:
+        rows.setdefault(name, []).append(zone.rpartition("/")[2])
+    return {name: sorted(set(where)) for name, where in rows.items()}
+
+
+def _listing(method: str, date: str, places: Mapping[str, Sequence[str]]) -> Listing:
+    rows = {name: tuple(where) for name, where in places.items()}
+    return Listing(source=f"Compute Engine, {method}", date=date, places=rows)
+
+
+def changes(before: Offers, after: Offers) -> Iterator[str]:
+    """Say what a renewed list has otherwise than the one before, one line for each row.
+
+    A row that had regions without their zones is compared by its regions.
+    """
+    for name, old in vars(before).items():
+        new: Listing = vars(after)[name]
+        for row in sorted({*old.places, *new.places}):
+            was, now = set(old.places.get(row, ())), set(new.places.get(row, ()))
+            if name != "zones" and any(it in zones.ZONES for it in was):
+                was, now = {_region(it) for it in was}, {_region(it) for it in now}
+            if was != now:
+                gone, come = sorted(was - now), sorted(now - was)
+                yield f"{row}: " + "; ".join(
+                    f"{word} {', '.join(it)}" for word, it in (("gone", gone), ("new", come)) if it
+                )
+
+
+def _region(place: str) -> str:
+    return place if place in zones.ZONES else zones.region_of(place)
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Renew the file, and say what changed.
+
+    Args:
+        argv: The program's name, the project's ID, and perhaps another file to write.
+        environ: The process's environment.
+
+    Raises:
+        ProvisionError: There are no credentials, Google refuses, or Google is simulated and its
+            answers would become the catalogue's.
+    """
+    if len(argv) < _FEWEST:
+        raise SettingsError("PROJECT_ID is missing", fix="make facts PROJECT_ID=<your project>")
+    file = Path(argv[2]) if len(argv) > _FEWEST else offers.FILE
+    if file == offers.FILE and endpoints.is_rehearsal(environ):
+        raise SettingsError(
+            "Google Cloud is simulated here",
+            why="the catalogue's facts must come from Google",
+            fix="name another file, or leave the rehearsal",
+        )
+    progress = Progress(Clock.of(environ), lambda _: None)
+    api = GoogleApi(auth.credentials(environ), environ, progress)
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    found = read(api, argv[1], today)
+    file.write_text(offers.write(found), encoding="utf-8")
+    return "".join(f"{line}\n" for line in changes(offers.OFFERS, found))
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(main(sys.argv, os.environ))
+    except ProvisionError as error:
+        sys.exit("\n".join(f"{it.what}: {it.why}; {it.fix}" for it in error.problems))

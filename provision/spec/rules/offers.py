@@ -1,0 +1,124 @@
+"""Rules about where Google offers what, and until when: notes, as today's list is Google's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import machines, offers, zones
+from provision.settings.choices import Orchestrator
+from provision.spec import pools
+from provision.spec.rules.findings import Case, Finding, Rule
+from provision.spec.rules.pools import MAKES_POOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.catalogue.offers import Listing
+    from provision.spec.pools import Pool
+
+_MOST_PLACES: Final = 12
+"""The number of places that a note names."""
+
+_DECIDES: Final = "the online check decides"
+
+
+def _pools(case: Case) -> tuple[Pool, ...]:
+    if case.settings.orchestrator_type is Orchestrator.GKE:
+        return pools.of(case.settings)
+    return (pools.group(case.settings),)
+
+
+def _unknown_zone(case: Case) -> Iterator[Finding]:
+    zone = case.settings.zone
+    region = zones.region_of(zone)
+    if zone in zones.ZONES.get(region, ()):
+        return
+    date = offers.OFFERS.zones.date
+    if region in zones.ZONES:
+        why = (
+            f"it has {', '.join(zones.ZONES[region])} in {region}; Google adds zones, so {_DECIDES}"
+        )
+        what, fix = "is not in this tool's list of zones", ""
+    else:
+        meant = zones.did_you_mean_zone(zone)
+        what = "is in a region that is not in this tool's list"
+        why = f"Google adds regions, and has some that are not public for all, so {_DECIDES}"
+        fix = f"did you mean {meant}?" if meant else ""
+    yield Finding(field="zone", what=what, why=f"the list is of {date}: {why}", fix=fix, note=True)
+
+
+def _ai_zone(case: Case) -> Iterator[Finding]:
+    if zones.is_ai_zone(case.settings.zone):
+        yield Finding(
+            field="zone",
+            what="is an AI zone, which a project has only once it has turned AI zones on",
+            why=_DECIDES,
+            fix=zones.turning_ai_zones_on(case.settings.project_id),
+            note=True,
+        )
+
+
+def _not_offered(case: Case) -> Iterator[Finding]:
+    found = (finding for pool in _pools(case) for finding in _of_pool(pool))
+    yield from dict.fromkeys(found)
+
+
+def _of_pool(pool: Pool) -> Iterator[Finding]:
+    lists = offers.OFFERS
+    if pool.region not in zones.ZONES:  # another note says so
+        return
+    yield from _lacking(lists.machine_types, pool.machine_type, pool)
+    if pool.attached and pool.gpu_type is not None:
+        yield from _lacking(lists.accelerators, pool.gpu_type, pool)
+
+
+def _lacking(listing: Listing, name: str, pool: Pool) -> Iterator[Finding]:
+    if not listing.lacks(name, pool.zone):
+        return
+    near = offers.nearest(listing.places[name], pool.region)
+    more = f" and {len(near) - _MOST_PLACES} more" if len(near) > _MOST_PLACES else ""
+    where = f"in {', '.join(near[:_MOST_PLACES])}{more}, the nearest first" if near else "nowhere"
+    place = f"has a pool in {pool.zone}," if pool.zone_setting != "ZONE" else "is a zone"
+    yield Finding(
+        field=pool.zone_setting.lower(),
+        what=f"{place} where {name} was not offered on {listing.date}",
+        why=f"the list of that day has it {where}; {_DECIDES}",
+        note=True,
+    )
+
+
+def _ending(case: Case) -> Iterator[Finding]:
+    names = dict.fromkeys(pool.gpu_type for pool in _pools(case))
+    for gpu in (machines.GPUS.get(name or "") for name in names):
+        if gpu is not None and gpu.supported_until:
+            in_pools = case.asked("gke_node_pools")
+            yield Finding(
+                field="gke_node_pools" if in_pools else "accelerator_type",
+                what=f"{f'has a pool with {gpu.name}' if in_pools else 'is a GPU'} that Google"
+                f" supports until {gpu.supported_until}",
+                why="from then on machines with it can be neither created nor started",
+                fix="a machine type with newer GPUs, such as VM_TYPE=g2-standard-8",
+                note=True,
+            )
+
+
+def _part(case: Case) -> Iterator[Finding]:
+    pool = pools.group(case.settings)
+    if case.settings.orchestrator_type is not Orchestrator.GKE and pool.gpu_part:
+        yield Finding(
+            field="vm_type",
+            what=f"has {pool.gpu_part} of a GPU, which counts as one GPU",
+            why="a part of a GPU needs NVIDIA's vGPU driver, and the images of this tool's choice"
+            " have another one",
+            fix="IMAGE_NAME=<an image with the vGPU driver>, or VM_TYPE=g4-standard-48",
+            note=True,
+        )
+
+
+RULES: Final = (
+    Rule(("zone",), _unknown_zone),
+    Rule(("zone", "project_id"), _ai_zone),
+    Rule(MAKES_POOLS, _not_offered),
+    Rule(MAKES_POOLS, _ending),
+    Rule(("vm_type", "orchestrator_type"), _part),
+)

@@ -1,0 +1,108 @@
+"""Filestore's quotas, and Cloud Quotas v1, which tells their limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.cloud import projects, services
+from rehearsal.cloud.facts import filestore_tiers, places, quotas
+from rehearsal.cloud.routes import Routes
+from rehearsal.cloud.wire import GoogleError, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
+_API: Final = "cloudquotas.googleapis.com"
+_SERVICE: Final = "file.googleapis.com"
+
+
+def check(
+    request: Request, present: Iterable[Mapping[str, Any]], location: str, asked: Mapping[str, Any]
+) -> None:
+    """Refuse a share that is too large for what a tier has left in a region.
+
+    Args:
+        request: What is asked for, under its scenarios.
+        present: The project's instances.
+        location: Where the new one would be.
+        asked: The new one.
+
+    Raises:
+        GoogleError: 429.
+    """
+    tier, region = _tier(asked), _region(location)
+    if tier not in quotas.SHARES:
+        return
+    others = (it for it in present if _tier(it) == tier and _region_of(it) == region)
+    used = sum(map(_size, others))
+    most = quotas.limit_of_shares(tier, request.scenarios)
+    if used + _size(asked) > most:
+        name = quotas.SHARES[tier]
+        raise GoogleError(
+            429,
+            f"Quota limit '{name}' has been exceeded. Limit: {most} in region {region}.",
+            status="RESOURCE_EXHAUSTED",
+            details=[
+                {
+                    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                    "violations": [
+                        {
+                            "subject": "project",
+                            "description": f"Quota '{name}' exhausted. Limit {most} in region"
+                            f" {region}",
+                        }
+                    ],
+                }
+            ],
+        )
+
+
+def _tier(instance: Mapping[str, Any]) -> str:
+    found = filestore_tiers.find(instance.get("tier", ""))
+    return found.name if found else ""
+
+
+def _size(instance: Mapping[str, Any]) -> int:
+    return sum(int(it.get("capacityGb", 0)) for it in instance["fileShares"])
+
+
+def _region(location: str) -> str:
+    return location if location in places.ZONES else places.region_of(location)
+
+
+def _region_of(instance: Mapping[str, Any]) -> str:
+    return _region(instance["name"].split("/")[3])
+
+
+def _get(request: Request, store: Store, project: str, quota: str) -> Reply:
+    owner = projects.permitted(project, store)
+    services.require(request, store, owner, _API, "Cloud Quotas API")
+    tier = next((tier for tier, name in quotas.SHARES.items() if name == quota), None)
+    base = f"projects/{owner.number}/locations/global/services/{_SERVICE}/quotaInfos"
+    if tier is None:
+        raise GoogleError(404, f"Quota {base}/{quota} was not found.", status=None)
+    limit = quotas.limit_of_shares(tier, request.scenarios)
+    return Reply(
+        body={
+            "name": f"{base}/{quota}",
+            "quotaId": quota,
+            "service": _SERVICE,
+            "isPrecise": True,
+            "dimensions": ["region"],
+            "dimensionsInfos": [
+                # As every 64-bit number of these APIs: a text.
+                {"details": {"value": str(limit)}, "applicableLocations": list(places.REGIONS)}
+            ],
+        }
+    )
+
+
+# No discovery document of this API comes with the client library.
+service = Routes(
+    {
+        f"GET projects/{{project}}/locations/global/services/{_SERVICE}/quotaInfos/{{quota}}": _get,
+    }
+)

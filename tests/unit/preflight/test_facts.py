@@ -1,0 +1,69 @@
+"""The dated lists, renewed from what the simulated cloud answers over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from google.oauth2.credentials import Credentials
+
+from provision.catalogue import offers
+from provision.errors import SettingsError
+from provision.google.api import GoogleApi
+from provision.preflight import facts
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+from rehearsal.cloud.server import Cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.loopback
+
+DATE = "2026-11-22"
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[GoogleApi]:
+    clock = {"CLOUD_CLOCK_RATE": "0"}
+    with Cloud(database=tmp_path / "cloud.sqlite", environ=clock) as cloud:
+        environ = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": f"{cloud.base_url}/compute/v1/"}
+        yield GoogleApi(Credentials("token"), environ, Progress(Clock(0), lambda _: None))
+
+
+def test_the_lists_are_those_of_google_by_zone_and_come_back_from_the_file(api: GoogleApi) -> None:
+    found = facts.read(api, "my-project", DATE)
+
+    assert offers.read(offers.write(found)) == found
+    assert found.machine_types.places["a3-ultragpu-8g"] == (
+        "asia-south1-b", "asia-south2-c", "europe-west1-b", "europe-west4-a", "us-central1-b",
+        "us-east4-b", "us-east5-a", "us-south1-b", "us-west1-c",
+    )  # fmt: skip
+    assert not found.machine_types.lacks("a3-ultragpu-8g", "us-central1-b")
+    assert found.machine_types.lacks("a3-ultragpu-8g", "us-central1-a")
+    # Types without GPUs are everywhere, and in no row; a GPU that is gone has an empty one.
+    assert not found.machine_types.lacks("e2-standard-4", "us-central1-a")
+    assert found.accelerators.places["nvidia-tesla-p100"] == ()
+    assert found.zones.places["us-central1"] == ("a", "b", "c", "f")
+    assert {it.date for it in vars(found).values()} == {DATE}
+
+
+def test_a_renewal_says_what_has_changed_and_not_that_zones_are_known_now(api: GoogleApi) -> None:
+    told = list(facts.changes(offers.OFFERS, facts.read(api, "my-project", DATE)))
+
+    assert any(it.startswith("nvidia-tesla-p100: gone asia-east1, ") for it in told)
+    assert "europe-west4: gone ai1a" in told
+    assert not [it for it in told if it.startswith("a2-")]
+
+
+def test_the_catalogue_is_not_written_from_a_simulation() -> None:
+    environ = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "http://127.0.0.1:1/compute/v1/"}
+    before = offers.FILE.read_bytes()
+
+    with pytest.raises(SettingsError, match="simulated"):
+        facts.main(["facts", "my-project"], environ)
+    with pytest.raises(SettingsError, match="PROJECT_ID is missing"):
+        facts.main(["facts"], {})
+
+    assert offers.FILE.read_bytes() == before
