@@ -59,7 +59,7 @@ check: $(VENV)/.develop ## linters, types, formats
 	$(BIN)/shellcheck $(SHELL_FILES)
 
 # Which layers there are, what each needs and how it is run: tests/layers.py.
-LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS)
+LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS) $(if $(PROVIDER),--provider "$(PROVIDER)")
 # How many examples hypothesis draws: quick or usual; CI draws more than a desk.
 PROFILE ?= quick
 .PHONY: test test-rest test-all
@@ -72,12 +72,13 @@ test-all: $(VENV)/.develop ## everything that CI runs: slow tests, start-up, Kub
 test-rest: $(VENV)/.develop ## what test-all has on top of test
 	$(LAYERS) rest
 
-NAMES := unit contract terraform rehearsal runs chaos startup kubernetes image
+NAMES := unit contract terraform rehearsal runs chaos startup kubernetes image provider
 .PHONY: $(NAMES:%=test-%)
 $(NAMES:%=test-%): test-%: $(VENV)/.develop
 	$(LAYERS) $*
 
-# What the last three need beyond Python and Terraform they fetch themselves, and keep outside the tree.
+# What three need beyond Python and Terraform they fetch themselves, and keep outside the tree. The
+# google provider has to be given: PROVIDER=FILE. Without it test-all says that its layer did not run.
 test-unit: ## no process, no network
 test-contract: ## settings, README, examples and variables agree; the order of imports
 test-terraform: ## the modules: format, validate, terraform test
@@ -87,6 +88,7 @@ test-chaos: ## ten blows at fixed moments
 test-startup: ## the real start-up script in namespaces, Ray on three VMs (Linux)
 test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 11 minutes to build them once
 test-image: ## the Dockerfile, built and run; root on Debian, or an engine that is there
+test-provider: ## whole runs with HashiCorp's own google provider, PROVIDER=FILE
 
 GOLDENS := $(PYTEST) -n $(WORKERS) --dist worksteal --goldens tests
 .PHONY: test-golden goldens
@@ -120,6 +122,16 @@ fuzz: $(VENV)/.develop ## 10,000 env files that nobody would write, each way tha
 .PHONY: bench
 bench: $(VENV)/.develop ## what the program costs on top of Terraform, as ratios in one run
 	$(BIN)/python -m bench
+
+# Real money, hence never part of CI and no layer of tests: it says the cost and asks first. OTHER_ZONE=,
+# COST_LIMIT= (USD, default 10) and ONLY="vm ray gke" are its options, OPTIONS="--yes --rehearse" others.
+.PHONY: test-google
+test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT_ID=... ZONE=...; costs money
+	@test -n "$(PROJECT_ID)" && test -n "$(ZONE)" || { \
+		echo "make: name them: make test-google PROJECT_ID=my-project ZONE=us-central1-b" >&2; exit 2; }
+	@$(BIN)/python -m smoke --project "$(PROJECT_ID)" --zone "$(ZONE)" \
+		$(if $(OTHER_ZONE),--other-zone "$(OTHER_ZONE)") $(if $(COST_LIMIT),--cost-limit "$(COST_LIMIT)") \
+		$(ONLY:%=--only %) $(OPTIONS)
 
 .PHONY: docs
 docs: $(VENV)/.rehearsal ## renew what is generated from the code in the README

@@ -96,7 +96,7 @@ class Program:
             "PROJECT_ID": "my-project",
             "NAME_PREFIX": prefix,
             "ZONE": "us-central1-a",
-            "IMAGE_FAMILY_NAME": "common-cu128-ubuntu-2204-nvidia-570",
+            "IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580",
             # No project of the rehearsal may have a thousand machines.
             "SKIP_CHECKS": "quota",
             **settings,

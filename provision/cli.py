@@ -72,7 +72,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
                 console.help(answer)
                 return ExitCode.DONE
             if options.scenario is not None and not line.problems:
-                _rehearse(options.scenario, argv, environ)
+                _rehearse(options, argv, environ)
             changes_found = _act(line, environ, console, report)
         except ProvisionError as error:
             report.problems.extend(error.problems)
@@ -187,8 +187,11 @@ def _perform(context: Context) -> bool:
     return False
 
 
-def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
-    """Start again in an environment with the simulated cloud's endpoints."""
+def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    """Start again in an environment with the simulated cloud's endpoints.
+
+    The rehearsal gets the settings as they are written, to have what they name in its cloud.
+    """
     try:
         from rehearsal import errors, session
     except ImportError as error:
@@ -197,10 +200,14 @@ def _rehearse(scenario: str, argv: Sequence[str], environ: Mapping[str, str]) ->
             why=str(error),
             fix="pip install -r requirements/rehearsal.txt",
         ) from error
+    from provision.settings import reading
+
     rest = [argument for argument in argv if argument.partition("=")[0] != "--rehearse"]
+    given = reading.read(environ, options.env_file, {}).given
+    texts = {name.upper(): value.text for name, value in given.items()}
     try:
-        session.run(rest, environ, scenario)
-    except errors.UnknownScenario as error:
+        session.run(rest, environ, options.scenario or "", texts)
+    except (errors.UnknownScenario, errors.ProviderNotUsable) as error:
         raise SettingsError(error.what, why=error.why, fix=error.fix) from error
     except errors.RehearsalError as error:
         raise ProvisionError(error.what, why=error.why, fix=error.fix) from error

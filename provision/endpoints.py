@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 COMPUTE: Final = "GOOGLE_COMPUTE_CUSTOM_ENDPOINT"
 """The variable of Compute Engine: a rehearsal moves it to this very machine."""
 
+FORWARDED: Final = "AIINFRA_FORWARDED_TO"
+"""Names whom a proxy on this machine, to which the endpoints lead, hands every request on to: it is
+no rehearsal then, and what is made is real. The smoke test sets it."""
+
 _VARIABLE: Final = re.compile(r"(?:GOOGLE_\w+|KUBERNETES)_CUSTOM_ENDPOINT")
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def is_rehearsal(environ: Mapping[str, str]) -> bool:
-    """Whether Compute Engine is on this machine: what it says is simulated."""
+    """Whether Compute Engine is on this machine: what it says is simulated, unless forwarded."""
+    if environ.get(FORWARDED):
+        return False
     return urlsplit(environ.get(COMPUTE, "")).hostname in _THIS_MACHINE
 
 
@@ -50,6 +56,8 @@ def announcement(environ: Mapping[str, str]) -> str:
         return ""
     if is_rehearsal(environ):
         return "Rehearsal: Google Cloud is simulated on this machine; nothing is real or billed."
+    if behind := environ.get(FORWARDED):
+        return f"Requests go to {behind} by way of a proxy on this machine; all is real and billed."
     hosts = sorted({str(urlsplit(url).hostname) for url in moved.values()})
     return (
         f"Not Google itself is asked but {', '.join(hosts)}: the environment sets"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _WHERE_IT_APPLIES = (
     "settings",
+    "image",
     "tfvars",
     "backend",
     "changes",
@@ -35,6 +36,8 @@ class Report:
         problems: The problems that made the run fail.
         notes: Notes, which did not make it fail.
         settings: Setting -> effective value, with secrets masked.
+        image: The image that VMs boot from: "project", "family", "name", "supported_until", and
+            "resolved", which is false as long as Google has to be asked for its name.
         tfvars: The variables for Terraform, with secrets masked.
         backend: "bucket" and "prefix" of the Terraform state.
         changes: The plan's counts "add", "change" and "destroy".
@@ -50,6 +53,7 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
     settings: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
     tfvars: dict[str, Any] | None = None
     backend: dict[str, str] | None = None
     changes: dict[str, int] | None = None

@@ -44,6 +44,7 @@ def _serve(folder: Path, port: int, scenario: str) -> None:
     from rehearsal.cloud.server import Cloud  # noqa: PLC0415 - not needed to show
 
     session.check_scenario(scenario)
+    provider = session.wanted_provider(folder, os.environ, scenario)
     ended = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: ended.set())
@@ -54,7 +55,7 @@ def _serve(folder: Path, port: int, scenario: str) -> None:
         scenario=scenario,
         port=port,
     ) as cloud:
-        wanted = session.environment(cloud.base_url, folder, {**os.environ, **own})
+        wanted = session.environment(cloud.base_url, folder, {**os.environ, **own}, provider)
         warning = session.not_as_google(scenario)
         sys.stdout.writelines([f"# {warning}" if warning else "", *_shell_lines(wanted)])
         sys.stdout.flush()
@@ -108,7 +109,7 @@ def main() -> None:
             case "forget":
                 _forget(folder)
     except RehearsalError as error:
-        sys.stderr.write(f"{error.what}: {error.why}\n")
+        sys.stderr.write(f"{error.what}: {error.why}{error.fix and '; '}{error.fix}\n")
         sys.exit(_USAGE)
 
 

@@ -25,3 +25,7 @@ class UnknownScenario(RehearsalError):  # noqa: N818 - its name says what is wro
 
 class CloudNotStarted(RehearsalError):  # noqa: N818 - its name says what is wrong
     """The simulated cloud ended before it served."""
+
+
+class ProviderNotUsable(RehearsalError):  # noqa: N818 - its name says what is wrong
+    """The google provider that a rehearsal is to run with can't be run."""

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
@@ -19,10 +20,13 @@ from rehearsal import clock
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.facts import offers
 from rehearsal.errors import CloudNotStarted, UnknownScenario
-from rehearsal.provider import mirror
+from rehearsal.presumption import named
+from rehearsal.provider import given, mirror
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rehearsal.provider.given import Given
 
 FOLDER_VARIABLE = "AIINFRA_REHEARSAL_FOLDER"
 DATABASE = "cloud.sqlite"
@@ -35,12 +39,13 @@ _CLOCK_RATE = "0.02"  # fifty seconds of Google Cloud in one of ours
 _DROPPED = re.compile(
     r"(?:GOOGLE|GCLOUD|CLOUDSDK|GCE_METADATA|DEVSHELL)_.*"
     r"|STORAGE_EMULATOR_HOST(?:_GRPC)?|API_(?:ENDPOINT|VERSION)_OVERRIDE|NO_GCE_CHECK|KUBECONFIG"
+    r"|USER_PROJECT_OVERRIDE"
     r"|TF_(?:CLI_CONFIG_FILE|REATTACH_PROVIDERS|PLUGIN_CACHE_.*)|TERRAFORM_CONFIG"
 )
 
 # As provider 7.45.0 reads them: Kubernetes Engine's client replaces the last part of the path,
 # Monitoring's adds the version. Storage's also moves Python's client of this program.
-_ENDPOINTS = {
+ENDPOINTS = {
     "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": "/storage/v1/",
     "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT": "/cloudbilling/v1/",
     "GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT": "/cloudquotas/v1/",
@@ -71,27 +76,49 @@ def folder(environ: Mapping[str, str]) -> Path:
     return found
 
 
-def environment(base_url: str, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def environment(
+    base_url: str, folder: Path, environ: Mapping[str, str], provider: Given | None = None
+) -> dict[str, str]:
     """Make the environment in which every client of Google's finds the simulated cloud.
 
     Args:
         base_url: Where the cloud is: "http://127.0.0.1:PORT".
         folder: Keeps what the clients need: configuration, the stand-in provider.
         environ: The caller's environment.
+        provider: What Terraform is to run in place of the stand-in; None for what the environment
+            names, if it does.
 
     Returns:
         A copy of it without any way to the real Google Cloud.
+
+    Raises:
+        ProviderNotUsable: The provider that the environment names can't be run.
     """
     host = urlsplit(base_url).netloc
     kept = {name: value for name, value in environ.items() if not _DROPPED.fullmatch(name)}
     return {
         **with_clock(kept),
-        **{name: base_url + path for name, path in _ENDPOINTS.items()},
+        **{name: base_url + path for name, path in ENDPOINTS.items()},
         **_identity(host, folder),
-        **_no_proxy(environ),
+        **no_proxy(environ),
         FOLDER_VARIABLE: str(folder),
-        "TF_CLI_CONFIG_FILE": str(mirror.install(folder, sys.executable)),
+        **_provider(base_url, folder, provider or given.find(environ, folder)),
         "PYTHONPATH": _python_path(environ),
+    }
+
+
+def _provider(base_url: str, folder: Path, provider: Given | None) -> dict[str, str]:
+    """Which google provider Terraform finds: the stand-in, or one from outside."""
+    if provider is None:
+        return {"TF_CLI_CONFIG_FILE": str(mirror.install(folder, sys.executable))}
+    config = mirror.install_given(folder, provider.binary, provider.sha256)
+    # To log whose its token is, it asks openidconnect.googleapis.com, which no variable moves. The
+    # cloud is no proxy and refuses: the question goes nowhere, and no work waits for its answer.
+    return {
+        "TF_CLI_CONFIG_FILE": str(config),
+        given.VARIABLE: str(provider.binary),
+        "HTTPS_PROXY": base_url,
+        "https_proxy": base_url,
     }
 
 
@@ -100,7 +127,12 @@ def with_clock(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, clock.VARIABLE: environ.get(clock.VARIABLE) or _CLOCK_RATE}
 
 
-def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoReturn:
+def run(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    scenario: str,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> NoReturn:
     """Become the program in a rehearsal's environment.
 
     The process stays the same, so signals, the terminal and the exit code are the program's. The
@@ -110,19 +142,26 @@ def run(argv: Sequence[str], environ: Mapping[str, str], scenario: str) -> NoRet
         argv: The program's arguments, without those that ask for a rehearsal.
         environ: The caller's environment.
         scenario: What the cloud is to practise: names with commas between; "" for nothing.
+        settings: Variable -> text. What they name, and the program does not make, is made.
 
     Raises:
         UnknownScenario: There is no such scenario.
         CloudNotStarted: It ended before it served.
+        ProviderNotUsable: The provider that it is to run with can't be run.
     """
     check_scenario(scenario)
     place = folder(environ)
-    base_url = _start_cloud(place, environ, scenario)
-    rehearsed = environment(base_url, place, environ)
+    provider = wanted_provider(place, environ, scenario)
+    base_url, presumed = _start_cloud(place, environ, scenario, settings)
+    rehearsed = environment(base_url, place, environ, provider)
     sys.stderr.write(
         f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
         " (to forget it: python -m rehearsal forget).\n" + not_as_google(scenario)
     )
+    if provider is not None:
+        sys.stderr.write(f"Terraform runs the google provider {provider.about}.\n")
+    if presumed:
+        sys.stderr.write(f"{presumed}\n")
     sys.stderr.flush()
     os.execve(  # noqa: S606 - this very program, no shell
         sys.executable, [sys.executable, "-m", "provision", *argv], rehearsed
@@ -158,12 +197,25 @@ def check_scenario(scenario: str) -> None:
         ) from error
 
 
-def _start_cloud(folder: Path, environ: Mapping[str, str], scenario: str) -> str:
+def wanted_provider(folder: Path, environ: Mapping[str, str], scenario: str) -> Given | None:
+    """What Terraform is to run in place of the stand-in, by environment and scenario; or None.
+
+    Raises:
+        ProviderNotUsable: It can't be run, or is not there.
+    """
+    return given.find(environ, folder, wanted=given.SCENARIO in scenarios.parse(scenario))
+
+
+def _start_cloud(
+    folder: Path, environ: Mapping[str, str], scenario: str, settings: Mapping[str, str]
+) -> tuple[str, str]:
     """Start the cloud; its end comes with the end of this process, whatever program that then is.
 
     Returns:
-        Its base URL, when it serves.
+        Its base URL, and what is presumed in it, as a sentence; when it serves.
     """
+    # Anybody may read a command line, so what names nothing stays out of it.
+    naming = {name: text for name, text in settings.items() if name in named.SETTINGS}
     reading, writing = os.pipe()
     # The write end outlives our exec and is closed by the end of the process alone. Nothing that
     # the program starts inherits it: subprocess closes what it is not told to pass on.
@@ -172,6 +224,7 @@ def _start_cloud(folder: Path, environ: Mapping[str, str], scenario: str) -> str
         *(sys.executable, "-m", "rehearsal.cloud"),
         *("--database", str(folder / DATABASE)),
         *("--scenario", scenario),
+        *("--presume", json.dumps(naming)),
         *("--exit-with-fd", str(reading)),
     ]
     with (folder / LOG).open("ab") as log:
@@ -195,7 +248,8 @@ def _start_cloud(folder: Path, environ: Mapping[str, str], scenario: str) -> str
         raise CloudNotStarted(
             "The simulated cloud did not start", why=f"its log, {folder / LOG}, tells why"
         )
-    return str(json.loads(line)["base_url"])
+    ready = json.loads(line)
+    return str(ready["base_url"]), str(ready["presumed"])
 
 
 def _identity(host: str, folder: Path) -> dict[str, str]:
@@ -217,7 +271,7 @@ def _identity(host: str, folder: Path) -> dict[str, str]:
     }
 
 
-def _no_proxy(environ: Mapping[str, str]) -> dict[str, str]:
+def no_proxy(environ: Mapping[str, str]) -> dict[str, str]:
     """Loopback is reached directly; libraries differ in which of the two names they read."""
     before = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
     value = ",".join(filter(None, [before, "127.0.0.1", "localhost"]))

@@ -16,6 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rehearsal.provider import given, mirror
+from tests import real_provider
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -47,12 +50,14 @@ class Layer:
         about: What is tested there.
         needs: What it takes beyond Python, Terraform and loopback; "" for nothing.
         spread: How its tests share processes.
+        again: Tests of other layers that it runs again, in its own way; () for those of its folder.
     """
 
     name: str
     about: str
     needs: str = ""
     spread: Spread = Spread.TESTS
+    again: tuple[str, ...] = ()
 
     @property
     def quick(self) -> bool:
@@ -92,7 +97,15 @@ LAYERS: Final = (
         needs="root on Debian, or a container engine",
         spread=Spread.NONE,
     ),
+    Layer(
+        "provider",
+        "whole runs with HashiCorp's own google provider, PROVIDER=FILE",
+        needs=f"the google provider {mirror.VERSION}, the binary or HashiCorp's zip of it",
+        again=real_provider.CHOSEN,
+    ),
 )
+
+BY_NAME: Final = {it.name: it for it in LAYERS}
 
 
 @dataclass
@@ -114,13 +127,34 @@ class Count:
     seconds: float = 0.0
 
 
+_ASKING: Final = f"""\
+test-provider runs nothing without a google provider {mirror.VERSION} from outside. Give it the \
+binary, or the zip
+in which HashiCorp publishes it for this machine:
+
+    make test-provider PROVIDER=/folder/{mirror.NAME}
+    make test-provider PROVIDER=/folder/terraform-provider-google_{mirror.VERSION}_\
+{mirror.platform_name()}.zip
+
+`terraform init` in a copy of terraform/mig, where the network is, leaves the binary below
+.terraform/providers; in the project's image it is below {given.IMAGE}.
+"""
+
+
 def of(path: Path) -> Layer | None:
-    """The layer that a file or folder is in."""
+    """The layer that a file or folder is in; whatever it is, with a provider from outside."""
+    if real_provider.in_use():
+        return BY_NAME["provider"]
     return next((it for it in LAYERS if it.folder in (path, *path.parents)), None)
 
 
-def table(counts: Mapping[str, Count]) -> list[str]:
-    """What was run, a line for each layer, and a line of sums."""
+def table(counts: Mapping[str, Count], not_run: Mapping[str, str] | None = None) -> list[str]:
+    """What was run, a line for each layer, and a line of sums.
+
+    Args:
+        counts: By the layers' names.
+        not_run: Layers that were not started -> what they lack.
+    """
     numbers = [
         (name, it.passed, it.failed, it.skipped, it.left_out, it.seconds)
         for name, it in counts.items()
@@ -129,11 +163,21 @@ def table(counts: Mapping[str, Count]) -> list[str]:
     columns = "{:<12}{:>8}{:>8}{:>9}{:>10}{:>10}"
     head = columns.format("layer", "passed", "failed", "skipped", "left out", "seconds")
     rows = [(*row[:5], f"{row[5]:.0f}") for row in [*numbers, ("together", *sums)]]
-    return [head, *(columns.format(*row) for row in rows)]
+    missing = [f"{name:<12} NOT RUN: it needs {it}" for name, it in (not_run or {}).items()]
+    return [head, *(columns.format(*row) for row in rows[:-1]), *missing, columns.format(*rows[-1])]
 
 
-def commands(wanted: Sequence[Layer], part: Part, workers: int) -> list[list[str]]:
-    """pytest's arguments, one list for each start; layers that are spread alike share a start."""
+def commands(
+    wanted: Sequence[Layer], part: Part, workers: int, provider: str = ""
+) -> list[list[str]]:
+    """pytest's arguments, one list for each start; layers that are spread alike share a start.
+
+    Args:
+        wanted: The layers.
+        part: Which of their tests; a layer that runs those of others again is never parted.
+        workers: Processes that share the tests.
+        provider: The google provider from outside; "" for none, and the layer is not started.
+    """
     selecting = {
         Part.QUICK: ["--quick"],
         Part.REST: ["--rest"],
@@ -141,11 +185,16 @@ def commands(wanted: Sequence[Layer], part: Part, workers: int) -> list[list[str
     }[part]
     found = []
     for spread in Spread:
-        folders = [f"tests/{it.name}" for it in wanted if it.spread is spread]
+        folders = [f"tests/{it.name}" for it in wanted if it.spread is spread and not it.again]
         spreading = [] if spread is Spread.NONE else ["-n", str(workers), "--dist", spread.value]
         # What is not spread has tests that need a machine for themselves, and a start for each.
         starts = [[folder] for folder in folders] if spread is Spread.NONE else [folders]
         found += [[*selecting, *spreading, *start] for start in starts if start]
+    for layer in wanted:
+        if layer.again and provider:
+            spreading = ["-n", str(workers), "--dist", layer.spread.value]
+            limit = f"--timeout={real_provider.TIMEOUT}"
+            found.append([f"--provider={provider}", limit, *spreading, *layer.again])
     return found
 
 
@@ -159,16 +208,17 @@ def chosen(name: str) -> tuple[Sequence[Layer], Part]:
         return [it for it in LAYERS if it.quick], Part.QUICK
     if name in (Part.REST, Part.ALL):
         return LAYERS, Part(name)
-    return [{it.name: it for it in LAYERS}[name]], Part.ALL
+    return [BY_NAME[name]], Part.ALL
 
 
-def run(name: str, workers: int, more: Iterable[str]) -> int:
+def run(name: str, workers: int, more: Iterable[str], provider: str = "") -> int:
     """Run layers, and say at the end what was run and for how long.
 
     Args:
         name: quick, rest, all, or a layer.
         workers: Processes that share the tests.
         more: More arguments for pytest.
+        provider: The google provider from outside; "" for none.
 
     Returns:
         0, or the first of pytest's exit codes that is another.
@@ -176,7 +226,12 @@ def run(name: str, workers: int, more: Iterable[str]) -> int:
     began = time.monotonic()
     counts: dict[str, Count] = {}
     code = 0
-    starts = commands(*chosen(name), workers)
+    wanted, part = chosen(name)
+    starts = commands(wanted, part, workers, provider)
+    not_run = {it.name: it.needs for it in wanted if it.again and not provider}
+    if not starts:
+        sys.stderr.write(_ASKING)
+        return 2
     with tempfile.TemporaryDirectory() as folder:
         for number, start in enumerate(starts):
             report = Path(folder, f"{number}.json")
@@ -186,7 +241,7 @@ def run(name: str, workers: int, more: Iterable[str]) -> int:
                 document = json.loads(report.read_text(encoding="utf-8"))
                 counts |= {layer: Count(**count) for layer, count in document.items()}
     if len(starts) > 1:
-        sys.stdout.write("\n".join(["", *table(counts)]) + "\n")
+        sys.stdout.write("\n".join(["", *table(counts, not_run)]) + "\n")
     sys.stdout.write(f"make's {name}: {time.monotonic() - began:.0f} s, exit code {code}\n")
     return code
 
@@ -202,8 +257,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.layers", description=__doc__)
     parser.add_argument("name", choices=[*Part, *(it.name for it in LAYERS)])
     parser.add_argument("--workers", type=int, default=2, help="processes that share the tests")
+    parser.add_argument("--provider", default="", help="the google provider for that layer")
     arguments, more = parser.parse_known_args()
-    return run(arguments.name, arguments.workers, more)
+    return run(arguments.name, arguments.workers, more, arguments.provider)
 
 
 if __name__ == "__main__":

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests import layers
+from rehearsal.errors import ProviderNotUsable
+from rehearsal.provider import given
+from tests import layers, real_provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _LEFT_OUT: Final = "left_out_by_layer"
 """How a worker tells what it left out, which is what every other leaves out too."""
+_ABOUT: Final = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out what is marked as slow")
     parser.addoption("--rest", action="store_true", help="only what --quick leaves out")
     parser.addoption("--goldens", action="store_true", help="only what compares with a golden")
+    parser.addoption(
+        "--provider", type=Path, help="run rehearsals with this google provider, not the stand-in"
+    )
     parser.addoption("--counts", type=Path, help="write what each layer ran into this file")
 
 
@@ -31,8 +40,35 @@ def pytest_configure(config: pytest.Config) -> None:
         " would catch the same mistake",
     )
     config.pluginmanager.register(_Selection(config), "selection of tests")
+    if (file := config.getoption("--provider")) and not hasattr(config, "workerinput"):
+        _use(file, config)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Counts(config), "counts of layers")
+
+
+def _use(file: Path, config: pytest.Config) -> None:
+    """Let every rehearsal run a google provider from outside; workers inherit that."""
+    folder = Path(tempfile.mkdtemp(prefix="provider-"))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    try:
+        found = given.check(file.expanduser().absolute(), folder)
+    except ProviderNotUsable as error:
+        raise pytest.UsageError(f"{error.what}: {error.why}; {error.fix}") from error
+    before = os.environ.get(given.VARIABLE)
+    os.environ[given.VARIABLE] = str(found.binary)
+    config.add_cleanup(lambda: _restore(before))
+    config.stash[_ABOUT] = found.about
+
+
+def _restore(before: str | None) -> None:
+    os.environ.pop(given.VARIABLE)
+    if before is not None:
+        os.environ[given.VARIABLE] = before
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    about = config.stash.get(_ABOUT, "")
+    return f"google provider: {about}" if about else None
 
 
 def unsound(marks: Sequence[tuple[str, str | None]]) -> list[str]:
@@ -124,8 +160,11 @@ class _Counts:
 
     def _asked(self) -> Iterable[layers.Layer]:
         """The layers whose whole folders are to be run."""
-        given = {(Path.cwd() / argument).resolve() for argument in self._config.args}
-        return [it for it in layers.LAYERS if it.folder in given]
+        if real_provider.in_use():
+            chosen = set(self._config.args) == set(real_provider.CHOSEN)
+            return [layers.BY_NAME["provider"]] if chosen else []
+        named = {(Path.cwd() / argument).resolve() for argument in self._config.args}
+        return [it for it in layers.LAYERS if it.folder in named]
 
     def leave_out(self, numbers: dict[str, int]) -> None:
         """Take how many tests of each layer are not in this part."""

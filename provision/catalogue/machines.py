@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import images
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -89,6 +91,22 @@ class Offered(enum.Enum):
     NO = enum.auto()
 
 
+class Binding(enum.Enum):
+    """Whether machines from a reservation are bound to it, and end when it ends.
+
+    Sources: Google's page on reservation-bound instances; Cluster Toolkit v1.95.0 (resume.py).
+
+    Attributes:
+        NEVER: The reservations of such machines are plain ones.
+        SOMETIMES: Those of dense capacity and of calendar mode are; the reservation tells.
+        ALWAYS: There are no others.
+    """
+
+    NEVER = enum.auto()
+    SOMETIMES = enum.auto()
+    ALWAYS = enum.auto()
+
+
 class GpuQuota(enum.Enum):
     """The quota for GPUs that are not preemptible; preemptible GPUs always have their own quota.
 
@@ -112,6 +130,8 @@ class Gpu:
         quota: The kind of its quota.
         max_vcpus: For a GPU that is attached to a machine: the number of GPUs -> the maximum number
             of vCPUs of the machine.
+        open_module: Whether NVIDIA's open kernel module supports it, the only one that Google's
+            current images have: it needs a GPU System Processor, which came with Turing.
         supported_until: The day, as YYYY-MM-DD, from which no machine with it can be created or
             started; "" if Google has announced none.
     """
@@ -122,6 +142,7 @@ class Gpu:
     quota: GpuQuota
     supported_until: str = ""
     max_vcpus: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    open_module: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,8 +204,14 @@ class Family:
         consumption: The consumption options.
         doubtful: More options, of which it is not certain that Google offers them.
         shapes: Its sizes, the smallest first.
+        compact: Whether compact placement supports it at all.
         flex_compact: Whether flex start supports compact placement for it.
+        binding: Whether its machines are bound to their reservation.
+        topology: The accelerator topology that several of its machines need to work together, by
+            its name in the API; None if they need none.
+        in_topology: The number of machines in one such topology; 0 if there is none.
         arm: Whether its processors are Arm, which need an Arm image.
+        image_line: The line of images that its VMs boot from if the settings name none (ADR 14).
         local_ssd_gb: The size of one of its local SSDs, in GB.
     """
 
@@ -197,8 +224,13 @@ class Family:
     consumption: frozenset[Consumption]
     shapes: tuple[Shape, ...]
     doubtful: frozenset[Consumption] = frozenset()
+    compact: bool = True
     flex_compact: bool = False
+    binding: Binding = Binding.NEVER
+    topology: str | None = None
+    in_topology: int = 0
     arm: bool = False
+    image_line: images.Line = images.DEEP_LEARNING
     local_ssd_gb: int = 375
 
     @property
@@ -361,6 +393,7 @@ ATTACHED_GPUS: Final = (
         quota_word="V100",
         quota=GpuQuota.OWN,
         max_vcpus=MappingProxyType({1: 12, 2: 24, 4: 48, 8: 96}),
+        open_module=False,
     ),
     Gpu(
         name="nvidia-tesla-p4",
@@ -369,6 +402,7 @@ ATTACHED_GPUS: Final = (
         quota=GpuQuota.OWN,
         supported_until="2027-08-01",
         max_vcpus=MappingProxyType({1: 24, 2: 48, 4: 96}),
+        open_module=False,
     ),
     Gpu(
         name="nvidia-tesla-p100",
@@ -377,6 +411,7 @@ ATTACHED_GPUS: Final = (
         quota=GpuQuota.OWN,
         supported_until="2026-09-15",
         max_vcpus=MappingProxyType({1: 16, 2: 32, 4: 96}),
+        open_module=False,
     ),
 )
 """The GPUs that can be attached to machines that include none (N1).
@@ -394,6 +429,7 @@ def _n1(kind: str, *sizes: int) -> Family:
         boot_disks=_PD,
         gpu_network=None,
         consumption=_USUAL_WAYS,
+        compact=False,
         shapes=tuple(Shape(suffix=str(size), gpus=None, vcpus=size) for size in sizes),
     )
 
@@ -485,6 +521,7 @@ ROWS: Final = (
         boot_disks=_PD_OR_HYPERDISK,
         gpu_network=GpuNetwork.TCPX,
         consumption=_ALL_WAYS,
+        binding=Binding.SOMETIMES,
         shapes=(
             Shape(suffix="1g", gpus=1, vcpus=26, local_ssds=2, consumption=_OF_A_PART),
             Shape(suffix="2g", gpus=2, vcpus=52, local_ssds=4, consumption=_OF_A_PART),
@@ -503,6 +540,7 @@ ROWS: Final = (
         consumption=frozenset({Consumption.SPOT, Consumption.BOUND}),
         # Google's table of consumption options has no row for it.
         doubtful=_USUAL_WAYS - {Consumption.SPOT},
+        binding=Binding.SOMETIMES,
         shapes=(
             Shape(suffix="8g", gpus=8, vcpus=208, local_ssds=16),
             Shape(suffix="8g-nolssd", gpus=8, vcpus=208),
@@ -516,6 +554,7 @@ ROWS: Final = (
         boot_disks=_PD_OR_HYPERDISK,
         gpu_network=GpuNetwork.TCPXO,
         consumption=_ALL_WAYS,
+        binding=Binding.SOMETIMES,
         shapes=(Shape(suffix="8g", gpus=8, vcpus=208, nics=9, local_ssds=16),),
     ),
     Family(
@@ -529,6 +568,7 @@ ROWS: Final = (
         # It has a price on demand, but no tick for it in the table of consumption options.
         doubtful=frozenset({Consumption.ON_DEMAND, Consumption.RESERVATION}),
         flex_compact=True,
+        binding=Binding.ALWAYS,
         shapes=(
             Shape(
                 suffix="8g",
@@ -551,6 +591,8 @@ ROWS: Final = (
         consumption=_NOT_ON_DEMAND,
         doubtful=frozenset({Consumption.RESERVATION}),
         flex_compact=True,
+        binding=Binding.ALWAYS,
+        image_line=images.ACCELERATOR,
         shapes=(Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),),
     ),
     Family(
@@ -561,7 +603,11 @@ ROWS: Final = (
         boot_disks=_HYPERDISK,
         gpu_network=GpuNetwork.RDMA,
         consumption=frozenset({Consumption.BOUND}),
+        binding=Binding.ALWAYS,
+        topology="1x72",
+        in_topology=18,
         arm=True,
+        image_line=images.ACCELERATOR_ARM,
         local_ssd_gb=3000,
         shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
     ),
@@ -574,7 +620,11 @@ ROWS: Final = (
         # Its network of GPUs is one that this tool does not set up.
         gpu_network=None,
         consumption=frozenset({Consumption.BOUND}),
+        binding=Binding.ALWAYS,
+        topology="1x72",
+        in_topology=18,
         arm=True,
+        image_line=images.ACCELERATOR_ARM,
         shapes=(Shape(suffix="4g-metal", gpus=4, vcpus=144, local_ssds=4),),
     ),
     _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
@@ -686,9 +736,25 @@ def of_series(name: str) -> tuple[Family, ...]:
     return tuple(row for row in FAMILIES.values() if row.series == series)
 
 
+def image_line(name: str) -> images.Line:
+    """The line of images that VMs of a machine type boot from if the settings name none."""
+    known = family(name)
+    rows = (known,) if known is not None else of_series(name)
+    return rows[0].image_line if rows else images.DEEP_LEARNING
+
+
 def takes_gpus(name: str) -> bool:
     """Whether GPUs are attached to a machine type; the others include GPUs or have none."""
     return any(row.gpu is None for row in of_series(name))
+
+
+def binding(name: str) -> Binding:
+    """Whether machines of a type are bound to their reservation.
+
+    Of a type that the tool does not know, the reservation tells.
+    """
+    known = family(name)
+    return known.binding if known is not None else Binding.SOMETIMES
 
 
 def cpu_quota(name: str) -> str:

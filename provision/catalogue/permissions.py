@@ -17,6 +17,7 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "compute.instance": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.networks.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "compute.networks.updatePolicy": ("Compute Security Admin", "roles/compute.securityAdmin"),
+    "compute.reservation": ("Compute Viewer", "roles/compute.viewer"),
     "compute.resourcePolicies.": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.routers.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "compute.subnetworks.": ("Compute Network Admin", "roles/compute.networkAdmin"),

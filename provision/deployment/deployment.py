@@ -36,14 +36,11 @@ class RunInputs:
     """What a run found out itself: inputs of Terraform that the settings do not contain.
 
     Attributes:
-        image: The image that an earlier Create chose ("project", "family", "name"); {} if none
-            did.
         files: The archive of the files for every VM, which has to be in the run's root folder.
         resize_requests: With flex start, by name: the open requests as they were made, and the
             new one, if any.
     """
 
-    image: Mapping[str, str | None] = field(default_factory=dict)
     files: Archive | None = None
     resize_requests: Mapping[str, ResizeRequestSpec] = field(default_factory=dict)
 
@@ -104,7 +101,9 @@ class Applied(Generic[SpecT_co]):
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:
-    """Add a deployment's variables and backend to the report; returns the deployment."""
+    """Add a deployment's variables, backend and image to the report; returns the deployment."""
     context.report.tfvars = dict(target.masked_variables)
     context.report.backend = target.location.backend
+    image = target.spec.boot_image
+    context.report.image = image.document if image is not None else None
     return target

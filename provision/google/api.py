@@ -46,16 +46,6 @@ class GoogleApi(Rest):
                 setting="PROJECT_ID",
             ) from error
 
-    def image_of_family(self, project: str, family: str) -> str | None:
-        """The name of the family's newest image; None if there is none that may be used."""
-        path = f"projects/{project}/global/images/family/{family}"
-        try:
-            return str(self.get(Service.COMPUTE, path)["name"])
-        except GoogleApiError as error:
-            if error.code in (403, 404):
-                return None
-            raise
-
     def managed_instances(self, project: str, zone: str, group: str) -> list[dict[str, Any]]:
         """The managed instances of a group: the state, and the last errors, of each of its VMs."""
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/listManagedInstances"
@@ -196,6 +186,19 @@ class GoogleApi(Rest):
         """Compute Engine's operations that are not done, in "global", one region or one zone."""
         path = f"projects/{project}/{scope}/operations"
         return list(self.pages("GET", path, "items", {"filter": "status != DONE"}))
+
+    def operations_of(
+        self, project: str, zone: str, types: Collection[str]
+    ) -> list[dict[str, Any]]:
+        """Compute Engine's operations of these types in a zone; none if they may not be listed."""
+        path = f"projects/{project}/zones/{zone}/operations"
+        query = {"filter": f'operationType eq "{"|".join(types)}"'}
+        try:
+            return list(self.pages("GET", path, "items", query))
+        except GoogleApiError as error:
+            if error.code == _FORBIDDEN:
+                return []
+            raise
 
     def cluster_operations(self, project: str, location: str) -> list[dict[str, Any]]:
         """Kubernetes Engine's operations that are not done; none if they may not be listed."""

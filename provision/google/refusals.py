@@ -36,6 +36,7 @@ class Refusal(enum.Enum):
         POLICY: An organization policy forbids it.
         MISSING: A resource that it needs does not exist.
         RESERVATION: The reservation does not exist, or does not fit the request.
+        RESERVED_OUT: The reservation has no machines left; there are some once others end.
         CONFIGURATION: The parts of the request do not go together.
         ADDRESSES: The subnetwork has no free IP addresses.
     """
@@ -48,12 +49,16 @@ class Refusal(enum.Enum):
     POLICY = enum.auto()
     MISSING = enum.auto()
     RESERVATION = enum.auto()
+    RESERVED_OUT = enum.auto()
     CONFIGURATION = enum.auto()
     ADDRESSES = enum.auto()
 
 
 CAPACITY: Final = frozenset({Refusal.STOCKOUT, Refusal.QUOTA})
 """The refusals of machines, which another zone or more quota fixes."""
+
+NO_MACHINES: Final = CAPACITY | {Refusal.RESERVED_OUT}
+"""The refusals of machines for a lack of them, whether waiting helps or not."""
 
 PERMANENT: Final = frozenset(
     {
@@ -77,26 +82,21 @@ class Quota:
         metric: Its metric, such as "NVIDIA_A100_GPUS".
         limit: The project's limit.
         region: The quota's region; "" for a quota of all regions, or if the message has none.
+        everywhere: Whether the message says that it is a quota of all regions.
     """
 
     metric: str
     limit: float
     region: str
+    everywhere: bool = False
 
 
 # Error code of Compute Engine, or reason of a ProvisioningRequest -> what it means. Sources: the
 # discovery document of compute v1, and Google's documentation of ProvisioningRequest.
 _CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
     {
-        "QUOTA_EXCEEDED": Refusal.QUOTA,
-        "RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
-        "ZONE_RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
-        "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": Refusal.STOCKOUT,
         "QUEUING_INFEASIBLE_NO_CAPACITY": Refusal.STOCKOUT,
-        "PERMISSIONS_ERROR": Refusal.PERMISSION,
         "SERVICE_ACCOUNT_ACCESS_DENIED": Refusal.PERMISSION,
-        "IP_SPACE_EXHAUSTED": Refusal.ADDRESSES,
-        "CONDITION_NOT_MET": Refusal.POLICY,
         "UNSUPPORTED_OPERATION": Refusal.CONFIGURATION,
         "NotProvisioned": Refusal.NOT_YET,
         "QuotaExceeded": Refusal.QUOTA,
@@ -104,9 +104,18 @@ _CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
         "ResourcePoolExhausted": Refusal.STOCKOUT,
     }
 )
+# What such codes contain, where one has more to it than the rest.
+_PARTS_OF_CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
+    {
+        "QUOTA": Refusal.QUOTA,
+        "RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
+        "IP_SPACE_EXHAUSTED": Refusal.ADDRESSES,
+        "PERMISSIONS_ERROR": Refusal.PERMISSION,
+    }
+)
 _QUOTA: Final = re.compile(
     r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
-    r"(?: in region (?P<region>[\w-]+))?"
+    r"(?: in region (?P<region>[\w-]+)| (?P<everywhere>globally))?"
 )
 _STOCKOUT: Final = re.compile(
     r"does not have enough resources available|insufficient capacity in zone"
@@ -120,6 +129,7 @@ _PERMISSION: Final = re.compile(
     r"Required ['\"](?P<compute>[\w.]+)['\"] permission"
     r"|does not have (?P<storage>\w+(?:\.\w+)+) access"
     r"|[Pp]ermission ['\"](?P<newer>[\w.]+)['\"] (?:is )?denied"
+    r"|is missing required permissions"
 )
 _API_OFF: Final = re.compile(r"API has not been used in project (?P<project>\S+) before or it is")
 _SERVICE: Final = re.compile(r"/apis/api/(?P<service>[\w.-]+)/")
@@ -133,28 +143,47 @@ _ACCOUNT_CREATION: Final = "Service account creation is not allowed"
 _CONSTRAINT: Final = re.compile(r"constraints/(?P<name>[A-Za-z.]+)")
 _MISSING: Final = re.compile(
     r"The resource '[^']+' (?:of type '\w+' )?was not found"
+    r"|[Ss]ervice account\b.* does not exist"
+    r"|Cross-project references for this resource are not allowed"
     r"|The referenced \w+ resource cannot be found"
     r"|Machine type with name '[^']+' does not exist in zone"
 )
 # The sentences that the autoscaler of Kubernetes on Google Cloud takes for errors of the
-# reservation. A full reservation is no such error: it may get free.
+# reservation; their code, CONDITION_NOT_MET, is also that of policies. A reservation that is full
+# or not READY is no such error: it may get free, or ready. SkyPilot's issue 3327 has the one about
+# what can not be targeted.
 _RESERVATION: Final = re.compile(
     r"Specified reservations? .*(?:do|does) not exist"
+    r"|Specified reservations? .*can ?not be targeted"
+    r"|No available resources in specified reservations"
     r"|Could not find the given reservation with the following name"
     r"|must use ReservationAffinity of"
     r"|The reservation must exist in the same project as the instance"
     r"|Reservation .* is incorrect for the requested resources"
 )
+# The last is what GKE says of a node pool (GoogleCloudPlatform/gsutil, issue 1000).
+_RESERVED_OUT: Final = re.compile(
+    r"Specified reservations? .*does not have available resources for the request"
+    r"|Reservation .* does not have sufficient capacity for the requested resources"
+    r"|Reservation does not have enough resources for the request"
+)
 _CONFIGURATION: Final = re.compile(
     r"features are not compatible for creating instance"
     r"|disk type cannot be used by \S+ machine type"
+)
+# Of GKE's nodes, as its autoscaler takes them.
+_ADDRESSES: Final = re.compile(
+    r"does not have available private IP space"
+    r"|Cannot find pod range with enough available IPs"
 )
 # Pattern of a message -> what it means; the first match counts.
 _SENTENCES: Final = (
     (_CONFIGURATION, Refusal.CONFIGURATION),
     (_RESERVATION, Refusal.RESERVATION),
+    (_RESERVED_OUT, Refusal.RESERVED_OUT),
     (_STOCKOUT, Refusal.STOCKOUT),
     (_SOME_QUOTA, Refusal.QUOTA),
+    (_ADDRESSES, Refusal.ADDRESSES),
     (_API_OFF, Refusal.API_OFF),
     (_PERMISSION, Refusal.PERMISSION),
     (_POLICY, Refusal.POLICY),
@@ -177,6 +206,9 @@ def read(code: str, message: str) -> Refusal | None:
         return Refusal.CONFIGURATION
     if code in _CODES:
         return _CODES[code]
+    by_part = next((kind for part, kind in _PARTS_OF_CODES.items() if part in code), None)
+    if by_part is not None:
+        return by_part
     return next((kind for pattern, kind in _SENTENCES if pattern.search(message)), None)
 
 
@@ -199,7 +231,12 @@ def quota(message: str) -> Quota | None:
     found = _QUOTA.search(message)
     if found is None:
         return None
-    return Quota(metric=found["metric"], limit=float(found["limit"]), region=found["region"] or "")
+    return Quota(
+        metric=found["metric"],
+        limit=float(found["limit"]),
+        region=found["region"] or "",
+        everywhere=found["everywhere"] is not None,
+    )
 
 
 # ------------------------------------------------------------------ Compute Engine's errors

@@ -65,6 +65,16 @@ def wait(
         deadline.pause()
 
 
+def all_run(api: GoogleApi, group: Group) -> bool:
+    """Whether all VMs of a managed instance group run now.
+
+    Raises:
+        ClusterError: The group can't be read.
+    """
+    instances = _look(api, group)
+    return len(instances) == group.size and all(map(_runs, instances))
+
+
 @contextlib.contextmanager
 def told(what: str) -> Iterator[None]:
     """Report Google's errors after the apply as errors of a cluster that exists.

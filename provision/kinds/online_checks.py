@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from provision.kinds.gke.preflight import VERSION
-from provision.kinds.vms.preflight import IMAGE, SECRETS
+from provision.kinds.vms.boot_image import IMAGE
+from provision.kinds.vms.preflight import SECRETS
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 

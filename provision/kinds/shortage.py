@@ -189,7 +189,8 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
     family = refusals.quota_dimensions(found).get("gpu_family")
     quota = f"quota {metric}".strip() + (f" for {family}" if family else "")
     amount = f"has a limit of {exceeded.limit:g}" if exceeded else "is exceeded"
-    region = exceeded.region if exceeded and exceeded.region else group.region
+    everywhere = exceeded is not None and exceeded.everywhere
+    region = "all regions" if everywhere else (exceeded and exceeded.region) or group.region
     wanted = f"{group.all_gpus} GPUs" if group.all_gpus else f"{group.size} {group.machine}"
     return Problem(
         what=f"The {quota} of {group.project} in {region} {amount}, and this {group.called}"
@@ -199,8 +200,8 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
             f"request an increase at {QUOTA_PAGE}?project={group.project}",
             f"filter by {metric or 'its name'} and {region}, select it, click Edit ({QUOTA_ROLE})",
             texts.after_quota,
-            "or use fewer or smaller machines (INSTANCE_COUNT, VM_TYPE),"
-            f" or a zone whose region has quota ({group.zone_setting})",
+            "or use fewer or smaller machines (INSTANCE_COUNT, VM_TYPE)"
+            + ("" if everywhere else f", or a zone whose region has quota ({group.zone_setting})"),
             texts.end,
         ),
     )

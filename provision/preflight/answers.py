@@ -41,11 +41,34 @@ class Answers:
         """A resource by its path; it is an error if it does not exist."""
         return self._once(("get", service, path), lambda: self._api.get(service, path))
 
+    def images(self, project: str, query: str) -> list[dict[str, Any]]:
+        """The images of a project, deprecated ones too, for which a filter holds."""
+        path = f"projects/{project}/global/images"
+
+        def ask() -> list[dict[str, Any]]:
+            return list(self._api.pages("GET", path, "items", {"filter": query}))
+
+        return self._once(("images", project, query), ask)
+
     def zones_with(self, project: str, collection: str, name: str) -> set[str]:
         """The zones that offer a resource of that name in a collection such as "machineTypes"."""
         return self._once(
             (project, collection, name), lambda: self._api.zones_with(project, collection, name)
         )
+
+    def everywhere(self, project: str, collection: str, name: str) -> list[dict[str, Any]]:
+        """The resources of that name in all zones of a project."""
+        path = f"projects/{project}/aggregated/{collection}"
+
+        def ask() -> list[dict[str, Any]]:
+            scopes = self._api.pages("GET", path, "items", {"filter": f"name={name}"})
+            return [it for scope in scopes for it in scope.get(collection, [])]
+
+        return self._once(("everywhere", path, name), ask)
+
+    def listed(self, path: str) -> list[dict[str, Any]]:
+        """The resources of Compute Engine in one place, such as the blocks of a reservation."""
+        return self._once(("listed", path), lambda: list(self._api.pages("GET", path, "items", {})))
 
     def enabled_apis(self, project: str) -> set[str]:
         """The APIs that a project has enabled, such as "compute.googleapis.com"."""
@@ -78,6 +101,17 @@ class Answers:
             return [vm for scope in scopes for vm in scope.get("instances", [])]
 
         return self._once(("instances", project, label, value), ask)
+
+    def held_on_account(self, email: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a service account, of whatever project."""
+        path = f"projects/-/serviceAccounts/{email}:testIamPermissions"
+        body = {"permissions": list(permissions)}
+
+        def ask() -> Collection[str]:
+            answer = self._api.call("POST", Service.IAM, path, {}, body)
+            return frozenset(answer.get("permissions", ()))
+
+        return self._once(("account", email), ask)
 
     def shares(self, project: str) -> list[dict[str, Any]]:
         """The Filestore instances of a project, in all places."""

@@ -55,14 +55,16 @@ class Metric:
         return " for ".join([self.name, *self.dimensions.values()])
 
 
-def of(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
+def of(machines: Pool, vcpus: int, project: str) -> Iterator[tuple[Metric, int]]:
     """How much of each quota one machine uses.
 
     Args:
-        machines: The pool; machines of a reservation only use quotas of disks and addresses.
+        machines: The pool; of a reservation that has used the quota of GPUs and CPUs itself, they
+            only use quotas of disks and addresses.
         vcpus: The number of vCPUs of each machine; 0 if it is not known.
+        project: The project of the machines.
     """
-    if not machines.mode.means.reserved:
+    if not _is_paid_for(machines, project):
         yield from _gpus(machines)
         yield from _cpus(machines, vcpus)
         yield from _local_ssds(machines)
@@ -70,6 +72,19 @@ def of(machines: Pool, vcpus: int) -> Iterator[tuple[Metric, int]]:
     yield Metric(name="INSTANCES"), 1
     if machines.external_ip:
         yield Metric(name=ADDRESSES), 1
+
+
+def _is_paid_for(machines: Pool, project: str) -> bool:
+    """Whether a reservation has used the quota for these machines already.
+
+    A reservation of another project has used that project's, and whoever uses it needs as much of
+    their own (Google's page on shared reservations); but not for capacity to which machines are
+    bound, for which Google raises the quota first, or uses none.
+    """
+    path = machines.reservation_path
+    if not machines.mode.means.reserved or path is None:
+        return False
+    return machines.mode.means.bound or path.owner(project) == project
 
 
 def preemptible_twin(machines: Pool, metric: Metric) -> Metric | None:

@@ -136,7 +136,7 @@ def _resources(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 def _needs(ctx: CheckContext[ClusterSpec]) -> dict[Metric, Need]:
     needs: dict[Metric, Need] = {}
     for wanted in ctx.spec.pools:
-        for metric, amount in metrics.of(wanted, _vcpus(ctx, wanted)):
+        for metric, amount in metrics.of(wanted, _vcpus(ctx, wanted), ctx.project):
             need = needs.setdefault(metric, Need())
             twin = metrics.preemptible_twin(wanted, metric)
             need.add(amount * wanted.size.first, amount * wanted.size.most, twin)
@@ -169,7 +169,7 @@ def _own(ctx: CheckContext[ClusterSpec]) -> Mapping[Metric, int]:
     found = ctx.answers.machines_with(ctx.project, MARKER, ctx.record.cluster_id)
     for vm in found:
         present = _present(ctx, vm)
-        for metric, amount in metrics.of(present, _vcpus(ctx, present)):
+        for metric, amount in metrics.of(present, _vcpus(ctx, present), ctx.project):
             # What a move leaves in another region gives that region's quota back.
             if metric.everywhere or present.region == ctx.spec.region:
                 used[metric] += amount
@@ -180,13 +180,14 @@ def _present(ctx: CheckContext[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
     """An existing VM as a pool of one machine."""
     gpus = (vm.get("guestAccelerators") or [{}])[0]
     boot = (vm.get("disks") or [{}])[0]
-    preemptible = vm.get("scheduling", {}).get("provisioningModel") in _PREEMPTIBLE
+    reservation = next(iter((vm.get("reservationAffinity") or {}).get("values") or []), None)
     return Pool(
         name=vm.get("name", ""),
         zone=_last(vm["zone"]),
         machine_type=_last(vm["machineType"]),
         size=Size(count=1),
-        mode=Mode.SPOT if preemptible else Mode.STANDARD,
+        mode=_mode(vm),
+        reservation=reservation,
         gpu_type=_last(gpus.get("acceleratorType", "")) or None,
         gpu_count=int(gpus.get("acceleratorCount", 0)),
         # The API's VM does not have its disk's type; it rarely changes.
@@ -194,6 +195,17 @@ def _present(ctx: CheckContext[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
         disk_size_gb=int(boot.get("diskSizeGb", 0)),
         external_ip=any(it.get("accessConfigs") for it in vm.get("networkInterfaces", [])),
     )
+
+
+def _mode(vm: Mapping[str, Any]) -> Mode:
+    """The capacity mode of an existing VM, as far as quotas tell modes apart."""
+    model = vm.get("scheduling", {}).get("provisioningModel")
+    if model in _PREEMPTIBLE:
+        return Mode.SPOT
+    if model == "RESERVATION_BOUND":
+        return Mode.RESERVATION_BOUND
+    named = (vm.get("reservationAffinity") or {}).get("values")
+    return Mode.RESERVATION if named else Mode.STANDARD
 
 
 def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:

@@ -12,6 +12,7 @@ from provision.preflight import (
     policies,
     project,
     quotas,
+    reservations,
     zones,
 )
 from provision.preflight.check import Check
@@ -32,9 +33,13 @@ CHECKS: Final = (
     ),
     Check(
         name=OnlineCheck.PERMISSIONS,
-        calls=("cloudresourcemanager.projects.testIamPermissions",),
+        calls=(
+            "cloudresourcemanager.projects.testIamPermissions",
+            "iam.projects.serviceAccounts.testIamPermissions",
+        ),
         says="permissions on the project that this env.list needs are missing; the problem lists"
-        " them all, the fix has the commands that grant roles with them",
+        " them all, the fix has the commands that grant roles with them. Or the account that"
+        " SERVICE_ACCOUNT names does not exist, or machines may not be made to act as it",
         find=project.held,
     ),
     Check(
@@ -72,6 +77,25 @@ CHECKS: Final = (
         says="the zone does not have the GPU, one machine can't have that many, or the machine type"
         " has other GPUs",
         find=zones.accelerator,
+    ),
+    Check(
+        name=OnlineCheck.RESERVATION,
+        calls=(
+            "compute.reservations.get",
+            "compute.reservations.aggregatedList",
+            "compute.reservationBlocks.get",
+            "compute.reservationBlocks.list",
+            "compute.reservationSubBlocks.get",
+            "compute.reservationSubBlocks.list",
+            "cloudresourcemanager.projects.get",
+            "compute.instances.aggregatedList",
+        ),
+        says="a reservation does not exist, has other machines or is in another zone, is not shared"
+        " with the project, can't be named, has not begun, or has too few machines left; or a"
+        " block of it does not exist. What its owner does not let these credentials read is a"
+        " note. It also decides on the provisioning model, and notes end, health and maintenance",
+        find=reservations.reservation,
+        applies=reservations.is_needed,
     ),
     Check(
         name=OnlineCheck.DISK,

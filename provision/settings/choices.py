@@ -88,6 +88,7 @@ class OnlineCheck(enum.StrEnum):
     ZONE = "zone"
     MACHINE_TYPE = "machine-type"
     ACCELERATOR = "accelerator"
+    RESERVATION = "reservation"
     IMAGE = "image"
     DISK = "disk"
     QUOTA = "quota"

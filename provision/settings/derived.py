@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import limits, machines, zones
+from provision.catalogue import images, limits, machines, zones
 from provision.settings.choices import DiskType, NetworkConfig, Orchestrator
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from provision.settings.pools import NodePool
 
-DEFAULT_IMAGE_FAMILY: Final = "pytorch-1-12-gpu-debian-10"
 _TEST_NODES: Final = 2
 
 
@@ -44,6 +43,23 @@ def _built_in_gpus(vm_type: str) -> int | None:
 def _built_in_accelerator(vm_type: str) -> str | None:
     machine = machines.lookup(vm_type)
     return machine.accelerator if machine else None
+
+
+def _image_project(vm_type: str, family: str | None) -> str:
+    """The project of the machine type's images, unless another family or an image is named."""
+    line = machines.image_line(vm_type)
+    return (line if family == line.family else images.DEEP_LEARNING).project
+
+
+def _image_family(
+    orchestrator: Orchestrator, vm_type: str, accelerator: str | None, image_name: str | None
+) -> str | None:
+    """The family that is preferred without asking Google; None if an image must be named."""
+    gpu = machines.GPUS.get(accelerator or "")
+    is_named = image_name is not None or (gpu is not None and not gpu.open_module)
+    if is_named or orchestrator is Orchestrator.GKE:
+        return None
+    return machines.image_line(vm_type).family
 
 
 def _boot_disk(vm_type: str) -> DiskType:
@@ -87,9 +103,14 @@ STATE_PATH: Final = Derived(
 GPU_COUNT: Final = Derived("that of `VM_TYPE`", ("vm_type",), _built_in_gpus)
 ACCELERATOR_TYPE: Final = Derived("that of `VM_TYPE`", ("vm_type",), _built_in_accelerator)
 IMAGE_FAMILY: Final = Derived(
-    f"`{DEFAULT_IMAGE_FAMILY}`",
-    ("image_name",),
-    lambda image_name: DEFAULT_IMAGE_FAMILY if image_name is None else None,
+    "by machine type",
+    ("orchestrator_type", "vm_type", "accelerator_type", "image_name"),
+    _image_family,
+)
+IMAGE_PROJECT: Final = Derived(
+    "`deeplearning-platform-release`, or by machine type if no image is named",
+    ("vm_type", "image_family_name"),
+    _image_project,
 )
 DISK_SIZE: Final = Derived(
     "`2000` (gke: `100`)",

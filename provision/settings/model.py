@@ -219,15 +219,16 @@ class Settings(BaseSettings):
         "my-image-20260101",
     )
     image_family_name: ImageName | None = _setting(
-        "Use the newest image of this family; if neither is set, the online check chooses the first"
-        " family of a short list that exists, and says which one.",
-        "pytorch-2-7-cu128-ubuntu-2204-nvidia-570",
+        "Use the newest image of this family; if neither is set, the newest supported image for"
+        " `VM_TYPE` is looked up online, and Create and Plan say which; V100, P100 and P4 need an"
+        " image that is named.",
+        "common-cu129-ubuntu-2404-nvidia-580",
         derived.IMAGE_FAMILY,
     )
     image_project: ProjectId = _setting(
-        "The project of the image.",
+        "The project of the image; alone, it is where the newest supported image is looked up.",
         "deeplearning-platform-release",
-        "deeplearning-platform-release",
+        derived.IMAGE_PROJECT,
     )
     disk_size_gb: DiskSize = _setting(
         "The size of each machine's boot disk in GiB, 10 to 65536 and at least that of the image.",
@@ -265,7 +266,8 @@ class Settings(BaseSettings):
         False,
     )
     reservation_name: ReservationName | None = _setting(
-        "Use the machines of this reservation; not with flex start, queued provisioning or spot.",
+        "Use the machines of this reservation, or of one of its blocks or sub-blocks; in another"
+        " project, `projects/P/reservations/R`; not with flex start, queued provisioning or spot.",
         "my-reservation",
     )
     enable_compact_placement: Switch = _setting(

@@ -21,6 +21,7 @@ from provision.settings.choices import (
     ReleaseChannel,
 )
 from provision.settings.parsing import InvalidValueError, shorten
+from provision.settings.reservations import ReservationPath
 
 
 def _matching(pattern: str, what: str, why: str) -> AfterValidator:
@@ -227,12 +228,12 @@ def _checks(text: str) -> tuple[OnlineCheck, ...]:
 
 
 def _reservation(text: str) -> str:
-    path = r"(projects/[^/\s]{1,100}/reservations/)?"
-    if not re.fullmatch(path + r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", text):
+    if ReservationPath.parse(text) is None:
         raise InvalidValueError(
             "is not the name of a reservation",
             "lower-case letters, digits and hyphens; for another project's,"
-            " projects/<project>/reservations/<name>",
+            " projects/<project>/reservations/<name>; for a part of one,"
+            " <name>/reservationBlocks/<block>/reservationSubBlocks/<sub-block>",
         )
     return text
 

@@ -23,8 +23,10 @@ class Meaning:
     Attributes:
         consumption: The consumption option that a machine type must offer (see the catalogue).
         asked_by: The fields of the settings that together select the mode.
+        decided: Whether no setting selects it: the machines or Google's answer decide on it.
         preemptible: Whether it uses preemptible quota.
-        reserved: Whether the reservation already used the quota for it.
+        reserved: Whether the machines come from a reservation that is named.
+        bound: Whether the machines are bound to their reservation and end with it.
         requested: Whether machines come with a request that Google queues. A GKE pool of this mode
             starts empty: its nodes come when a job needs them.
         flex_start: Whether it is DWS flex start.
@@ -36,8 +38,10 @@ class Meaning:
 
     consumption: Consumption
     asked_by: tuple[str, ...] = ()
+    decided: bool = False
     preemptible: bool = False
     reserved: bool = False
+    bound: bool = False
     requested: bool = False
     flex_start: bool = False
     queued: bool = False
@@ -51,6 +55,7 @@ class Mode(enum.StrEnum):
     STANDARD = "standard"
     SPOT = "spot"
     RESERVATION = "reservation"
+    RESERVATION_BOUND = "reservation_bound"
     FLEX_START = "flex_start"
     QUEUED = "queued"
     FLEX_START_QUEUED = "flex_start_queued"
@@ -68,7 +73,9 @@ class Mode(enum.StrEnum):
             wanted: Field of the settings -> its value; fields that select no mode are ignored.
         """
         on = {name for name, value in wanted.items() if value}
-        fitting = [mode for mode in cls if on.issuperset(mode.means.asked_by)]
+        fitting = [
+            mode for mode in cls if not mode.means.decided and on.issuperset(mode.means.asked_by)
+        ]
         return max(fitting, key=lambda mode: (len(mode.means.asked_by), list(cls).index(mode)))
 
 
@@ -77,6 +84,13 @@ MODES: Final[Mapping[Mode, Meaning]] = {
     Mode.SPOT: Meaning(consumption=Consumption.SPOT, asked_by=("enable_spot",), preemptible=True),
     Mode.RESERVATION: Meaning(
         consumption=Consumption.RESERVATION, asked_by=("reservation_name",), reserved=True
+    ),
+    Mode.RESERVATION_BOUND: Meaning(
+        consumption=Consumption.RESERVATION,
+        asked_by=("reservation_name",),
+        decided=True,
+        reserved=True,
+        bound=True,
     ),
     Mode.FLEX_START: Meaning(
         consumption=Consumption.FLEX_START,

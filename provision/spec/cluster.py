@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import gpu_networks
+from provision.catalogue import gpu_networks, machines
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from provision.catalogue import images
     from provision.settings.choices import OnlineCheck, ReleaseChannel
     from provision.settings.model import Settings
     from provision.settings.secrets import Secret
@@ -63,10 +64,19 @@ class ClusterSpec:
         """Whether it gets a network of its own."""
         raise NotImplementedError
 
+    def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
+        """The fields that have the machines that run jobs, each pool of them changed."""
+        raise NotImplementedError
+
     @property
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
         """The networks of the additional interfaces, in order."""
         raise NotImplementedError
+
+    @property
+    def boot_image(self) -> Image | None:
+        """The image that its machines boot from; None where Google chooses it."""
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,14 +86,29 @@ class Image:
     Attributes:
         project: The image's project.
         family: The family whose newest image is used; None if an image is named.
-        name: The image's name; None for the newest image of the family.
-        by_default: Whether the family is a default and was not set by the user.
+        name: The image's name; None if Google was not asked which one is the family's newest.
+        line: The line of images to choose from; None if the settings name a family or an image.
+        project_is_set: Whether the settings name the project.
+        supported_until: The last day of its support, such as "2028-08-04"; None if not known.
     """
 
     project: str
     family: str | None
     name: str | None
-    by_default: bool = False
+    line: images.Line | None = None
+    project_is_set: bool = False
+    supported_until: str | None = None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """It as in the JSON report; `resolved` is whether one certain image is known."""
+        return {
+            "project": self.project,
+            "family": self.family,
+            "name": self.name,
+            "resolved": self.name is not None,
+            "supported_until": self.supported_until,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,10 +146,19 @@ class VmSpec(ClusterSpec):
         """The group alone."""
         return (self.group,)
 
+    def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
+        """The group, changed."""
+        return {"group": change(self.group)}
+
     @property
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
         return self.network is not NetworkConfig.DEFAULT
+
+    @property
+    def boot_image(self) -> Image:
+        """The image of the VMs."""
+        return self.image
 
     @property
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
@@ -168,6 +202,10 @@ class GkeSpec(ClusterSpec):
         """The GPU pools, and the system pool last."""
         return (*self.gpu_pools, self.system_pool)
 
+    def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
+        """The GPU pools, changed."""
+        return {"gpu_pools": tuple(map(change, self.gpu_pools))}
+
     @property
     def makes_network(self) -> bool:
         """It always gets a network of its own."""
@@ -187,13 +225,7 @@ def vms(settings: Settings) -> VmSpec:
         group=pools.group(settings),
         network=settings.network_config,
         metadata=settings.metadata,
-        image=Image(
-            project=settings.image_project,
-            family=None if settings.image_name else settings.image_family_name,
-            name=settings.image_name,
-            by_default=settings.image_name is None
-            and "image_family_name" not in settings.model_fields_set,
-        ),
+        image=_image(settings),
         command=settings.startup_command,
         secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
@@ -201,6 +233,18 @@ def vms(settings: Settings) -> VmSpec:
         shows_urls=_expects_urls(settings),
         ops_agent=not settings.disable_ops_agent,
         ray_version=settings.ray_version if is_ray else None,
+    )
+
+
+def _image(settings: Settings) -> Image:
+    is_named = settings.image_name is not None
+    is_chosen = is_named or "image_family_name" in settings.model_fields_set
+    return Image(
+        project=settings.image_project,
+        family=None if is_named else settings.image_family_name,
+        name=settings.image_name,
+        line=None if is_chosen else machines.image_line(settings.vm_type),
+        project_is_set="image_project" in settings.model_fields_set,
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provision.catalogue import gpu_networks, limits, machines, names, zones
+from provision.catalogue.machines import Binding
+from provision.settings.reservations import ReservationPath
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Self
 
     from provision.catalogue.gpu_networks import Network
     from provision.catalogue.machines import MachineType
@@ -60,7 +63,10 @@ class Pool:
             if it is not set for a machine type that the tool does not know.
         gpu_count: The number of GPUs of each machine; None in the same cases.
         mode: The capacity mode.
-        reservation: The reservation, if they come from one.
+        reservation: The name or path of the reservation, if they come from one.
+        reservation_read: Whether Google's answer about the reservation decided how they come from
+            it, now or in an earlier run; otherwise their family did.
+        policies: The placement policies of the reservation itself, which its machines share.
         max_run_seconds: The run duration of each machine, in seconds; None for no limit, or if the
             request has it.
         size: The number of machines.
@@ -79,6 +85,8 @@ class Pool:
     gpu_count: int | None = None
     mode: Mode = Mode.STANDARD
     reservation: str | None = None
+    reservation_read: bool = False
+    policies: tuple[str, ...] = ()
     max_run_seconds: int | None = None
     size: Size
     disk_size_gb: int
@@ -117,6 +125,29 @@ class Pool:
         return self.machine.local_ssds if self.machine else 0
 
     @property
+    def reservation_path(self) -> ReservationPath | None:
+        """The parts of the reservation's name; None if they come from none."""
+        return ReservationPath.parse(self.reservation) if self.reservation else None
+
+    @property
+    def topology(self) -> str | None:
+        """The accelerator topology that the machines need to work together; None for none."""
+        return self.machine.family.topology if self.machine and self.size.most > 1 else None
+
+    def reserved(self, *, bound: bool, policies: tuple[str, ...] = (), read: bool = False) -> Self:
+        """The same machines, with what is known of their reservation.
+
+        Args:
+            bound: Whether they are bound to it.
+            policies: Its own placement policies.
+            read: Whether Google's answer told so.
+        """
+        mode = Mode.RESERVATION_BOUND if bound else Mode.RESERVATION
+        # Its own placement takes the place of ours.
+        compact = self.compact and not policies
+        return replace(self, mode=mode, policies=policies, compact=compact, reservation_read=read)
+
+    @property
     def networks(self) -> tuple[Network, ...]:
         """The networks of the additional interfaces that the GPUs need."""
         machine = self.machine
@@ -125,9 +156,21 @@ class Pool:
         return gpu_networks.beside_the_first(machine)
 
 
+def _mode(wanted: Mapping[str, object], machine_type: str) -> Mode:
+    """The mode that settings select for machines of a type.
+
+    Whether those of a reservation are bound to it, their family says as long as Google has not.
+    """
+    mode = Mode.asked(wanted)
+    if mode is Mode.RESERVATION and machines.binding(machine_type) is Binding.ALWAYS:
+        return Mode.RESERVATION_BOUND
+    return mode
+
+
 def group(settings: Settings) -> Pool:
     """The VMs of a managed instance group."""
-    mode = Mode.asked({name: getattr(settings, name) for name in capacity.ASKING})
+    asked = {name: getattr(settings, name) for name in capacity.ASKING}
+    mode = _mode(asked, settings.vm_type)
     return Pool(
         name=names.GROUP.of(settings.name_prefix),
         machine_type=settings.vm_type,
@@ -168,7 +211,8 @@ def system(settings: Settings) -> Pool:
 
 
 def _equal(number: int, settings: Settings) -> Pool:
-    mode = Mode.asked({name: getattr(settings, name) for name in capacity.ASKING})
+    asked = {name: getattr(settings, name) for name in capacity.ASKING}
+    mode = _mode(asked, settings.vm_type)
     return Pool(
         name=names.node_pool(settings.name_prefix, f"nodepool-{number}"),
         machine_type=settings.vm_type,
@@ -188,8 +232,7 @@ def _equal(number: int, settings: Settings) -> Pool:
 def _written(pool: NodePool, settings: Settings) -> Pool:
     machine = machines.lookup(pool.vm_type)
     built_in = (machine.accelerator, machine.gpus) if machine else (None, None)
-    wanted = dict(asking(pool, settings))
-    mode = Mode.asked(wanted)
+    mode = _mode(dict(asking(pool, settings)), pool.vm_type)
     return Pool(
         name=names.node_pool(settings.name_prefix, pool.name),
         setting="GKE_NODE_POOLS",

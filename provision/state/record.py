@@ -23,6 +23,8 @@ class Record:
             that have ended, and a new one with a used name would be taken for the old one.
         gke_version: The full version that the cluster was created with; None for the channel's
             default version, and for other kinds of cluster.
+        reservations: What Google told of the reservations that machines come from: name of the
+            group or node pool -> "reservation", "bound", "policies".
         later: Fields that a later version of this program wrote and this one does not know; they
             are written back as they were read.
     """
@@ -38,6 +40,7 @@ class Record:
     image: dict[str, str | None] = field(default_factory=dict)
     last_request: int = 0
     gke_version: str | None = None
+    reservations: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     later: dict[str, Any] = field(default_factory=dict)
 
@@ -81,5 +84,6 @@ class Record:
             all(isinstance(one, str) for one in (*texts, *places))
             and isinstance(self.image, dict)
             and isinstance(self.settings, dict)
+            and isinstance(self.reservations, dict)
             and type(self.last_request) is int
         )

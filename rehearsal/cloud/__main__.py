@@ -1,8 +1,8 @@
 """Serve the simulated cloud: `python -m rehearsal.cloud --database FILE`.
 
-Prints one line of JSON, {"base_url": ...}, when it is ready, and serves until SIGTERM or SIGINT,
-or until the other end of the pipe is closed that --exit-with-fd names: a parent that is killed
-leaves no server behind.
+Prints one line of JSON, {"base_url": ..., "presumed": ...}, when it is ready, and serves until
+SIGTERM or SIGINT, or until the other end of the pipe is closed that --exit-with-fd names: a parent
+that is killed leaves no server behind.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ import sys
 import threading
 from pathlib import Path
 
-from rehearsal.cloud.scenarios import SCENARIOS
+from rehearsal.cloud import scenarios
 from rehearsal.cloud.server import Cloud
+from rehearsal.presumption import named, things
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m rehearsal.cloud")
     parser.add_argument("--database", type=Path, required=True, help="the cloud's memory")
     parser.add_argument("--port", type=int, default=0, help="default: any that is free")
-    parser.add_argument("--scenario", default="", help=f"some of {','.join(SCENARIOS)}")
+    parser.add_argument("--scenario", default="", help=f"some of {','.join(scenarios.SCENARIOS)}")
+    parser.add_argument(
+        "--presume", type=json.loads, default={}, help="settings whose things are to be there: JSON"
+    )
     parser.add_argument("--log", type=Path, help="record every exchange there, as JSON lines")
     parser.add_argument("--exit-with-fd", type=int, help="a pipe whose end is the server's end")
     return parser.parse_args()
@@ -55,8 +59,11 @@ def main() -> None:
         )
     except ValueError as error:
         sys.exit(str(error))
+    missing = scenarios.MISSING in scenarios.parse(arguments.scenario)
+    presumed = things.make(cloud.arrange, named.of(arguments.presume), missing=missing)
     with cloud:
-        sys.stdout.write(json.dumps({"base_url": cloud.base_url}) + "\n")
+        ready = {"base_url": cloud.base_url, "presumed": presumed.sentence}
+        sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
         ended.wait()
 

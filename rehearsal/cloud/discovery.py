@@ -98,7 +98,7 @@ class Api:
             raise GoogleError(404, "Not Found", status=self._style.status)
         # "firewallPolicies/{policy}" fits "firewallPolicies/listAssociations" too: literals win.
         method, bound = min(found, key=lambda entry: len(entry[1]))
-        return Match(method, bound | _own(method.path, bound, segments))
+        return Match(method, bound | _own(method.path, segments))
 
     def check(self, match: Match, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
         """Check a request as Google does before it looks at what the request means.
@@ -156,15 +156,17 @@ def _bind(template: tuple[str, ...], segments: list[str]) -> dict[str, str] | No
     return bound
 
 
-def _own(path: str, bound: Mapping[str, str], segments: list[str]) -> dict[str, str]:
+def _own(path: str, segments: list[str]) -> dict[str, str]:
     """A whole resource name ("{+name}") from the path's segments; {} when there is none."""
-    parameter = _PARAMETER.match(path)
-    if parameter is None or not path.startswith("{+"):
-        return {}
-    rest = path[parameter.end() :]
-    # A slash within a segment stays encoded: it would be one of the name's own.
-    whole = "/".join(unquote(segment).replace("/", "%2F") for segment in segments)
-    return {parameter["name"]: whole.removesuffix(_PARAMETER.sub(lambda m: bound[m["name"]], rest))}
+    parts = path.split("/")
+    for index, part in enumerate(parts):
+        parameter = _PARAMETER.match(part)
+        if parameter is not None and part.startswith("{+"):
+            inner = segments[index : len(segments) - (len(parts) - index - 1)]
+            # A slash within a segment stays encoded: it would be one of the name's own.
+            whole = "/".join(unquote(segment).replace("/", "%2F") for segment in inner)
+            return {parameter["name"]: whole.removesuffix(part[parameter.end() :])}
+    return {}
 
 
 def folder(environ: Mapping[str, str] = os.environ) -> Path:

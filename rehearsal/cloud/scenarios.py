@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
+MISSING = "missing"
+
 SCENARIOS = {
-    "everywhere": "every zone has every machine type and GPU, and Google gives them in every way",
-    "ai-zones": "the project has turned AI zones on",
     "flaky": "a share of the requests is answered 429 or 503, or the connection drops",
     "lost-answer": "the first answer to the making of a network, or else of a template, is lost",
     "slow": "everything takes ten times as long",
+    "everywhere": "every zone has every machine type and GPU, and Google gives them in every way",
+    "ai-zones": "the project has turned AI zones on",
     "stockout": "the first zone in which VMs are wanted has none to give; other zones have",
     "quota": "the project's quota of every kind of GPU is 0",
     "no-on-demand-quota": "the quota of GPUs on demand is 0, that of preemptible ones is not",
@@ -35,14 +37,20 @@ SCENARIOS = {
     "policy-locations": "a policy of the organization allows the European Union alone",
     "no-account": "the account that VMs are to act as may not be used",
     "no-reservation": "reservations that VMs are to come from do not exist",
+    MISSING: "what the settings name and the program does not make is not there, such as buckets",
     "queue": "a request for flex start waits for a while, with a reason, and is then granted",
     "never": "a request for flex start is never granted",
+    "upgrades": "GKE upgrades control planes and nodes at once, as far as it may",
+    "preempted": "Google takes a Spot VM of each group back, and has no other for five minutes",
+    "maintenance": "Google gives notice of maintenance to a GPU VM of each group, and maintains",
+    "host-error": "the host of a GPU VM of each group fails",
     "startup-fails": "the start-up of one VM fails at one of its steps",
     "forbidden": "the caller may not make managed instance groups",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
+    "real-provider": "Terraform runs HashiCorp's own google provider in place of its stand-in",
 }
-"""Name and meaning of every scenario."""
+"""Name and meaning of every scenario; `real-provider` changes nothing in the cloud."""
 
 REHEARSED = "scenarios/rehearsed"
 """The collection of the scenarios that a cloud has ever been served under."""
@@ -63,6 +71,16 @@ def parse(text: str) -> frozenset[str]:
     for name in sorted(names - SCENARIOS.keys()):
         raise ValueError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
     return names
+
+
+STRUCK = "scenarios/struck"
+"""The collection of what a scenario has happened to that happens once a start of the cloud."""
+
+
+def renew(store: Store) -> None:
+    """Let such scenarios happen once more: the cloud was started."""
+    for name, _ in list(store.list(STRUCK)):
+        store.delete(STRUCK, name)
 
 
 def rate(scenarios: frozenset[str], clock_rate: float) -> float:

@@ -112,6 +112,13 @@ def _access(request: Request, store: Store, project: str, secret: str, version: 
     return Reply(body={"name": name, "payload": {"data": data, "dataCrc32c": crc}})
 
 
+def _delete(request: Request, store: Store, project: str, secret: str) -> Reply:
+    name = _require(request, store, project, secret)["document"]["name"]
+    store.delete(_SECRETS, name)
+    policies.forget(store, name)
+    return Reply(body={})
+
+
 _ONE = "projects/{project}/secrets/{secret}"
 
 service = Routes(
@@ -120,6 +127,7 @@ service = Routes(
         f"POST {_ONE}:addVersion": _add,
         f"GET {_ONE}/versions/{{version}}:access": _access,
         f"GET {_ONE}": _get,
+        f"DELETE {_ONE}": _delete,
     },
     api="secretmanager.v1",
 )

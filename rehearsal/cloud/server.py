@@ -155,6 +155,8 @@ class Cloud:
         self._rate = scenarios.rate(self._scenarios, clock.rate(environ))
         self._log = None if log is None else RequestLog(log)
         self._database = Database(database)
+        with self._database.transaction() as store:
+            scenarios.renew(store)
         self._server = _Server(("127.0.0.1", port), self)
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(
@@ -188,6 +190,14 @@ class Cloud:
         if self._log is not None:
             self._log.append(request, reply)
         return reply
+
+    def arrange(self, request: Request) -> Reply:
+        """Answer a request whose path is the whole one at once, whatever is practised.
+
+        For what is to be there before anybody asks.
+        """
+        request = replace(request, base_url=self.base_url)
+        return self._served(mount(request.path), request)
 
     def _disturbed(self, request: Request) -> Reply | None:
         where = mount(request.path)

@@ -9,6 +9,7 @@ change is outside: the script starts the Python that `REHEARSAL_PYTHON` names, e
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shlex
 from pathlib import Path
@@ -18,6 +19,8 @@ from rehearsal.provider import certificate
 
 VERSION: Final = "7.45.0"
 ADDRESS: Final = "registry.terraform.io/hashicorp/google"
+NAME: Final = f"terraform-provider-google_v{VERSION}_x5"
+"""The provider's executable, as HashiCorp names it."""
 PLUGIN: Final = """\
 #!/bin/sh
 # The stand-in for the google provider. These bytes never change: lock files hold their checksum.
@@ -44,17 +47,51 @@ def install(folder: Path, python: str) -> Path:
         The CLI configuration; put it into `TF_CLI_CONFIG_FILE`.
     """
     folder = folder.resolve()
-    package = folder / "mirror" / ADDRESS / VERSION / _platform()
-    package.mkdir(parents=True, exist_ok=True)
-    _executable(package / f"terraform-provider-google_v{VERSION}_x5", PLUGIN)
+    _executable(_package(folder) / NAME, PLUGIN)
     certificate.write(folder / "plugin.pem")
     _executable(folder / "python", _launcher(python, folder / "plugin.pem"))
+    return _written(folder)
+
+
+def install_given(folder: Path, binary: Path, sha256: str) -> Path:
+    """Write a mirror with a provider from outside, and the CLI configuration that names it.
+
+    Beside the stand-in's, and one for each binary: rehearsals that share a folder may use another
+    one at the same time. Its package has another checksum than the stand-in's, which no lock file
+    minds: the roots' have the checksums of HashiCorp's zips alone, and Terraform holds an unpacked
+    package to none of those.
+
+    Args:
+        folder: As of `install`.
+        binary: The provider; the mirror links to it.
+        sha256: Of the binary, in hex.
+
+    Returns:
+        As `install`.
+    """
+    place = folder.resolve() / "given" / sha256[:16]
+    fresh = _package(place) / f".{NAME}.{os.getpid()}"
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(binary.resolve())
+    fresh.replace(fresh.with_name(NAME))
+    return _written(place)
+
+
+def _package(folder: Path) -> Path:
+    """The mirror's only package, made when missing."""
+    package = folder / "mirror" / ADDRESS / VERSION / platform_name()
+    package.mkdir(parents=True, exist_ok=True)
+    return package
+
+
+def _written(folder: Path) -> Path:
+    """The CLI configuration of a folder's mirror."""
     config = folder / "terraform.rc"
     config.write_text(_config(folder / "mirror"), encoding="utf-8")
     return config
 
 
-def _platform() -> str:
+def platform_name() -> str:
     """This machine, as Terraform names it ("linux_amd64")."""
     machine = platform.machine().lower()
     return f"{platform.system().lower()}_{_ARCHITECTURES.get(machine, machine)}"

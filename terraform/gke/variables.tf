@@ -105,7 +105,7 @@ variable "name_prefix" {
 }
 
 variable "node_pools" {
-  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, and whether they have interfaces in gpu_networks."
+  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, and whether they have interfaces in gpu_networks."
   type = map(object({
     machine_type = string
     zone         = string
@@ -119,6 +119,7 @@ variable "node_pools" {
     disk         = object({ size_gb = number, type = string })
     local_ssds   = number
     compact      = bool
+    policy       = optional(string)
     gpu_networks = bool
   }))
   nullable = false

@@ -18,6 +18,8 @@ import requests
 
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
+from rehearsal.provider import given
+from tests import real_provider
 from tests.chaos import processes
 from tests.runs.conftest import Rehearsal
 
@@ -35,10 +37,11 @@ THERE: Final = "us-central1-f"
 """Where a Move goes."""
 COUNT: Final = 2
 """INSTANCE_COUNT."""
-_AT_MOST: Final = 100.0
+_AT_MOST: Final = real_provider.seconds(100.0)
 """Seconds after which a run counts as hung."""
-_GRACE: Final = 30.0
+_GRACE: Final = real_provider.seconds(30.0)
 """Seconds in which what a kill has left over ends by itself."""
+_PASSED_ON: Final = ("PATH", "HOME", given.VARIABLE)
 _BETWEEN: Final = 0.1
 """Seconds between two signals."""
 _BUCKET: Final = "aiinfra-terraform-my-project"
@@ -123,7 +126,7 @@ class World:
         temporary = self._folder / "tmp"
         temporary.mkdir(exist_ok=True)
         base = {
-            **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+            **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
             "TMPDIR": str(temporary),
             "CLOUD_CLOCK_RATE": self._rate,
         }

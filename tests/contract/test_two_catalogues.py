@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.catalogue import filestores, gke_versions
+from provision.catalogue import images as our_images
 from provision.catalogue import machines as ours
 from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
 from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules
-from rehearsal.cloud.facts import filestore_tiers, machines, offers, places
+from rehearsal.cloud.facts import (
+    filestore_tiers,
+    images,
+    machines,
+    offers,
+    placement,
+    places,
+    reservations,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -111,6 +120,23 @@ def test_google_gives_machines_in_the_same_ways_where_the_program_is_certain() -
             assert own is ours.Offered.DOUBTFUL or theirs == (own is ours.Offered.YES), (name, way)
 
 
+def test_machines_are_bound_to_their_reservation_alike() -> None:
+    for name, machine in ours.MACHINE_TYPES.items():
+        theirs = ours.Binding.NEVER
+        if reservations.always_bound(name):
+            theirs = ours.Binding.ALWAYS
+        elif reservations.may_be_bound(name):
+            theirs = ours.Binding.SOMETIMES
+        if not reservations.never_reserved(name):
+            assert machine.family.binding is theirs, name
+
+
+def test_machines_take_placement_policies_alike() -> None:
+    for name, machine in ours.MACHINE_TYPES.items():
+        assert machine.family.compact == placement.takes_compact(name), name
+        assert bool(machine.family.topology) == placement.needs_policy(name), name
+
+
 def test_attached_gpus_have_the_same_limits() -> None:
     assert {
         name: dict(it.max_vcpus) for name, it in ours.ATTACHMENTS.items()
@@ -141,6 +167,26 @@ def test_the_zones_are_the_same() -> None:
         assert own == {*places.ZONES.get(region, ()), *places.AI_ZONES.get(region, ())}, region
         ai = {zone for zone in own if our_places.is_ai_zone(zone)}
         assert ai == set(places.AI_ZONES.get(region, ())), region
+
+
+@pytest.mark.parametrize("line", our_images.LINES, ids=lambda line: line.family)
+def test_the_family_that_is_remembered_is_the_one_that_would_be_chosen(
+    line: our_images.Line,
+) -> None:
+    held = [it for it in images.IMAGES.values() if it.project == line.project]
+    usable = {it.family for it in held if it.deprecated is None and it.arm == line.arm}
+    assert our_images.preferred(line, usable) == line.family
+
+
+def test_the_same_images_have_the_open_module() -> None:
+    for image in images.IMAGES.values():
+        is_open = image.driver is not None and image.driver.open
+        assert our_images.has_open_module(image.name) == is_open, image.name
+        assert our_images.has_open_module(image.family) == is_open, image.family
+
+
+def test_the_same_gpus_are_not_for_the_open_module() -> None:
+    assert {gpu.name for gpu in ours.GPUS.values() if not gpu.open_module} == images.WITHOUT_GSP
 
 
 def test_filestores_tiers_take_the_same_sizes_at_the_same_places() -> None:

@@ -39,6 +39,18 @@ def test_it_runs_as_anybody_in_a_container_that_nobody_can_write_to(
     assert made.code == 0, made.err
 
 
+def test_the_image_rehearses_with_the_provider_that_lies_in_it(
+    image: Image, volume: str, env_list: Path
+) -> None:
+    # Here that one is a stand-in, too, which looks for its Python where a rehearsal leaves it.
+    options = kept(volume, env_list, "--env=REHEARSAL_PYTHON=/opt/venv/bin/python")
+
+    made = image.run("Create", "--rehearse=real-provider", options=options)
+
+    assert made.code == 0, made.err
+    assert "Terraform runs the google provider /usr/local/share/terraform/providers/" in made.err
+
+
 def test_512_megabytes_are_enough(image: Image, volume: str, env_list: Path) -> None:
     # Without swap, so that a megabyte more would be a kill.
     options = kept(volume, env_list, "--memory", "512m", "--memory-swap", "512m")

@@ -21,7 +21,8 @@ import requests
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
-from tests import attached, forked
+from rehearsal.presumption import named, things
+from tests import attached, forked, real_provider
 from tests.forked import Process
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Rehearsal:
         environ: The program's; may be changed between runs.
         log: The cloud's log of requests.
         forked: Whether the program is forked, not started by Python.
+        cloud: The cloud; None where it is a process of its own.
         settings: Those of each run, unless it says otherwise.
     """
 
@@ -69,6 +71,7 @@ class Rehearsal:
     environ: dict[str, str]
     log: Path
     forked: bool = False
+    cloud: Cloud | None = None
     settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
     _files: dict[int, tuple[Path, Path]] = field(default_factory=dict)
 
@@ -100,7 +103,7 @@ class Rehearsal:
 
     def finish(self, started: Started) -> Ended:
         """Wait for a started program."""
-        code = started.ended(100)
+        code = started.ended(real_provider.seconds(100))
         err = self.said(started)
         assert not _CRASH.search(err), err
         document = json.loads(self.result(started))
@@ -118,6 +121,24 @@ class Rehearsal:
     def run(self, action: str, *options: str, **settings: str) -> Ended:
         """Run the program to its end."""
         return self.finish(self.start(action, *options, **settings))
+
+    def reserve(self, name: str, machine: str, count: int, zone: str, **more: Any) -> None:
+        """Make a reservation in the project, as its owner does it: by Google's own API."""
+        properties = {"machineType": machine}
+        body = {
+            "name": name,
+            "specificReservation": {"count": str(count), "instanceProperties": properties},
+            "specificReservationRequired": True,
+            **more,
+        }
+        place = f"projects/{self.settings['PROJECT_ID']}/zones/{zone}"
+        self.google("POST", f"compute/v1/{place}/reservations", body)
+
+    def presume(self) -> tuple[str, ...]:
+        """Make what the settings name, as `--rehearse` does; what that is."""
+        assert self.cloud is not None
+        wanted = named.of(self.settings)
+        return things.make(self.cloud.arrange, wanted, missing=False).there
 
     def resources(self) -> list[str]:
         """What the cloud holds, a line each."""
@@ -171,7 +192,7 @@ class Rehearsal:
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + real_provider.seconds(60)
         read = 0
         while time.monotonic() < deadline:
             # Only what is new: the cloud serves in this very process.
@@ -207,7 +228,8 @@ def rehearsed(
         scenario: What the cloud practises.
         environ: More of the program's environment.
         real: Whether every process is started as for a user. Else the program is forked, and the
-            provider is served from here, which takes a third of the time.
+            provider is served from here, which takes a third of the time. A provider from outside
+            is always started by Terraform.
     """
     base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
     log = folder / "requests.jsonl"
@@ -215,10 +237,9 @@ def rehearsed(
         cloud = stack.enter_context(
             Cloud(database=folder / session.DATABASE, environ=base, scenario=scenario, log=log)
         )
-        rehearsal = Rehearsal(
-            folder, session.environment(cloud.base_url, folder, base), log, forked=not real
-        )
-        if not real:
+        environment = session.environment(cloud.base_url, folder, base)
+        rehearsal = Rehearsal(folder, environment, log, not real, cloud)
+        if not real and not real_provider.in_use():
             stack.enter_context(attached.on_path(folder / "bin", rehearsal.environ))
         yield rehearsal
 

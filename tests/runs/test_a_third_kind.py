@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal
 
 
-SETTINGS = {"ORCHESTRATOR_TYPE": "ray", "IMAGE_FAMILY_NAME": "pytorch-latest-gpu"}
+SETTINGS = {"ORCHESTRATOR_TYPE": "ray", "IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580"}
 
 
 def test_a_kind_that_nobody_knows_is_made_planned_looked_at_tested_and_removed(

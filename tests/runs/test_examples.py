@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import requests
 from dotenv import dotenv_values
 
 from rehearsal.inventory import stays
@@ -30,21 +29,6 @@ def _settings(path: Path) -> dict[str, str]:
     return {name: value for name, value in dotenv_values(path).items() if value}
 
 
-def _make_buckets(rehearsal: Rehearsal) -> None:
-    """Make the buckets that the story takes for granted."""
-    endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
-    mounts = rehearsal.settings.get("GCS_MOUNT_LIST", "").split(",")
-    state = rehearsal.settings.get("TERRAFORM_GCS_PATH", "").removeprefix("gs://").split("/")[0]
-    for name in filter(None, [state, *(mount.partition(":")[0].strip() for mount in mounts)]):
-        answer = requests.post(
-            f"{endpoint}b?project=my-project",
-            json={"name": name, "location": "us-central1"},
-            headers={"Authorization": "Bearer test"},
-            timeout=10,
-        )
-        assert answer.ok, answer.text
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -54,7 +38,7 @@ def _make_buckets(rehearsal: Rehearsal) -> None:
 )
 def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     rehearsal.settings = _settings(path)
-    _make_buckets(rehearsal)
+    rehearsal.presume()
     before = rehearsal.resources()
     count = int(rehearsal.settings.get("INSTANCE_COUNT", "1"))
 
@@ -66,6 +50,9 @@ def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     status = rehearsal.run("Status")
     assert status.code == 0, status.said
     assert rehearsal.writes(since=asked) == []
+    image = created.document["image"]
+    assert image["resolved"]
+    assert status.document["status"]["image"]["name"] == image["name"]
     vms = status.document["status"]["vms"]
     assert [(vm["status"], vm["startup"]["state"]) for vm in vms] == count * [("RUNNING", "done")]
 

@@ -12,6 +12,7 @@ from dotenv import dotenv_values
 
 from provision.kinds.gke.kubernetes.objects import holds
 from rehearsal.inventory import stays
+from tests import real_provider
 from tests.runs import cluster_side
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _run(rehearsal: Rehearsal, connection: dict[str, Any], file: str) -> None:
     """Submit a rendered example, and see it end well."""
     cluster = cluster_side.kubectl(rehearsal, connection)
     made = cluster.create(cluster_side.job(rehearsal, connection, file))
-    deadline = time.monotonic() + A_MINUTE
+    deadline = time.monotonic() + real_provider.seconds(A_MINUTE)
     while not _is_done(cluster, made):
         assert time.monotonic() < deadline, f"{file} does not end: {made}"
         time.sleep(0.1)

@@ -9,6 +9,7 @@ import pytest
 
 from rehearsal import session
 from rehearsal.inventory import stays
+from tests import real_provider
 from tests.chaos import processes
 from tests.runs import state_file
 
@@ -129,12 +130,12 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
     started = rehearsal.start("Create")
     rehearsal.when_asked(method, path)
     mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + real_provider.seconds(20)
     while present := processes.of_run(mark, started.pid):
         assert time.monotonic() < deadline
         processes.kill(present)
         time.sleep(0.05)
-    started.ended(20)
+    started.ended(real_provider.seconds(20))
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal import session
+from tests import real_provider
 from tests.chaos import processes
 
 if TYPE_CHECKING:
@@ -162,12 +163,12 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
     started = rehearsal.start("Create", "--yes", **THERE)
     rehearsal.when_asked(method, path)
     mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + real_provider.seconds(20)
     while present := processes.of_run(mark, started.pid):
         assert time.monotonic() < deadline
         processes.kill(present)
         time.sleep(0.05)
-    started.ended(20)
+    started.ended(real_provider.seconds(20))
 
 
 def _kinds(rehearsal: Rehearsal) -> list[str]:

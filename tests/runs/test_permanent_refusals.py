@@ -36,8 +36,8 @@ def test_row_8_what_no_waiting_mends_ends_within_a_look(
 ) -> None:
     rehearsal = rehearse(scenario=scenario)
 
-    # The policy is found before anything is made, unless nobody asks for it.
-    unasked = {"CAPACITY_TIMEOUT": "7d", "SKIP_CHECKS": "policies"}
+    # Policy and reservation are found before anything is made, unless nobody asks for them.
+    unasked = {"CAPACITY_TIMEOUT": "7d", "SKIP_CHECKS": "policies,reservation"}
     ended = rehearsal.run("Create", **unasked, **settings)
 
     assert ended.code == 7, ended.said

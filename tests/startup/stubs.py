@@ -69,6 +69,7 @@ exec {_PYTHON} "$@"
 STUBS = {
     "apt-get": _INSTALL,
     "curl": _CURL,
+    "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',

@@ -53,6 +53,13 @@ FAILURES = {
     "the_driver_never_comes": Failure(
         "gpu", "the NVIDIA driver does not answer", {"nvidia-smi": "exit 9"}
     ),
+    "the_open_module_refuses_the_gpu": Failure(
+        "gpu", "choose an image with the proprietary driver",
+        {
+            "nvidia-smi": "echo No devices were found; exit 6",
+            "dmesg": "echo NVRM: is not supported by open nvidia.ko because it does not have GSP",
+        },
+    ),
     "a_gpu_is_missing": Failure(
         "gpu", "this VM has 1 GPUs, not 2", {"nvidia-smi": "echo A100, 580.65, 0"}
     ),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
-from provision.catalogue import names
-from provision.preflight import networks
+from provision.catalogue import gpu_networks, machines, names
+from provision.preflight import counted, networks
 
 PREFIX = "train"
 VALIDATIONS = Path(__file__).parents[2] / "terraform/mig/tests/validations.tftest.hcl"
@@ -64,6 +65,27 @@ def test_python_looks_for_what_is_bound_to_a_place_by_the_name_that_terraform_gi
         names.ROUTER.at(PREFIX, *place),
         names.FIREWALL_INTERNAL.at(PREFIX, network),
         names.FIREWALL_SSH.at(PREFIX, network),
+    }
+
+
+def test_python_counts_against_quotas_what_terraform_makes(
+    resources: list[dict[str, Any]],
+) -> None:
+    spec = SimpleNamespace(
+        name_prefix=PREFIX,
+        region="us-central1",
+        zone="us-central1-a",
+        makes_network=True,
+        gpu_networks=gpu_networks.beside_the_first(machines.lookup("a3-ultragpu-8g")),
+    )
+    asked = SimpleNamespace(spec=spec, of_kind=SimpleNamespace(policies=()))
+    wanted = {(one.row.type, one.name) for one in counted.wanted(cast("Any", asked))}
+    kinds = {kind for kind, _ in wanted}
+
+    assert wanted == {
+        (resource["type"], resource["values"]["name"])
+        for resource in resources
+        if resource["type"] in kinds
     }
 
 

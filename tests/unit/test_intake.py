@@ -44,7 +44,14 @@ def test_settings_do_not_change(given: Given) -> None:
         ({}, "GPU_COUNT", 2),
         ({"VM_TYPE": "a3-megagpu-8g"}, "GPU_COUNT", 8),
         ({"VM_TYPE": "a3-megagpu-8g"}, "ACCELERATOR_TYPE", "nvidia-h100-mega-80gb"),
-        ({}, "IMAGE_FAMILY_NAME", "pytorch-1-12-gpu-debian-10"),
+        ({}, "IMAGE_FAMILY_NAME", "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"),
+        ({"VM_TYPE": "a4-highgpu-8g"}, "IMAGE_PROJECT", "ubuntu-os-accelerator-images"),
+        (
+            {"VM_TYPE": "a4-highgpu-8g", "IMAGE_FAMILY_NAME": "b"},
+            "IMAGE_PROJECT",
+            "deeplearning-platform-release",
+        ),
+        ({"ORCHESTRATOR_TYPE": "gke"}, "IMAGE_FAMILY_NAME", None),
         ({"IMAGE_NAME": "a"}, "IMAGE_FAMILY_NAME", None),
         ({}, "DISK_SIZE_GB", 2000),
         (GKE, "DISK_SIZE_GB", 100),
@@ -120,9 +127,9 @@ def test_every_setting_is_effective_once_under_its_own_name(given: Given) -> Non
 def test_a_bad_value_is_effective_as_its_text_and_what_follows_from_it_is_open(
     given: Given,
 ) -> None:
-    case = given(VM_TYPE="a2-highgpu-3g", ZONE="bogus")
+    case = given(VM_TYPE="A2-highgpu-3g", ZONE="bogus")
 
-    assert case["VM_TYPE"] == "a2-highgpu-3g"
+    assert case["VM_TYPE"] == "A2-highgpu-3g"
     assert [case[name] for name in ("GPU_COUNT", "DISK_TYPE", "REGION", "TEST_NODES")] == [
         None, None, None, 1,
     ]  # fmt: skip
@@ -138,7 +145,7 @@ def test_missing_settings_are_effective_as_nothing() -> None:
 
 def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
     environ = MANDATORY | {
-        "VM_TYPE": "a2-highgpu-3g",
+        "VM_TYPE": "A2-highgpu-3g",
         "INSTANCE_COUNT": "abc",
         "IMAGE_NAME": "a",
         "IMAGE_FAMILY_NAME": "b",
@@ -156,7 +163,7 @@ def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
     assert loaded.settings is not None
     assert loaded.settings.vm_type == "a2-highgpu-2g"
     assert loaded.settings.enable_spot is False
-    assert loaded.effective["VM_TYPE"] == "a2-highgpu-3g"
+    assert loaded.effective["VM_TYPE"] == "A2-highgpu-3g"
 
 
 def test_destroy_still_needs_the_settings_that_identify_the_cluster() -> None:

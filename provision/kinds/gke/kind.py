@@ -8,6 +8,7 @@ from provision.catalogue import names
 from provision.errors import SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
+from provision.state import reservations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,17 +60,17 @@ class GkeCluster:
         return preflight.of(spec)
 
     def resolve(self, spec: GkeSpec, record: Record | None) -> GkeSpec:
-        """Resolve the full GKE version if the check of versions did not."""
+        """Resolve the full GKE version and the reservations if the checks did not."""
         from provision.kinds.gke import preflight
 
-        return preflight.resolve(spec, record)
+        return reservations.resolve(preflight.resolve(spec, record), record)
 
     def recorded(
         self, target: Deployment[GkeSpec], outputs: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """The full GKE version that the cluster is created with."""
+        """The full GKE version that the cluster is created with, and how nodes are reserved."""
         del outputs
-        return {"gke_version": target.spec.version}
+        return {"gke_version": target.spec.version, **reservations.recorded(target.spec)}
 
     def prepare(
         self, cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace

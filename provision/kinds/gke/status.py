@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _ANSWER_TIMEOUT: Final = 30.0
 """The longest wait for the control plane, in seconds of cloud time; it may be under repair."""
 _POLL: Final = 2.0
+_NODES: Final = 10
+"""The number of nodes that are not ready in the text of a pool; the JSON has all of them."""
 _Waiting = TypeVar("_Waiting", status.ProvisioningRequest, status.Workload)
 _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
@@ -75,6 +77,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {_pool_line(pool)}"
         if pool["message"]:
             yield f"    {pool['message']}"
+        yield from (f"    {line}" for line in pool["unready"][:_NODES])
     for title, key in (("Jobs in the queue", "workloads"), ("Requests for nodes", "requests")):
         if found[key]:
             yield f"{title}:"
@@ -176,6 +179,7 @@ def _pools(
                 "max": scaling.get("totalMaxNodeCount") if scaling.get("enabled") else None,
                 "nodes": there.count if there else 0,
                 "ready": there.ready if there else 0,
+                "unready": list(there.unready) if there else [],
                 "remaining_seconds": _remaining(mine, there, clock),
             }
         )

@@ -55,12 +55,14 @@ def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
 def _pool(pool: Pool, driver: str) -> dict[str, Any]:
     # With queued provisioning alone, each request sets how long its nodes run.
     run = pool.max_run_seconds if pool.mode.means.run_of_nodes else None
+    # GKE binds nodes to their reservation by itself: it has one kind of reserved nodes.
+    mode = Mode.RESERVATION if pool.mode.means.reserved else pool.mode
     return {
         "machine_type": pool.machine_type,
         "zone": pool.zone,
         "gpu": {"type": pool.gpu_type, "count": pool.gpu_count, "driver": driver},
         "capacity": {
-            "model": str(pool.mode),
+            "model": str(mode),
             "reservation": pool.reservation,
             "max_run_seconds": run,
         },
@@ -68,5 +70,6 @@ def _pool(pool: Pool, driver: str) -> dict[str, Any]:
         "disk": {"size_gb": pool.disk_size_gb, "type": pool.disk_type},
         "local_ssds": pool.local_ssds,
         "compact": pool.compact,
+        "policy": next(iter(pool.policies), None),
         "gpu_networks": bool(pool.networks),
     }

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from provision.errors import ClusterError
+from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, machines
-from provision.kinds.vms import flex_start, instances, out_of_date, startup, waiting
+from provision.kinds.vms import (
+    flex_start,
+    instances,
+    interruptions,
+    out_of_date,
+    startup,
+    waiting,
+)
 from provision.lifecycle import older_machines
 
 if TYPE_CHECKING:
@@ -52,22 +59,62 @@ def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
 def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     """Wait for the VMs' start-up and notebooks; say how to connect even if a start-up failed.
 
+    A VM that Google takes away meanwhile is waited for, with its start-up: done is done only with
+    all VMs running.
+
     Raises:
-        ClusterError: A start-up failed.
+        ClusterError: A start-up failed, or a VM is gone that its group does not make again.
+        CapacityError: Google refused the place of a VM that it took away.
+        StillWaiting: Such a VM did not come again in time; everything is kept.
     """
     target = made.target
-    found = _vms(context, cloud, target)
-    context.note(instances.ending_soon(list(found.values())))
-    reader = startup.Reader(cloud.api, _zone(target), context.clock)
     try:
-        told = startup.wait(reader, found, progress=context.progress)
-    except ClusterError:
-        so_far = {name: vm.notebook for name, vm in found.items()}
+        told, urls = _started(context, cloud, target)
+    except (ClusterError, CapacityError, StillWaiting):
+        so_far = {name: vm.notebook for name, vm in _vms(context, cloud, target).items()}
         connection.tell(context, cloud, made, _connection(cloud, made, so_far, {}))
         raise
     context.note(startup.notes(told))
-    urls = _urls(context, cloud, target, told)
     connection.tell(context, cloud, made, _connection(cloud, made, urls, told))
+
+
+def _started(
+    context: Context, cloud: Cloud, target: Deployment[VmSpec]
+) -> tuple[dict[str, Startup], dict[str, str]]:
+    """Wait until all VMs run and have started up; their start-ups, and the notebooks' URLs."""
+    group = flex_start.group(target.spec)
+    reader = startup.Reader(cloud.api, _zone(target), context.clock)
+    left = float(target.spec.capacity_timeout)
+    while True:
+        found = _vms(context, cloud, target)
+        context.note(instances.ending_soon(list(found.values())))
+        told = startup.wait(
+            reader,
+            found,
+            progress=context.progress,
+            stay=lambda: machines.all_run(cloud.api, group),
+        )
+        urls = _urls(context, cloud, target, told) if machines.all_run(cloud.api, group) else {}
+        # A start-up takes many minutes, and so do the notebooks' URLs.
+        if machines.all_run(cloud.api, group):
+            return told, urls
+        deadline = context.progress.deadline(left, 0)
+        _await_again(context, cloud, target, timeout=left)
+        left = max(0.0, left - deadline.passed)
+
+
+def _await_again(
+    context: Context, cloud: Cloud, target: Deployment[VmSpec], *, timeout: float
+) -> None:
+    """Say which VMs run no longer, and wait until their group has made them again."""
+    spec, group = target.spec, flex_start.group(target.spec)
+    managed = cloud.api.managed_instances(group.project, group.zone, group.name)
+    down = interruptions.down(managed)
+    known = interruptions.read(cloud.api, spec, context.clock)
+    if spec.group.mode.means.flex_start:
+        interruptions.lasting(group, down, known)
+    context.note(interruptions.notes(down, known))
+    machines.wait(cloud.api, group, timeout=timeout, progress=context.progress)
 
 
 def _zone(target: Deployment[VmSpec]) -> str:

@@ -35,6 +35,8 @@ class Vm:
         attached: Attached GPUs: type -> number; without GPUs that the machine type includes.
         remaining: Seconds of cloud time until Google deletes it; None if it has no limit.
         notebook: Its notebook's URL; None if there is none yet.
+        maintenance: Seconds of cloud time until the maintenance of its host, for which it is
+            stopped; 0 when that is under way, None if Google has not announced any.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Vm:
     attached: Mapping[str, int]
     remaining: float | None
     notebook: str | None
+    maintenance: float | None = None
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
@@ -66,36 +69,55 @@ class Vm:
             },
             remaining=_remaining(instance, clock),
             notebook=_https(urls[0]) if urls and urls[0] else None,
+            maintenance=_maintenance(instance, clock),
         )
 
 
-def documents(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
-    """What Google says of each VM of a cluster's group.
-
-    The group says which VMs are its own: labels can be taken off.
-    """
+def managed(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
+    """What a cluster's group says of its VMs, of those too that do not exist now."""
     group = names.GROUP.of(place.name_prefix)
     path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
     if api.find(GROUP.look.service, path) is None:
         return []
-    members = {
-        one["instance"].rpartition("/")[2]
-        for one in api.managed_instances(place.project_id, place.zone, group)
-    }
+    return api.managed_instances(place.project_id, place.zone, group)
+
+
+def documents(
+    api: GoogleApi, place: Place, members: Sequence[Mapping[str, Any]] | None = None
+) -> list[dict[str, Any]]:
+    """What Google says of each VM of a cluster's group.
+
+    The group says which VMs are its own: labels can be taken off.
+
+    Args:
+        api: Google.
+        place: Where they are.
+        members: What `managed` returned; None to ask.
+    """
+    known = managed(api, place) if members is None else members
+    own = {one["instance"].rpartition("/")[2] for one in known}
+    if not own:
+        return []
     base = names.INSTANCE.of(place.name_prefix)
     found = api.named_instances(place.project_id, place.zone, base)
-    return [one for one in found if one["name"] in members]
+    return [one for one in found if one["name"] in own]
 
 
-def find(api: GoogleApi, place: Place, clock: Clock) -> list[Vm]:
+def find(
+    api: GoogleApi,
+    place: Place,
+    clock: Clock,
+    members: Sequence[Mapping[str, Any]] | None = None,
+) -> list[Vm]:
     """The VMs of a cluster by their names, with two requests for every 500.
 
     Args:
         api: Google.
         place: Where they are.
         clock: Google Cloud's.
+        members: What `managed` returned; None to ask.
     """
-    found = documents(api, place)
+    found = documents(api, place, members)
     return sorted((Vm.of(one, clock) for one in found), key=lambda vm: vm.name)
 
 
@@ -122,6 +144,15 @@ def _remaining(instance: Mapping[str, Any], clock: Clock) -> float | None:
         return None
     passed = clock.since(dt.datetime.fromisoformat(start).timestamp())
     return max(0.0, int(duration) - passed)
+
+
+def _maintenance(instance: Mapping[str, Any], clock: Clock) -> float | None:
+    known = (instance.get("resourceStatus") or {}).get("upcomingMaintenance") or {}
+    begins = known.get("windowStartTime")
+    if not begins:
+        return None
+    moment = dt.datetime.fromisoformat(begins).timestamp()
+    return 0.0 if known.get("maintenanceStatus") == "ONGOING" else clock.until(moment)
 
 
 def _https(url: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.kinds.vms import variables
 from provision.spec import cluster
+from provision.state import reservations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,17 +58,19 @@ class VmGroup:
         return preflight.of(spec)
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
-        """Resolve the image family if the check of images did not."""
+        """Resolve the image and the reservation if their checks did not."""
         from provision.kinds.vms import preflight
 
-        return preflight.resolve(spec, record)
+        return reservations.resolve(preflight.resolve(spec, record), record)
 
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The image that the VMs use."""
+        """The image that the VMs use, and how they come from a reservation."""
         image, made = target.spec.image, outputs.get("image") or {}
+        kept = reservations.recorded(target.spec)
         if not made:
-            return {}
-        return {"image": {"project": image.project, "family": image.family, "name": made["name"]}}
+            return kept
+        chosen = {"project": image.project, "family": image.family, "name": made["name"]}
+        return {"image": chosen, **kept}
 
     def prepare(
         self, cloud: Cloud, target: Deployment[VmSpec], workspace: Workspace

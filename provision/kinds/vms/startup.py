@@ -17,7 +17,7 @@ from provision import words
 from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from provision.google.api import GoogleApi
     from provision.time.clock import Clock
@@ -176,6 +176,7 @@ def wait(
     names: Collection[str],
     *,
     progress: Progress,
+    stay: Callable[[], bool] = lambda: True,
 ) -> dict[str, Startup]:
     """Wait until the start-up of all VMs has ended; VMs that are done are not polled again.
 
@@ -183,6 +184,7 @@ def wait(
         reader: Reads the start-ups.
         names: The names of the VMs.
         progress: The run's clock and progress output.
+        stay: Asks whether all VMs still run; if one does not, the wait ends without a verdict.
 
     Returns:
         Name of the VM -> start-up. A long STARTUP_COMMAND may still be running.
@@ -200,6 +202,8 @@ def wait(
         if news != said:
             progress.tell(news)
             said = news
+        if not stay():
+            return found
         waiting = [it for it in found.values() if not it.is_over]
         if not waiting or deadline.is_over:
             break

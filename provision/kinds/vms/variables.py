@@ -41,9 +41,11 @@ def variables(
             "reservation": group.reservation,
             "max_run_seconds": group.max_run_seconds,
             "compact": group.compact,
+            "policies": list(group.policies),
+            "topology": group.topology,
         },
         "resize_requests": _requests(inputs.resize_requests),
-        "image": _image(spec.image, inputs.image),
+        "image": _image(spec.image),
         "metadata": dict(spec.metadata),
         "boot_disk": {"size_gb": group.disk_size_gb, "type": group.disk_type},
         "files": _files(inputs.files),
@@ -105,10 +107,7 @@ def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
     }
 
 
-def _image(image: Image, settled: Mapping[str, str | None]) -> dict[str, str | None]:
-    asked = {"project": image.project, "family": image.family, "name": image.name}
-    same = settled.get("project") == image.project and settled.get("family") == image.family
-    if image.family is not None and same and settled.get("name"):
-        # A family gets newer images; a cluster keeps the image that it was created with.
-        return asked | {"family": None, "name": settled["name"]}
-    return asked
+def _image(image: Image) -> dict[str, str | None]:
+    """The image by its name where that is known, as a family gets newer images."""
+    family = image.family if image.name is None else None
+    return {"project": image.project, "family": family, "name": image.name}

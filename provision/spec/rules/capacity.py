@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import limits, machines
-from provision.catalogue.machines import Consumption, Offered
+from provision.catalogue.machines import Binding, Consumption, Offered
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
 from provision.spec.capacity import ASKED_FOR, EXCLUSIVE, POOL_KEYS, asking_for
@@ -31,15 +31,19 @@ def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
                 why=why,
                 fix="choose one of them",
             )
+    compact = bool(wanted["enable_compact_placement"])
     yield from _flex_compact(
-        pool.vm_type,
-        compact=bool(wanted["enable_compact_placement"]),
-        flex_start=bool(wanted["enable_flex_start"]),
+        pool.vm_type, compact=compact, flex_start=bool(wanted["enable_flex_start"])
     )
     if wanted["enable_flex_start"] or wanted["enable_queued_provisioning"]:
         own_run = pool.max_run_duration
         asked = case.settings.max_run_duration if own_run is None else own_run
         yield from _too_short(asked, "a pool of flex start or a queue", fix="10m would pass")
+    reserved = bool(wanted["reservation_name"])
+    yield from _placement(pool.vm_type, compact=compact, reserved=reserved)
+    run = pool.max_run_duration or case.asked("max_run_duration")
+    if reserved and run:
+        yield from _bound_run(pool.vm_type)
 
 
 def _conflicts(wanted: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
@@ -57,6 +61,70 @@ def _flex_compact(vm_type: str, *, compact: bool, flex_start: bool) -> Iterator[
             what=f"can't be combined with flex start for {vm_type}",
             why=f"with flex start, only {', '.join(others)} and {last} support compact placement",
             fix="ENABLE_COMPACT_PLACEMENT=no",
+        )
+
+
+def _placement(vm_type: str, *, compact: bool, reserved: bool) -> Iterator[Finding]:
+    """What does not support compact placement: some families, and plain reservations.
+
+    Sources: Google's page on compact placement and workload policies; Cluster Toolkit v1.95.0
+    (resume.py: of reservations, dense ones alone take a policy that is not their own).
+    """
+    family = machines.family(vm_type)
+    if not compact or family is None:
+        return
+    if not family.compact:
+        yield Finding(
+            field="enable_compact_placement",
+            what=f"is not available for {vm_type}",
+            why=f"Google's compact placement does not support {family.title} machines",
+            fix="ENABLE_COMPACT_PLACEMENT=no",
+        )
+    elif reserved and family.binding is Binding.NEVER:
+        yield Finding(
+            field="enable_compact_placement",
+            what="can't be combined with RESERVATION_NAME",
+            why=f"the reservations of {family.title} are plain ones, which take no placement policy"
+            " but their own; if a reservation has one, its machines get it without this setting",
+            fix="ENABLE_COMPACT_PLACEMENT=no",
+        )
+
+
+def _bound_run(vm_type: str) -> Iterator[Finding]:
+    if machines.binding(vm_type) is Binding.ALWAYS:
+        yield Finding(
+            field="max_run_duration",
+            what=f"can't be combined with a reservation of {vm_type}",
+            why="such machines are bound to their reservation (RESERVATION_BOUND) and end with it:"
+            " Google takes no other end",
+            fix="remove MAX_RUN_DURATION",
+        )
+
+
+def _bound(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if (
+        settings.gke_node_pools is None
+        and settings.reservation_name
+        and case.asked("max_run_duration")
+    ):
+        yield from _bound_run(settings.vm_type)
+
+
+def _one_topology(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    family = machines.family(settings.vm_type)
+    if not _is_group(case) or family is None or family.topology is None:
+        return
+    most = family.in_topology
+    if settings.instance_count > most:
+        yield Finding(
+            field="instance_count",
+            what=f"is more than one group of {family.title} can have",
+            why=f"{most} of its machines make up one accelerator topology ({family.topology}),"
+            " and a group has one",
+            fix=f"INSTANCE_COUNT={most}, and another cluster with a different NAME_PREFIX for the"
+            " rest",
         )
 
 
@@ -79,6 +147,10 @@ def _compact(case: Case) -> Iterator[Finding]:
             settings.vm_type,
             compact=settings.enable_compact_placement,
             flex_start=settings.enable_flex_start,
+        )
+        reserved = bool(settings.reservation_name)
+        yield from _placement(
+            settings.vm_type, compact=settings.enable_compact_placement, reserved=reserved
         )
 
 
@@ -182,7 +254,18 @@ RULES: Final = (
     Rule(("vm_type", "orchestrator_type", *POOL_KEYS), _offered),
     Rule(("vm_type", "orchestrator_type", "enable_flex_start"), _flex_machine),
     Rule(("instance_count", "orchestrator_type", "enable_flex_start"), _one_request),
-    Rule(("vm_type", "gke_node_pools", "enable_compact_placement", "enable_flex_start"), _compact),
+    Rule(
+        (
+            "vm_type",
+            "gke_node_pools",
+            "enable_compact_placement",
+            "enable_flex_start",
+            "reservation_name",
+        ),
+        _compact,
+    ),
+    Rule(("vm_type", "gke_node_pools", "reservation_name", "max_run_duration"), _bound),
+    Rule(("vm_type", "orchestrator_type", "instance_count"), _one_topology),
     Rule(
         (
             "max_run_duration",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
 from provision.settings.choices import Orchestrator
-from provision.spec.rules import capacity, gke, machines, offers, secrets, storage
+from provision.spec.rules import capacity, gke, images, machines, offers, secrets, storage
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -44,16 +44,6 @@ def _state_path(case: Case) -> Iterator[Finding]:
         )
 
 
-def _one_image(case: Case) -> Iterator[Finding]:
-    if case.asked("image_name") and case.asked("image_family_name"):
-        yield Finding(
-            field="image_family_name",
-            what="can't be combined with IMAGE_NAME",
-            why="an image is chosen either by its name or by its family",
-            fix="remove IMAGE_NAME or IMAGE_FAMILY_NAME",
-        )
-
-
 def _notebook(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if settings.orchestrator_type is Orchestrator.GKE:
@@ -82,7 +72,7 @@ RULES: Final = (
     Rule(("region", "zone"), _region),
     *offers.RULES,
     Rule(("project_id", "terraform_gcs_path"), _state_path),
-    Rule((), _one_image),
+    *images.RULES,
     *machines.RULES,
     *capacity.RULES,
     *storage.RULES,

@@ -92,10 +92,10 @@ def _ending(case: Case) -> Iterator[Finding]:
     for gpu in (machines.GPUS.get(name or "") for name in names):
         if gpu is not None and gpu.supported_until:
             in_pools = case.asked("gke_node_pools")
+            words = f"has a pool with {gpu.name}, a GPU" if in_pools else "is a GPU"
             yield Finding(
                 field="gke_node_pools" if in_pools else "accelerator_type",
-                what=f"{f'has a pool with {gpu.name}' if in_pools else 'is a GPU'} that Google"
-                f" supports until {gpu.supported_until}",
+                what=f"{words} that Google supports until {gpu.supported_until}",
                 why="from then on machines with it can be neither created nor started",
                 fix="a machine type with newer GPUs, such as VM_TYPE=g2-standard-8",
                 note=True,

@@ -16,6 +16,7 @@ from rehearsal.cloud.compute import (
     fleet,
     groups,
     guest_attributes,
+    host_events,
     images,
     instances,
     links,
@@ -24,6 +25,8 @@ from rehearsal.cloud.compute import (
     offers,
     operations,
     project,
+    reservation_blocks,
+    reservations,
     resize_requests,
     resource_policies,
     routers,
@@ -52,6 +55,8 @@ _METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **instances.METHODS,
     **members.METHODS,
     **networks.METHODS,
+    **reservation_blocks.METHODS,
+    **reservations.METHODS,
     **resize_requests.METHODS,
     **resource_policies.METHODS,
     **routers.METHODS,
@@ -59,7 +64,11 @@ _METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **templates.METHODS,
 }
 
-_HAPPENINGS = {run_limits.END: fleet.end_run, **resize_requests.HAPPENINGS}
+_HAPPENINGS = {
+    run_limits.END: fleet.end_run,
+    **resize_requests.HAPPENINGS,
+    **host_events.HAPPENINGS,
+}
 
 _REQUESTS = "compute/requests"
 
@@ -71,6 +80,7 @@ def service(request: Request, store: Store) -> Reply:
         GoogleError: The API refuses.
     """
     agenda.catch_up(request, store, _HAPPENINGS)
+    host_events.begin(request, store)
     api = discovery.api("compute.v1")
     match = api.match(request.method, request.path)
     body = request.json()

@@ -3,10 +3,11 @@
 A VM knows from its start what it will be when: `_timeline` is a list of [moment, status], `_gone`
 the moment at which it is no more. `_action` is what its group is doing with it until the last
 status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
-which its run duration is over; `_request` the resize request that it came by.
+which its run duration is over, and `_maintenance` tells of that of its host; `_request` is the
+resize request that it came by.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
-goes on trying.
+goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from rehearsal.cloud.compute import (
     links,
     refusals,
+    reservation_use,
     resources,
     run_limits,
     shared_metadata,
@@ -73,7 +75,7 @@ def status(instance: Resource, now: float) -> str:
 def action(instance: Resource, now: float) -> str:
     """What the group is doing with a VM at a moment; one of `ACTIONS`."""
     if "_gone" in instance:
-        return "deleting"
+        return "recreating" if "_remade" in instance else "deleting"
     return "none" if instance["_timeline"][-1][0] <= now else str(instance["_action"])
 
 
@@ -89,12 +91,36 @@ def viewer(call: Call) -> Callable[[Resource], Resource]:
         }
         if shown["status"] == _RUNNING:
             shown["lastStartTimestamp"] = rfc3339(instance["_timeline"][-1][0])
-            if "_ends" in instance:
-                end = {"terminationTimestamp": rfc3339(instance["_ends"])}
-                shown["resourceStatus"] = {"scheduling": end}
+            told = _resource_status(call, instance)
+            if told:
+                shown["resourceStatus"] = told
+        upcoming = _upcoming(instance, call.now)
+        if upcoming:
+            shown["resourceStatus"] = {**shown.get("resourceStatus", {}), **upcoming}
         return shown
 
     return view
+
+
+def _resource_status(call: Call, instance: Resource) -> Resource:
+    """What a running VM tells of its end, and of the reservation that it has its place from."""
+    told: Resource = {}
+    if "_ends" in instance:
+        told["scheduling"] = {"terminationTimestamp": rfc3339(instance["_ends"])}
+    if "_reservation" in instance:
+        told["reservationConsumptionInfo"] = reservation_use.consumed(
+            call, instance["_reservation"]
+        )
+    return told
+
+
+def _upcoming(instance: Resource, now: float) -> Resource:
+    """What a VM tells of the maintenance of its host, until that is over."""
+    known = instance.get("_maintenance")
+    if known is None or known["ends"] <= now:
+        return {}
+    status = "ONGOING" if known["begins"] <= now else "PENDING"
+    return {"upcomingMaintenance": {**known["told"], "maintenanceStatus": status}}
 
 
 def grow(  # noqa: PLR0913 - the parts of a request
@@ -120,23 +146,45 @@ def grow(  # noqa: PLR0913 - the parts of a request
         return
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
-    refusal = refusals.of(call, _template(call, group), count)
+    rest = _make_allowed(call, name, group, names, run_seconds, request)
+    refusal = refusals.of(call, _template(call, group), len(rest)) if rest else None
     if refusal is None:
-        _make(call, name, group, names, run_seconds, request)
         return
-    waiting = [*group.get("_waiting", []), *names]
-    _report(call, name, {**group, "_waiting": waiting}, refusal, names)
+    group = resources.require(call, GROUP_MANAGER, name)
+    waiting = [*group.get("_waiting", []), *rest]
+    _report(call, name, {**group, "_waiting": waiting}, refusal, rest)
+
+
+def _make_allowed(  # noqa: PLR0913, PLR0917 - as above
+    call: Call,
+    name: str,
+    group: Resource,
+    names: Sequence[str],
+    run_seconds: int | None = None,
+    request: str = "",
+) -> Sequence[str]:
+    """Make the VMs that Google does not refuse; the names of the others."""
+    template = _template(call, group)
+    room = reservation_use.room(call, template, len(names))
+    if refusals.of(call, template, max(room, 1)) is not None:
+        return names
+    _make(call, name, group, names[:room], run_seconds, request)
+    return names[room:]
 
 
 def retry(call: Call, name: str, group: Resource) -> Resource:
     """Make the VMs that wait, if Google refuses them no longer; the group as it is then."""
     waiting = group.get("_waiting", [])
+    if group.get("_hold", 0.0) > call.now:
+        return group
     if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
-    group = {key: value for key, value in group.items() if key != "_waiting"}
+    group = {key: value for key, value in group.items() if key not in {"_waiting", "_lost"}}
     resources.keep(call, GROUP_MANAGER, name, group)
-    _make(call, name, group, waiting)
-    return resources.require(call, GROUP_MANAGER, name)
+    rest = _make_allowed(call, name, group, waiting)
+    group = {**resources.require(call, GROUP_MANAGER, name), "_waiting": list(rest)}
+    resources.keep(call, GROUP_MANAGER, name, group)
+    return group
 
 
 def resize(call: Call, name: str, group: Resource, size: int) -> None:
@@ -170,7 +218,8 @@ def _make(  # noqa: PLR0913, PLR0917 - as above
     running = life["_timeline"][-1][0]
     runs = run_limits.Runs(name, names, running, run_seconds)
     limit = run_limits.of(call, template, runs)
-    for member in names:
+    places = list(reservation_use.take(call, template, len(names)))
+    for member, place in zip(names, places, strict=True):
         attached = vms.interfaces_of(call, template, pools)
         if attached is None:
             _report(call, name, group, _no_address(member), [member])
@@ -178,6 +227,7 @@ def _make(  # noqa: PLR0913, PLR0917 - as above
         fields = {
             **vms.fields(call, member, name, template),
             **limit,
+            **place,
             **startup.plan(call, member, name, template, running),
             "networkInterfaces": attached,
         }
@@ -213,12 +263,56 @@ def retire(call: Call, names: Sequence[str]) -> float:
     return gone if names else call.now
 
 
+def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
+    call: Call, name: str, group: Resource, member: str, until: float, shortage: Resource
+) -> None:
+    """Delete a VM of which Google wants the place; its group makes it again, but not before.
+
+    Args:
+        call: Its zone is the group's.
+        name: The group's name.
+        group: The group.
+        member: The VM.
+        until: The moment before which there is no other place (Unix epoch).
+        shortage: The error that the group meets until then.
+    """
+    retire(call, [member])
+    leaving = resources.find(call, INSTANCE, member)
+    if leaving is not None:
+        resources.keep(call, INSTANCE, member, {**leaving, "_remade": True})
+    kept = {**group, "_hold": until}
+    for key in ("_waiting", "_lost"):
+        kept[key] = [*group.get(key, []), member]
+    _report(call, name, kept, shortage, [member])
+
+
+def restart(call: Call, name: str, down: list[list[object]], back: float) -> None:
+    """Let a VM go down and come again as the same one; its start-up runs once more.
+
+    Args:
+        call: Its zone is the VM's.
+        name: The VM.
+        down: The beginning of its timeline.
+        back: When it begins to come (Unix epoch).
+    """
+    vm = resources.require(call, INSTANCE, name)
+    life = _life(call, back, "none")
+    running = life["_timeline"][-1][0]
+    life["_timeline"] = [*down, *life["_timeline"]]
+    template = resources.find(call, TEMPLATE, links.name_of(vm["_template"]))
+    again = startup.plan(call, name, vm["_group"], template, running) if template else {}
+    resources.keep(call, INSTANCE, name, {**vm, **again, **life})
+
+
 def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
     """Replace VMs by new ones of the same names, from the group's present template."""
     template = _template(call, group)
     shared_metadata.keep(call, template)
     for name in names:
         old = resources.require(call, INSTANCE, name)
+        old.pop("_reservation", None)
+        resources.keep(call, INSTANCE, name, old)  # its place is free for the new one
+        (place,) = reservation_use.take(call, template, 1)
         again = call.request.after(_STOPPING_SECONDS)
         life = _life(call, again, "recreating")
         life["_timeline"].insert(0, [call.now, _STOPPING])
@@ -226,6 +320,7 @@ def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
         fields = {
             **vms.fields(call, name, group_name, template),
             **run_limits.of(call, template, run_limits.Runs(group_name, [name], running)),
+            **place,
             **startup.plan(call, name, group_name, template, running),
         }
         resources.keep(call, INSTANCE, name, {**old, **fields, **life})

@@ -18,8 +18,8 @@ from rehearsal.cloud.compute import (
     resources,
     templates,
 )
-from rehearsal.cloud.compute.resources import GROUP_MANAGER, SUBNETWORK, Call, Resource
-from rehearsal.cloud.facts import places
+from rehearsal.cloud.compute.resources import GROUP_MANAGER, SUBNETWORK, TEMPLATE, Call, Resource
+from rehearsal.cloud.facts import placement, places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -73,7 +73,40 @@ def _completed(call: Call, given: Resource) -> Resource:
         }
     result["versions"] = _versions(call, result)
     result["instanceTemplate"] = result["versions"][0]["instanceTemplate"]
+    _check_placement(call, result)
     return result
+
+
+def _check_placement(call: Call, group: Resource) -> None:
+    """Refuse policies that the VMs of a group cannot have, and the lack of one that they need.
+
+    Raises:
+        GoogleError: 400.
+    """
+    template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
+    wanted = template["properties"]
+    own, workload = wanted.get("resourcePolicies"), "resourcePolicies" in group
+    machine, model = wanted["machineType"], wanted["scheduling"]["provisioningModel"]
+    if own and workload:
+        raise GoogleError(
+            400,
+            "A workload policy and an instance template with a placement policy exclude each"
+            " other.",
+            reason="invalid",
+        )
+    if workload and not placement.takes_workload(machine, model):
+        raise GoogleError(
+            400,
+            f"Workload policies do not support the machine type {machine} with the"
+            f" provisioning model {model}.",
+            reason="invalid",
+        )
+    if placement.needs_policy(machine) and group["targetSize"] > 1 and not (own or workload):
+        raise GoogleError(
+            400,
+            f"Several instances of the machine type {machine} need a placement or workload policy.",
+            reason="invalid",
+        )
 
 
 def _calculated(given: Resource, size: int) -> Resource:
@@ -109,7 +142,8 @@ def _check_placeable(call: Call, template: Resource) -> None:
     for name, _ in properties.accelerators(wanted):
         if name not in catalogue.gpus_in(zone, scenarios):
             raise resources.not_found(f"{where}/acceleratorTypes/{name}")
-    resource_policies.check_usable(call, wanted.get("resourcePolicies") or [])
+    named = wanted.get("resourcePolicies") or []
+    resource_policies.check_usable(call, named, wanted["machineType"])
     interfaces.check_zone(call, zone, wanted["networkInterfaces"])
     for index, interface in enumerate(wanted["networkInterfaces"]):
         link = interface.get("subnetwork")
@@ -158,7 +192,11 @@ def view(call: Call, name: str, group: Resource) -> Resource:
         counts[fleet.action(member, call.now)] += 1
     missing = group["targetSize"] - sum("_gone" not in member for _, member in members)
     repairs = group["instanceLifecyclePolicy"]["defaultActionOnFailure"] == "REPAIR"
-    counts["creating"] += max(0, missing) if repairs else len(group.get("_waiting", []))
+    lost = len(group.get("_lost", []))
+    counts["recreating"] += max(0, lost - sum("_remade" in member for _, member in members))
+    counts["creating"] += (
+        max(0, missing - lost) if repairs else len(group.get("_waiting", [])) - lost
+    )
     reached = all(
         member["_template"] == group["instanceTemplate"] or "_gone" in member
         for _, member in members

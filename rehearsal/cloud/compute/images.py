@@ -1,128 +1,175 @@
-"""The public images that VMs boot from, by family.
+"""The images that VMs boot from: Google's public ones, and those that a project makes.
 
-Each family has one image here. Google has more families and changes them; these are the ones that
-GPU clusters commonly start from.
+The public ones are those of `facts/images.json`; nobody but Google changes them. A project's own
+are made of an image or of a disk, and can be deprecated and deleted.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links, lists, resources
+from rehearsal.cloud.compute.resources import DISK, IMAGE
+from rehearsal.cloud.facts import images as facts
+from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rehearsal.cloud.compute.resources import Call, Resource
 
-_VERSION = "v20260105"
-_CREATED = "2026-01-05T00:00:00.000-08:00"
-
-# Project -> GB of its images -> their families. "arm64" in a family's name says what it is for.
-_FAMILIES: Mapping[str, Mapping[int, str]] = {
-    "cos-cloud": {
-        10: "cos-stable cos-beta cos-dev cos-arm64-stable cos-113-lts cos-117-lts cos-121-lts"
-        " cos-125-lts cos-arm64-121-lts",
-    },
-    "debian-cloud": {10: "debian-11 debian-12 debian-12-arm64 debian-13 debian-13-arm64"},
-    "deeplearning-platform-release": {
-        50: "common-cpu-debian-11 common-cpu-ubuntu-2204 common-gpu-debian-11"
-        " common-cu121-debian-11 common-cu123-ubuntu-2204 common-cu124-ubuntu-2204"
-        " common-cu124-ubuntu-2204-py310 common-cu128-ubuntu-2204-nvidia-570"
-        " common-cu128-ubuntu-2404-nvidia-570 common-cu129-ubuntu-2204-nvidia-570"
-        " common-cu129-ubuntu-2204-nvidia-580 common-cu129-ubuntu-2404-nvidia-570"
-        " common-cu129-ubuntu-2404-nvidia-580 pytorch-latest-gpu pytorch-2-4-cu124-ubuntu-2204"
-        " pytorch-2-7-cu128-ubuntu-2204-nvidia-570 pytorch-2-7-cu128-ubuntu-2404-nvidia-570"
-        " pytorch-2-9-cu129-ubuntu-2204-nvidia-580 pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
-        " tf-latest-gpu tf2-latest-gpu tf-2-17-cu123-ubuntu-2204-py310",
-    },
-    "rocky-linux-accelerator-cloud": {
-        20: "rocky-linux-8-optimized-gcp-nvidia-570 rocky-linux-9-optimized-gcp-nvidia-570"
-        " rocky-linux-9-optimized-gcp-nvidia-580",
-    },
-    "rocky-linux-cloud": {20: "rocky-linux-8 rocky-linux-8-optimized-gcp rocky-linux-9"},
-    "ubuntu-os-accelerator-images": {
-        10: "ubuntu-accelerator-2204-amd64-with-nvidia-550"
-        " ubuntu-accelerator-2204-amd64-with-nvidia-570"
-        " ubuntu-accelerator-2404-amd64-with-nvidia-570"
-        " ubuntu-accelerator-2404-amd64-with-nvidia-580"
-        " ubuntu-accelerator-2404-arm64-with-nvidia-570"
-        " ubuntu-accelerator-2404-arm64-with-nvidia-580",
-    },
-    "ubuntu-os-cloud": {
-        10: "ubuntu-2004-lts ubuntu-2204-lts ubuntu-2204-lts-arm64 ubuntu-2404-lts-amd64"
-        " ubuntu-2404-lts-arm64 ubuntu-minimal-2204-lts ubuntu-minimal-2404-lts-amd64",
-    },
-}
 _REFERENCE = re.compile(r"projects/([^/]+)/global/images/(family/)?([^/]+)")
+_ACTIVE, _DEPRECATED = "ACTIVE", "DEPRECATED"
+_STATES = frozenset({_ACTIVE, _DEPRECATED, "OBSOLETE", "DELETED"})
+_WITHDRAWN: Mapping[str, str] = {"OBSOLETE": "obsolete", "DELETED": "deleted"}
+"""States in which an image cannot be used any more -> the word in Google's refusal."""
+_FAR = 10**12
+"""Later than any moment (Unix epoch)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Image:
-    """A public image.
+    """An image, public or of a project.
 
     Attributes:
-        project: Whose it is.
-        family: The family whose newest image it is.
-        size_gb: The least size of a disk made of it.
+        name: Its full name ("projects/p/global/images/i").
+        document: What a GET answers.
+        public: What it is made of, if that is a public image; None for what nobody knows.
     """
 
-    project: str
-    family: str
-    size_gb: int
+    name: str
+    document: Resource
+    public: facts.PublicImage | None
 
     @property
-    def name(self) -> str:
-        """What it is called."""
-        return f"{self.family}-{_VERSION}"
+    def size_gb(self) -> int:
+        """The least size of a disk made of it."""
+        return int(self.document["diskSizeGb"])
 
     @property
     def arm(self) -> bool:
         """Whether it is for Arm processors."""
-        return "arm64" in self.family
+        return bool(self.document["architecture"] == "ARM64")
 
+    @property
+    def state(self) -> str:
+        """ACTIVE, DEPRECATED, OBSOLETE or DELETED."""
+        return str((self.document.get("deprecated") or {}).get("state", _ACTIVE))
 
-_IMAGES = tuple(
-    Image(project, family, size)
-    for project, sizes in _FAMILIES.items()
-    for size, families in sizes.items()
-    for family in families.split()
-)
+    @property
+    def warning(self) -> Resource | None:
+        """What an operation warns of that uses it; None if it is not deprecated."""
+        if self.state != _DEPRECATED:
+            return None
+        data = [{"key": "resource_name", "value": self.name}]
+        if self._suggestion:
+            data.append({"key": "replacement_suggestion", "value": self._suggestion})
+        return {
+            "code": "DEPRECATED_RESOURCE_USED",
+            "message": " ".join(
+                filter(None, (f"The resource '{self.name}' is deprecated.", self._suggestion))
+            ),
+            "data": data,
+        }
+
+    @property
+    def refusal(self) -> str:
+        """Why it can't be used; "" if it can. The sentence is that of the warning (believed)."""
+        if self.state not in _WITHDRAWN:
+            return ""
+        withdrawn = f"The resource '{self.name}' is {_WITHDRAWN[self.state]}."
+        return " ".join(filter(None, (withdrawn, self._suggestion)))
+
+    @property
+    def _suggestion(self) -> str:
+        replacement = self.document.get("deprecated", {}).get("replacement")
+        name = links.name_of(links.normal(replacement or ""))
+        return f"A suggested replacement is '{name}'." if name else ""
 
 
 def is_public(project: str) -> bool:
     """Whether a project is one of those that hold public images."""
-    return project in _FAMILIES
+    return project in facts.PROJECTS
 
 
-def find(reference: str) -> Image | None:
-    """The image of a resolved name ("projects/p/global/images/family/f"), or None."""
+def find(call: Call, reference: str) -> Image | None:
+    """The image of a resolved name ("projects/p/global/images/family/f"), or None.
+
+    A family is its newest image that is not deprecated.
+    """
     match = _REFERENCE.fullmatch(reference)
     if match is None:
         return None
     project, of_family, name = match.groups()
-    for image in _IMAGES:
-        if image.project == project and name == (image.family if of_family else image.name):
-            return image
-    return None
+    every = _of(call, project)
+    if not of_family:
+        return next((it for it in every if links.last(it.name) == name), None)
+    usable = [it for it in every if it.document.get("family") == name and it.state == _ACTIVE]
+    return max(usable, key=lambda it: (_moment(it), it.name), default=None)
 
 
-def _document(image: Image) -> Resource:
-    name = f"projects/{image.project}/global/images/{image.name}"
-    return {
+def require_usable(call: Call, reference: str) -> Image:
+    """The image of a resolved name, to make a disk of it.
+
+    Raises:
+        GoogleError: 404; 400 if it is obsolete or deleted.
+    """
+    image = find(call, reference)
+    if image is None:
+        raise resources.not_found(reference)
+    if image.refusal:
+        raise GoogleError(400, image.refusal, reason="badRequest")
+    return image
+
+
+def of_boot_disk(call: Call, properties: Resource) -> tuple[str, Image | None]:
+    """The reference to the image of a template's boot disk, and the image if it is still there."""
+    for disk in properties["disks"]:
+        source = (disk.get("initializeParams") or {}).get("sourceImage")
+        if disk.get("boot") and source:
+            reference = links.name_of(links.normal(source))
+            return reference, find(call, reference)
+    return "", None
+
+
+def _of(call: Call, project: str) -> Iterator[Image]:
+    """All images of a project, in the order of their names."""
+    if is_public(project):
+        for public in facts.IMAGES.values():
+            if public.project == project:
+                yield _public(public)
+        return
+    for name, kept in resources.each(call, IMAGE, IMAGE.prefix(project)):
+        content = kept.get("_content")
+        made_of = facts.IMAGES.get((content[0], content[1])) if content else None
+        yield Image(name=name, document=resources.show(kept), public=made_of)
+
+
+def _public(image: facts.PublicImage) -> Image:
+    prefix = IMAGE.prefix(image.project)
+    name = prefix + image.name
+    withdrawal: Resource = {}
+    if image.deprecated:
+        withdrawal = {"state": _DEPRECATED, "deprecated": _midnight(image.deprecated)}
+        if image.deleted:
+            withdrawal["deleted"] = _midnight(image.deleted)
+        if image.replacement:
+            withdrawal["replacement"] = links.ROOT + prefix + image.replacement
+    document = {
         "kind": "compute#image",
         "id": str(links.FIRST_ID + zlib.crc32(name.encode())),
-        "creationTimestamp": _CREATED,
+        "creationTimestamp": _midnight(image.created),
         "name": image.name,
-        "description": f"{image.family}, built on 2026-01-05",
+        "description": f"{image.family}, built on {image.created}",
         "sourceType": "RAW",
         "rawDisk": {"source": "", "containerType": "TAR"},
         "status": "READY",
-        "archiveSizeBytes": str(image.size_gb * 10**8),
-        "diskSizeGb": str(image.size_gb),
+        "archiveSizeBytes": str(image.disk_gb * 10**8),
+        "diskSizeGb": str(image.disk_gb),
         "family": image.family,
         "architecture": "ARM64" if image.arm else "X86_64",
         "guestOsFeatures": [{"type": "GVNIC"}, {"type": "UEFI_COMPATIBLE"}],
@@ -130,36 +177,121 @@ def _document(image: Image) -> Resource:
         "licenses": [f"{links.ROOT}projects/{image.project}/global/licenses/{image.family}"],
         "storageLocations": ["us"],
         "selfLink": links.ROOT + name,
+        **({"deprecated": withdrawal} if withdrawal else {}),
     }
+    return Image(name=name, document=document, public=image)
 
 
-def _required(name: str) -> Resource:
-    image = find(name)
+def _midnight(day: str) -> str:
+    return f"{day}T00:00:00.000-08:00"
+
+
+def _moment(image: Image) -> float:
+    """When an image was made (Unix epoch)."""
+    return dt.datetime.fromisoformat(image.document["creationTimestamp"]).timestamp()
+
+
+def _required(call: Call, name: str) -> Resource:
+    image = find(call, name)
     if image is None:
         raise resources.not_found(name)
-    return _document(image)
+    return image.document
 
 
 def _get(call: Call) -> Resource:
-    return _required(f"projects/{call.project}/global/images/{call.parameters['image']}")
+    return _required(call, call.name(IMAGE))
 
 
 def _get_from_family(call: Call) -> Resource:
-    family = call.parameters["family"]
-    return _required(f"projects/{call.project}/global/images/family/{family}")
+    return _required(call, f"{IMAGE.prefix(call.project)}family/{call.parameters['family']}")
 
 
 def _list(call: Call) -> Resource:
-    def entries() -> Iterator[tuple[str, Resource]]:
-        for image in sorted(_IMAGES, key=lambda it: it.name):
-            if image.project == call.project:
-                yield image.name, _document(image)
+    """Deprecated ones, too: it is gcloud that hides them."""
+    order = call.parameters.get("orderBy", "name")
+    entries = [(links.last(it.name), it.document, _moment(it)) for it in _of(call, call.project)]
+    if order == "creationTimestamp desc":
+        # Keys ascend, for the pages' sake.
+        keyed = [(f"{_FAR - made:016.3f} {name}", document) for name, document, made in entries]
+    elif order == "name":
+        keyed = [(name, document) for name, document, _ in entries]
+    else:
+        raise GoogleError(400, f"Invalid value for field 'orderBy': '{order}'.", reason="invalid")
+    name = IMAGE.prefix(call.project).removesuffix("/")
+    return lists.listed(call, "image", name, sorted(keyed, key=lambda it: it[0]))
 
-    return lists.listed(call, "image", f"projects/{call.project}/global/images", entries())
+
+def _require_own(call: Call) -> None:
+    if is_public(call.project):
+        name = call.parameters.get("image") or call.body.get("name", "")
+        denied = f"Required '{call.method}' permission for '{IMAGE.prefix(call.project)}{name}'"
+        raise GoogleError(403, denied, reason="forbidden")
+
+
+def _insert(call: Call) -> Resource:
+    """Make an image of an image, or of a disk."""
+    _require_own(call)
+    body = resources.without_nulls(call.body)
+    given = [field for field in ("sourceImage", "sourceDisk") if body.get(field)]
+    if len(given) != 1:
+        raise GoogleError(
+            400, "Invalid resource usage: 'Must specify exactly one source for an image.'."
+        )
+    source = _source_image(call, body) if given == ["sourceImage"] else _source_disk(call, body)
+    content = (source.public.project, source.public.name) if source and source.public else None
+    size = source.size_gb if source else 10
+    arm = source.arm if source else False
+    fields = {
+        "status": "READY",
+        "sourceType": "RAW",
+        "architecture": "ARM64" if arm else "X86_64",
+        **body,
+        "diskSizeGb": str(body.get("diskSizeGb") or size),
+        "_content": content,
+    }
+    return resources.insert(call, IMAGE, fields)
+
+
+def _source_image(call: Call, body: Resource) -> Image:
+    name = links.resolve(
+        body["sourceImage"], project=call.project, collection="images", field="sourceImage"
+    )
+    return require_usable(call, name)
+
+
+def _source_disk(call: Call, body: Resource) -> Image | None:
+    disk = resources.require_ready(call, DISK, call.resolve(body["sourceDisk"], DISK, "sourceDisk"))
+    if disk.get("users") and call.parameters.get("forceCreate") != "true":
+        user = links.name_of(disk["users"][0])
+        raise resources.in_use(DISK, links.name_of(disk["selfLink"]), user)
+    # What was done to a disk since it was made is not known.
+    return None
+
+
+def _deprecate(call: Call) -> Resource:
+    """Nothing in the body takes the deprecation away."""
+    _require_own(call)
+    name = call.name(IMAGE)
+    kept = resources.require_ready(call, IMAGE, name)
+    given = resources.without_nulls(call.body)
+    if given.get("state", _ACTIVE) not in _STATES:
+        raise links.invalid("state", given["state"], "It is no state of a deprecation.")
+    changed = {key: value for key, value in kept.items() if key != "deprecated"}
+    return resources.change(
+        call, IMAGE, name, {**changed, **({"deprecated": given} if given else {})}
+    )
+
+
+def _delete(call: Call) -> Resource:
+    _require_own(call)
+    return resources.remove(call, IMAGE, call.name(IMAGE))
 
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "images.get": _get,
     "images.getFromFamily": _get_from_family,
     "images.list": _list,
+    "images.insert": _insert,
+    "images.deprecate": _deprecate,
+    "images.delete": _delete,
 }

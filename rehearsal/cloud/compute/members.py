@@ -105,14 +105,28 @@ def _managed(group: Resource, member: str, template: str) -> Resource:
 
 def _waiting(call: Call, group: Resource) -> list[tuple[str, Resource]]:
     """The VMs that Google refuses: they have no id and no status, as they do not exist."""
-    names = group.get("_waiting", [])
+    # What a group loses is there until it has shut down.
+    names = [it for it in group.get("_waiting", []) if resources.find(call, INSTANCE, it) is None]
     if not names:
         return []
     template = group["instanceTemplate"]
     wanted = resources.require(call, TEMPLATE, links.name_of(template))
     refusal = refusals.of(call, wanted, len(names))
-    attempt = {"currentAction": "CREATING", "lastAttempt": {"errors": {"errors": [refusal]}}}
-    return [(name, {**_managed(group, name, template), **attempt}) for name in names]
+    if refusal is None:
+        refusal = refusals.exhausted(call, call.parameters["zone"], wanted)
+    attempt = {"lastAttempt": {"errors": {"errors": [refusal]}}}
+    lost = group.get("_lost", [])
+    return [
+        (
+            name,
+            {
+                **_managed(group, name, template),
+                **attempt,
+                "currentAction": "RECREATING" if name in lost else "CREATING",
+            },
+        )
+        for name in names
+    ]
 
 
 def _list_errors(call: Call) -> Resource:

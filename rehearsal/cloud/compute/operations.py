@@ -59,12 +59,16 @@ class Work:
         target: The name of what it works on ("projects/p/global/networks/n").
         target_id: The numeric id of that.
         end: When it is done (Unix epoch).
+        kind: Its type, where that is not the method's name.
+        user: Whose it is.
     """
 
     method: str
     target: str
     target_id: str
     end: float
+    kind: str = ""
+    user: str = _USER
 
 
 def start(request: Request, store: Store, work: Work) -> dict[str, Any]:
@@ -76,10 +80,10 @@ def start(request: Request, store: Store, work: Work) -> dict[str, Any]:
         "kind": "compute#operation",
         "id": str(links.FIRST_ID + store.count("compute/ids")),
         "name": name,
-        "operationType": work.method.rpartition(".")[2],
+        "operationType": work.kind or work.method.rpartition(".")[2],
         "targetLink": links.ROOT + work.target,
         "targetId": work.target_id,
-        "user": _USER,
+        "user": work.user,
         "insertTime": rfc3339(request.now),
         "startTime": rfc3339(request.now),
         "selfLink": f"{links.ROOT}{scope}/operations/{name}",
@@ -88,6 +92,14 @@ def start(request: Request, store: Store, work: Work) -> dict[str, Any]:
     }
     store.put(COLLECTION, f"{scope}/operations/{name}", body)
     return view(body, request.now)
+
+
+def warn(store: Store, operation: dict[str, Any], warning: dict[str, Any]) -> dict[str, Any]:
+    """Let a begun operation warn of something; returns it as it is answered."""
+    name = links.name_of(operation["selfLink"])
+    body = store.get(COLLECTION, name) or {}
+    store.put(COLLECTION, name, {**body, "warnings": [*body.get("warnings", []), warning]})
+    return {**operation, "warnings": [*operation.get("warnings", []), warning]}
 
 
 def end_at(store: Store, name: str, end: float) -> None:

@@ -26,6 +26,7 @@ _SCHEDULING: Resource = {
     "provisioningModel": "STANDARD",
 }
 _LOCAL_SSD = "local-ssd"
+_RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 
 
 def invalid(field: str, value: object, reason: str) -> GoogleError:
@@ -84,7 +85,41 @@ def _scheduling(properties: Resource) -> Resource:
         )
     if result["provisioningModel"] == "FLEX_START":
         _check_flex_start(properties, result)
+    _check_reserved(properties, result)
     return result
+
+
+def _check_reserved(properties: Resource, scheduling: Resource) -> None:
+    """Refuse what does not go with a reservation that is named, or with being bound to one.
+
+    Raises:
+        GoogleError: 400.
+    """
+    given = properties.get("reservationAffinity") or {}
+    affinity = given.get("consumeReservationType", "")
+    model = scheduling["provisioningModel"]
+    field = "reservationAffinity.consumeReservationType"
+    if affinity == "SPECIFIC_RESERVATION":
+        if given.get("key") != _RESERVATION_KEY or len(given.get("values") or []) != 1:
+            needed = f"A specific reservation has the key {_RESERVATION_KEY} and one value."
+            raise invalid("reservationAffinity.key", given.get("key", ""), needed)
+        if model == "SPOT":
+            raise invalid(field, affinity, "Spot instances consume no reservation.")
+    if model != "RESERVATION_BOUND":
+        return
+    if affinity != "SPECIFIC_RESERVATION":
+        needed = "Provisioning model RESERVATION_BOUND requires SPECIFIC_RESERVATION."
+        raise invalid(field, affinity, needed)
+    if scheduling.get("instanceTerminationAction") not in {"STOP", "DELETE"}:
+        action = scheduling.get("instanceTerminationAction", "")
+        needed = "Provisioning model RESERVATION_BOUND requires STOP or DELETE."
+        raise invalid("scheduling.instanceTerminationAction", action, needed)
+    if scheduling["onHostMaintenance"] != "TERMINATE":
+        needed = "Provisioning model RESERVATION_BOUND requires TERMINATE."
+        raise invalid("scheduling.onHostMaintenance", scheduling["onHostMaintenance"], needed)
+    if scheduling.get("maxRunDuration"):
+        needed = "Provisioning model RESERVATION_BOUND ends with its reservation."
+        raise invalid("scheduling.maxRunDuration", scheduling["maxRunDuration"], needed)
 
 
 # What the scheduling of a VM by flex start must have; its run duration is checked by itself.
@@ -175,9 +210,7 @@ def _image(
     name = links.resolve(
         given, project=call.project, collection="images", field=f"properties.{where}.sourceImage"
     )
-    image = images.find(name)
-    if image is None:
-        raise resources.not_found(name)
+    image = images.require_usable(call, name)
     size = parameters.get("diskSizeGb") or disk.get("diskSizeGb")
     if size is not None and int(size) < image.size_gb:
         raise invalid(

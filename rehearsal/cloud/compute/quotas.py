@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, links, properties, resources
+from rehearsal.cloud.compute import catalogue, links, properties, reservation_use, resources
 from rehearsal.cloud.compute.resources import (
     DISK,
     FIREWALL,
@@ -94,6 +94,19 @@ def of_gpu(gpu: str, region: str, *, model: str) -> Quota:
     return Quota(_SHARED, {"gpu_family": f"NVIDIA_{word}", "region": region})
 
 
+def is_reserved(call: Call, template: Resource) -> bool:
+    """Whether VMs of a template use no quota, as the reservation that they name has used it.
+
+    That holds for a reservation of their own project, and for one to which they are bound; of
+    another project's they use their own quota as well (Google's page on shared reservations).
+    """
+    name = reservation_use.named(template)
+    if name is None:
+        return False
+    own = reservation_use.owner(call, name) == call.project
+    return own or template["properties"]["scheduling"]["provisioningModel"] == reservation_use.BOUND
+
+
 def for_gpus(gpu: str, region: str, scheduling: Resource) -> Iterator[Quota]:
     """The quotas of a kind of GPU that a VM may count against, the usual one first.
 
@@ -122,17 +135,24 @@ def refusal(call: Call, template: Resource, count: int) -> Resource | None:
     """Why so many more VMs of a template would be too many for the project, or None."""
     wanted = template["properties"]
     region = places.region_of(call.parameters["zone"])
-    for gpu, each in properties.accelerators(wanted):
+    paid_for = is_reserved(call, template)
+    for gpu, each in [] if paid_for else properties.accelerators(wanted):
         ways = list(for_gpus(gpu, region, wanted["scheduling"]))
         limits = [gpu_limit(way.metric, call.request.scenarios) for way in ways]
         if all(each > most for most in limits):
             return ways[0].exceeded(limits[0])
     used = _used_in(call, region)
     for metric, amount in _of_template(wanted):
+        if paid_for and metric not in _NEVER_RESERVED:
+            continue
         most = quotas.limit(metric, call.request.scenarios)
         if amount and used.get(metric, 0) + amount * count > most:
             return Quota(metric, {"region": region}).exceeded(most)
     return None
+
+
+_NEVER_RESERVED = frozenset({"INSTANCES", "IN_USE_ADDRESSES", *quotas.OF_DISKS.values()})
+"""What VMs use of their own quotas, whatever reservation they come from."""
 
 
 def check(call: Call, kind: Kind) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import org_policies, projects
-from rehearsal.cloud.compute import properties, quotas
+from rehearsal.cloud import org_policies, policies, projects
+from rehearsal.cloud.compute import images, properties, quotas, reservation_use
 from rehearsal.cloud.facts import offers, places
 
 if TYPE_CHECKING:
@@ -23,17 +23,19 @@ def of(call: Call, template: Resource, count: int = 1) -> Resource | None:
     """The error that keeps so many VMs of this template from the call's zone, or None."""
     return (
         _denied(call, template)
+        or _image(call, template)
         or _not_given(call, template)
+        or reservation_use.refusal(call, template)
         or quotas.refusal(call, template, count)
         or _stockout(call, template)
     )
 
 
 def _denied(call: Call, template: Resource) -> Resource | None:
-    """What policies, `no-account` and `no-reservation` do; a group keeps trying all the same.
+    """What policies and `no-account` do; a group keeps trying all the same.
 
-    Codes and sentences are those that people have met: of policies, of an account without
-    iam.serviceAccounts.actAs, of a reservation of that name that is not there.
+    Codes and sentences are those that people have met: of policies, and of an account without
+    iam.serviceAccounts.actAs.
     """
     wanted = template["properties"]
     scenarios = call.request.scenarios
@@ -42,6 +44,9 @@ def _denied(call: Call, template: Resource) -> Resource | None:
     forbidden: Resource | None = org_policies.of_vm(scenarios, owner, vm, wanted)
     if forbidden is not None:
         return forbidden
+    gone = _account_gone(call, wanted)
+    if gone is not None:
+        return gone
     if "no-account" in scenarios:
         account = (wanted.get("serviceAccounts") or [{}])[0].get("email", "")
         return {
@@ -50,13 +55,35 @@ def _denied(call: Call, template: Resource) -> Resource | None:
             f" '{account}'.  User: 'me'.  Ask a project owner to grant you the"
             " iam.serviceAccountUser role on the service account",
         }
-    affinity = wanted.get("reservationAffinity") or {}
-    if "no-reservation" in scenarios and affinity.get("values"):
-        name = affinity["values"][0]
-        return {
-            "code": "INVALID_USAGE",
-            "message": f"Specified reservations [{name}] do not exist.",
-        }
+    return None
+
+
+def _image(call: Call, template: Resource) -> Resource | None:
+    """What keeps VMs from an image that was withdrawn since the template was made."""
+    reference, image = images.of_boot_disk(call, template["properties"])
+    if not reference:
+        return None
+    if image is None:
+        message = f"The resource '{reference}' was not found"
+        return {"code": "RESOURCE_NOT_FOUND", "message": message}
+    if image.refusal:
+        return {"code": "INVALID_USAGE", "message": image.refusal}
+    return None
+
+
+def _account_gone(call: Call, wanted: Resource) -> Resource | None:
+    """The error of an account that is not there; only at a VM is it looked for.
+
+    Of the accounts of Google's own domains nothing is known here.
+    """
+    for account in wanted.get("serviceAccounts") or []:
+        email = account["email"]
+        known = call.store.get(policies.ACCOUNTS, email) is not None
+        if email.endswith(".iam.gserviceaccount.com") and not known:
+            return {
+                "code": "RESOURCE_NOT_FOUND",
+                "message": f"The resource '{email}' of type 'serviceAccount' was not found.",
+            }
     return None
 
 
@@ -68,7 +95,7 @@ def _not_given(call: Call, template: Resource) -> Resource | None:
     wanted = template["properties"]
     model = wanted["scheduling"]["provisioningModel"]
     affinity = (wanted.get("reservationAffinity") or {}).get("consumeReservationType")
-    is_reserved = model == "STANDARD" and affinity == "SPECIFIC_RESERVATION"
+    is_reserved = affinity == "SPECIFIC_RESERVATION"  # then the reservation says
     is_of_gke = "goog-k8s-cluster-name" in (wanted.get("labels") or {})
     machine = wanted["machineType"]
     if is_reserved or is_of_gke or offers.is_given(machine, model, call.request.scenarios):
@@ -80,8 +107,11 @@ def _not_given(call: Call, template: Resource) -> Resource | None:
 
 
 def _stockout(call: Call, template: Resource) -> Resource | None:
-    """What `stockout` does: the zone that is asked first has nothing, for good."""
-    if "stockout" not in call.request.scenarios:
+    """What `stockout` does: the zone that is asked first has nothing, for good.
+
+    What is reserved is there all the same.
+    """
+    if "stockout" not in call.request.scenarios or reservation_use.named(template):
         return None
     zone = call.parameters["zone"]
     empty = call.store.get(_STOCKOUTS, call.project)

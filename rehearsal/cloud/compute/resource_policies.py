@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, POLICY, Call, Resource
-from rehearsal.cloud.facts import places
+from rehearsal.cloud.facts import placement, places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -23,15 +23,22 @@ _PLACEMENTS = 1500
 """The greatest number of VMs in a placement policy."""
 
 
-def check_usable(call: Call, names: list[str]) -> None:
-    """Refuse policies that the VMs of the call's zone cannot have.
+def check_usable(call: Call, names: list[str], machine: str) -> None:
+    """Refuse policies that VMs of a machine type in the call's zone cannot have.
 
     Raises:
-        GoogleError: 404.
+        GoogleError: 400 or 404.
     """
     region = places.region_of(call.parameters["zone"])
     for name in names:
-        resources.require_ready(call, POLICY, POLICY.prefix(call.project, region) + name)
+        full = POLICY.prefix(call.project, region) + links.last(name)
+        policy = resources.require_ready(call, POLICY, full)
+        if "groupPlacementPolicy" in policy and not placement.takes_compact(machine):
+            raise GoogleError(
+                400,
+                f"Compact placement policies do not support the machine type {machine}.",
+                reason="invalid",
+            )
 
 
 def resolve_workload(call: Call, reference: str) -> str:

@@ -57,6 +57,7 @@ SUBNETWORK = Kind("subnetworks", "region", "subnetwork", "subnetwork")
 FIREWALL = Kind("firewalls", "", "firewall", "firewall")
 ROUTER = Kind("routers", "region", "router", "router")
 POLICY = Kind("resourcePolicies", "region", "resource_policy", "resourcePolicy")
+RESERVATION = Kind("reservations", "zone", "reservation", "reservation")
 TEMPLATE = Kind("instanceTemplates", "", "instance_template", "instanceTemplate")
 GROUP_MANAGER = Kind(
     "instanceGroupManagers", "zone", "instance_group_manager", "instanceGroupManager"
@@ -66,6 +67,7 @@ RESIZE_REQUEST = Kind(
 )
 INSTANCE = Kind("instances", "zone", "instance", "instance")
 DISK = Kind("disks", "zone", "disk", "disk")
+IMAGE = Kind("images", "", "image", "image")
 FORWARDING_RULE = Kind("forwardingRules", "region", "forwarding_rule", "forwardingRule")
 TARGET_POOL = Kind("targetPools", "region", "target_pool", "targetPool")
 HTTP_HEALTH_CHECK = Kind("httpHealthChecks", "", "http_health_check", "httpHealthCheck")

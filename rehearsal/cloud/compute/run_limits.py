@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import agenda
+from rehearsal.cloud.compute import agenda, reservation_use
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,11 @@ def of(call: Call, template: Resource, runs: Runs) -> Resource:
     """What new VMs have of the end of their run, which is put on the agenda; {} without one."""
     scheduling = template["properties"]["scheduling"]
     seconds = runs.seconds or int((scheduling.get("maxRunDuration") or {}).get("seconds", 0))
+    until = reservation_use.end_of(call, template)
+    if until is not None:
+        # Bound to a reservation, VMs end with it.
+        agenda.note(call, until, END, group=runs.group, vms=list(runs.vms), ends=until)
+        return {"_ends": until}
     if not seconds:
         return {}
     limited = {"scheduling": {**scheduling, "maxRunDuration": {"seconds": str(seconds)}}}

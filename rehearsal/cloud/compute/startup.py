@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rehearsal.cloud import policies, secrets
-from rehearsal.cloud.compute import links, properties
+from rehearsal.cloud.compute import images, links, properties
+from rehearsal.cloud.facts import images as image_facts
 from rehearsal.cloud.instants import rfc3339
 
 if TYPE_CHECKING:
@@ -30,6 +31,16 @@ _PROXY_SECONDS = 60.0
 """How long after its start-up a notebook gets its URL."""
 
 _DRIVER = "580.95.05"
+"""The driver of an image that somebody made: nobody knows what is on it, so it is a good one."""
+
+_SILENT = "the NVIDIA driver does not answer: nvidia-smi -L fails, 15 minutes after the boot"
+_REFUSED = (
+    "No devices were found\n"
+    "NVRM: The NVIDIA GPU 0000:00:04.0 installed in this system is not supported by open nvidia.ko"
+    " because it does not include the required GPU System Processor (GSP).\n"
+    "this image has NVIDIA's open kernel module, which does not support this VM's GPUs: choose an"
+    " image with the proprietary driver"
+)
 _GPU_NAMES: Mapping[str, str] = {
     "nvidia-a100-80gb": "NVIDIA A100-SXM4-80GB",
     "nvidia-b200": "NVIDIA B200",
@@ -47,7 +58,6 @@ _GPU_NAMES: Mapping[str, str] = {
 }
 """GPU -> what nvidia-smi calls it."""
 
-_NOTEBOOKS = "projects/deeplearning-platform-release/"
 # Google's roles with compute.instances.setMetadata that an account may have in a project.
 _METADATA_ROLES = frozenset(
     {"roles/compute.admin", "roles/compute.instanceAdmin.v1", "roles/editor", "roles/owner"}
@@ -123,7 +133,9 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     text = item(wanted["metadata"], _CONFIG)
     if text is None:
         return {}
-    config = {**json.loads(text), "_has_notebook": _has_notebook(wanted)}
+    _, image = images.of_boot_disk(call, wanted)
+    content = image.public if image else None
+    config = {**json.loads(text), "_has_notebook": content is not None and content.jupyter}
     skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
     failing = _failing_step(call, member, group, skipped)
     unreadable = "" if "command" in skipped else _unreadable(call, config, wanted)
@@ -133,8 +145,13 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
-        told["gpu-check"] = _gpu_check(config, wanted, faulty=failing == "gpu")
-    if "notebook" not in skipped and _may_tell_url(call, wanted):
+        driver = content.driver.version if content and content.driver else _DRIVER
+        told["gpu-check"] = _gpu_check(config, wanted, driver, faulty=failing == "gpu")
+        if silent := _no_gpus(content, wanted):
+            # The check comes after the driver's first answer.
+            del told["gpu-check"]
+            told |= {"failing": "gpu", "failure": silent}
+    if "notebook" not in skipped and _may_tell_url(call, content, wanted):
         told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
     return {"_startup": told}
 
@@ -157,7 +174,7 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
         at = ended
         if document["state"] in {"running", "failed"}:
             state, step = document["state"], name
-        if name == "gpu" and document["state"] in {"done", "failed"}:
+        if name == "gpu" and document["state"] in {"done", "failed"} and "gpu-check" in told:
             result["gpu-check"] = told["gpu-check"]
     boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
     overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
@@ -226,13 +243,24 @@ def _unreadable(call: Call, config: Resource, wanted: Resource) -> str:
     return ""
 
 
-def _may_tell_url(call: Call, wanted: Resource) -> bool:
+def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:
+    """What a VM says whose image can't drive its GPUs; "" where it can, or nobody knows."""
+    if content is None:
+        return ""
+    if content.driver is None:
+        return f"timeout: failed to run command 'nvidia-smi': No such file or directory\n{_SILENT}"
+    kinds = {kind for kind, _ in properties.accelerators(wanted)}
+    return _REFUSED if content.driver.open and kinds & image_facts.WITHOUT_GSP else ""
+
+
+def _may_tell_url(call: Call, content: image_facts.PublicImage | None, wanted: Resource) -> bool:
     """Whether a VM gets an address from the proxy and can write it into its metadata.
 
     Its script runs the proxy's agent with docker, which of these images those with PyTorch alone
     are said to have, and then changes the VM's metadata as the VM's account.
     """
-    if not item(wanted["metadata"], "proxy-mode") or not _has_docker(wanted):
+    has_docker = content is not None and content.family.startswith("pytorch-")
+    if not item(wanted["metadata"], "proxy-mode") or not has_docker:
         return False
     policy = policies.get(call.store, f"projects/{call.project}", {})
     accounts = {f"serviceAccount:{it['email']}" for it in wanted.get("serviceAccounts") or []}
@@ -242,7 +270,7 @@ def _may_tell_url(call: Call, wanted: Resource) -> bool:
     )
 
 
-def _gpu_check(config: Resource, wanted: Resource, *, faulty: bool) -> Resource:
+def _gpu_check(config: Resource, wanted: Resource, driver: str, *, faulty: bool) -> Resource:
     """What the VM's look at its GPUs shows; a faulty one has lost the last of them."""
     names = [
         _GPU_NAMES.get(kind, kind)
@@ -253,22 +281,8 @@ def _gpu_check(config: Resource, wanted: Resource, *, faulty: bool) -> Resource:
     return {
         "gpus": len(names),
         "names": names,
-        "driver": _DRIVER,
+        "driver": driver,
         "ecc_errors": 0,
         "interfaces": len(wanted["networkInterfaces"]),
         "expected": {"gpus": config["gpus"]["count"], "interfaces": config["interfaces"]},
     }
-
-
-def _boot_image(wanted: dict[str, Any]) -> str:
-    boot: Resource = next((disk for disk in wanted["disks"] if disk.get("boot")), {})
-    return str((boot.get("initializeParams") or {}).get("sourceImage", ""))
-
-
-def _has_notebook(wanted: dict[str, Any]) -> bool:
-    """Whether the VM boots from an image that brings JupyterLab."""
-    return _NOTEBOOKS in _boot_image(wanted)
-
-
-def _has_docker(wanted: dict[str, Any]) -> bool:
-    return links.last(_boot_image(wanted)).startswith("pytorch-")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, lists, properties, resources
+from rehearsal.cloud.compute import images, links, lists, operations, properties, resources
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, TEMPLATE, Call, Resource
 
 if TYPE_CHECKING:
@@ -39,7 +39,11 @@ def resolve(call: Call, reference: str, field: str) -> Resource:
 def _insert(call: Call) -> Resource:
     body = resources.without_nulls(call.body)
     body["properties"] = properties.completed(call, body.get("properties", {}))
-    return resources.insert(call, TEMPLATE, body)
+    operation = resources.insert(call, TEMPLATE, body)
+    _, image = images.of_boot_disk(call, body["properties"])
+    if image is None or image.warning is None:
+        return operation
+    return operations.warn(call.store, operation, image.warning)
 
 
 def _get(call: Call) -> Resource:

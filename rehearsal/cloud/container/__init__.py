@@ -6,21 +6,28 @@ each pool has a template and a managed instance group in each of its zones, as w
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rehearsal.cloud.container import (
     cluster_updates,
     clusters,
     node_pools,
     operations,
     pool_updates,
+    upgrades,
     versions,
 )
 from rehearsal.cloud.routes import Routes
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Reply, Request
 
 _PLACE = "projects/{project}/locations/{location}"
 _CLUSTER = f"{_PLACE}/clusters/{{cluster}}"
 _POOL = f"{_CLUSTER}/nodePools/{{pool}}"
 
-service = Routes(
+_routes = Routes(
     {
         f"GET {_PLACE}/serverConfig": versions.server_config,
         f"GET {_PLACE}/operations": operations.every,
@@ -48,3 +55,13 @@ service = Routes(
     },
     api="container.v1",
 )
+
+
+def service(request: Request, store: Store) -> Reply:
+    """Answer a request below /container/v1/.
+
+    Raises:
+        GoogleError: The API refuses.
+    """
+    upgrades.catch_up(request, store)
+    return _routes(request, store)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud import compute
+from rehearsal.cloud.container import reserved
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
 
@@ -24,6 +25,7 @@ _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
 _GROUPS: Final = "compute/instanceGroupManagers"
 _TEMPLATES: Final = "compute/instanceTemplates"
 _NETWORKS: Final = "compute/networks"
+_POLICIES: Final = "compute/resourcePolicies"
 _LONGEST_RUN: Final = "604800"
 _RESOURCE_EXHAUSTED: Final = 8
 
@@ -52,6 +54,9 @@ def make(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
     project = "/".join(pool["selfLink"].partition("projects/")[2].split("/")[:1])
     template = _short(cluster["name"], pool, "")
     properties = _properties(store, f"projects/{project}", cluster, pool)
+    reservation = reserved.of_pool(request, store, project, pool)
+    if reservation is not None:
+        properties["scheduling"] = reserved.scheduling(reservation, properties["scheduling"])
     body = {"name": template, "properties": properties}
     _compute(request, store, "POST", f"projects/{project}/global/instanceTemplates", body)
     path = f"projects/{project}/global/instanceTemplates/{template}"
@@ -106,11 +111,21 @@ def _group(  # noqa: PLR0913, PLR0917 - what a group is made of
         "baseInstanceName": name.removesuffix("-grp"),
         "targetSize": count,
         "versions": [{"instanceTemplate": template}],
+        **_workload(store, f"projects/{template.split('/')[1]}", zone, pool),
     }
     project = template.split("/")[1]
     at = f"projects/{project}/zones/{zone}/instanceGroupManagers"
     _compute(request, store, "POST", at, group)
     return f"{_COMPUTE}{at}/{name}", _refusal(store, f"{at}/{name}")
+
+
+def _workload(store: Store, project: str, zone: str, pool: Record) -> Record:
+    """The workload policy that a pool names for its placement, as its group has it."""
+    name = (pool.get("placementPolicy") or {}).get("policyName")
+    link = f"{project}/regions/{zone.rpartition('-')[0]}/resourcePolicies/{name}"
+    if not name or "workloadPolicy" not in (store.get(_POLICIES, link) or {}):
+        return {}
+    return {"resourcePolicies": {"workloadPolicy": link}}
 
 
 def size(store: Store, url: str) -> int:
@@ -188,21 +203,19 @@ def _refusal(store: Store, name: str) -> Record | None:
         return None
     found = group["_errors"][-1]
     said, node = found["error"], found["instanceActionDetails"]["instance"].rpartition("/")[2]
-    running = int(group["targetSize"]) - len(group["_waiting"])
-    standing = (
+    waiting = len(group["_waiting"])
+    running = int(group["targetSize"]) - waiting
+    missing = (
         f"Not all instances running in IGM after 36.1s. Expected {group['targetSize']}, running"
-        f" {running}, transitioning {len(group['_waiting'])}."
+        f" {running}, transitioning {waiting}. Current errors: "
     )
     if said["code"] == "QUOTA_EXCEEDED":
         words = (
-            f"Insufficient quota to satisfy the request: {standing} Current errors:"
-            f" [GCE_QUOTA_EXCEEDED]: Instance '{node}' creation failed: {said['message']}"
-        )
-    elif said["code"] == "CONDITION_NOT_MET":
-        words = (
-            f"Google Compute Engine: {standing} Current errors: [CONDITION_NOT_MET]: Instance"
+            f"Insufficient quota to satisfy the request: {missing}[GCE_QUOTA_EXCEEDED]: Instance"
             f" '{node}' creation failed: {said['message']}"
         )
+    elif "RESOURCE_POOL_EXHAUSTED" not in said["code"]:
+        words = f"{missing}[{said['code']}]: Instance '{node}' creation failed: {said['message']}"
     else:
         words = (
             "Try a different location, or try again later: Google Compute Engine does not have"

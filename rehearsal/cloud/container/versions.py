@@ -68,6 +68,11 @@ def default(channel: str) -> str:
     return _CHANNELS.get(channel, _CHANNELS[_USUAL])[1]
 
 
+def offered(channel: str) -> tuple[str, ...]:
+    """The versions of a channel, the newest first."""
+    return _CHANNELS.get(channel, _CHANNELS[_USUAL])[0]
+
+
 def resolve(asked: str, channel: str) -> str:
     """The full version that a request means.
 
@@ -80,11 +85,11 @@ def resolve(asked: str, channel: str) -> str:
     """
     if asked in ("", "-"):
         return default(channel)
-    offered = _CHANNELS[channel][0] if channel in _CHANNELS else ALL
+    on_offer = offered(channel) if channel in _CHANNELS else ALL
     if asked == "latest":
-        return offered[0]
+        return on_offer[0]
     wanted = numbers(asked)
-    for version in (*offered, *ALL):
+    for version in (*on_offer, *ALL):
         if numbers(version)[: len(wanted)] == wanted:
             return version
     raise GoogleError(400, f'Master version "{asked}" is unsupported.', status=None)
@@ -106,10 +111,10 @@ def server_config(_: Request, store: Store, project: str, location: str) -> Repl
 
 
 def _channel(name: str) -> dict[str, Any]:
-    offered, usual = _CHANNELS[name]
+    on_offer, usual = _CHANNELS[name]
     return {
         "channel": name,
         "defaultVersion": usual,
-        "validVersions": list(offered),
+        "validVersions": list(on_offer),
         "upgradeTargetVersion": usual,
     }

@@ -38,15 +38,16 @@ def has_gpu(zone: str, name: str, scenarios: frozenset[str]) -> bool:
 
 
 def is_given(machine: str, model: str, scenarios: frozenset[str]) -> bool:
-    """Whether machines of a type come with a provisioning model.
+    """Whether machines of a type come with a provisioning model; those that are not known may.
 
     Args:
-        machine: The machine type, known or not.
+        machine: The machine type.
         model: "STANDARD" (on demand), "SPOT" or "FLEX_START".
         scenarios: Under `everywhere` all come in every way.
     """
     prefixes = tuple(_NOT_OFFERED.get(model, ()))
-    return EVERYWHERE in scenarios or not machine.startswith(prefixes)
+    is_known = machine in machines.MACHINES
+    return EVERYWHERE in scenarios or not is_known or not machine.startswith(prefixes)
 
 
 def _has(there: frozenset[str] | None, zone: str, scenarios: frozenset[str]) -> bool:

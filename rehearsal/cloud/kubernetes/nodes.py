@@ -54,8 +54,9 @@ def _vms(world: World, pool: Pool) -> list[Object]:
 
 
 def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object:
-    joined = vm["_timeline"][-1][0] + _JOIN_SECONDS * world.request.rate
-    ready = joined <= world.now
+    moment, status = vm["_timeline"][-1]
+    joined = moment + _JOIN_SECONDS * world.request.rate
+    ready = status == "RUNNING" and joined <= world.now
     world.wake(joined)
     if before is not None and before.get("_ready") == ready:
         return before
@@ -85,10 +86,8 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
         metadata["annotations"] = {**(known.get("annotations") or {}), **ends}
     condition = {
         "type": "Ready",
-        "status": str(ready),
-        "reason": "KubeletReady" if ready else "KubeletNotReady",
-        "message": "kubelet is posting ready status" if ready else "the node is starting",
         "lastTransitionTime": world.stamp,
+        **_readiness(before, ready=ready),
     }
     return {
         "apiVersion": "v1",
@@ -103,6 +102,26 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
         "_ready": ready,
         "_joined": (before or {}).get("_joined", world.now),
     }
+
+
+def _readiness(before: Object | None, *, ready: bool) -> Object:
+    """What a node's condition says; of one that was ready before, what the node's controller does.
+
+    Source: Kubernetes' node lifecycle controller, by which such a node's status is unknown.
+    """
+    if ready:
+        return {
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
+        }
+    if before is not None and before.get("_ready"):
+        return {
+            "status": "Unknown",
+            "reason": "NodeStatusUnknown",
+            "message": "Kubelet stopped posting node status.",
+        }
+    return {"status": "False", "reason": "KubeletNotReady", "message": "the node is starting"}
 
 
 def of(world: World, pool: str) -> list[Object]:

@@ -77,11 +77,11 @@ resource "google_container_node_pool" "gpu" {
   }
 
   dynamic "placement_policy" {
-    for_each = var.pool.compact ? [true] : []
+    for_each = var.pool.compact || var.pool.policy != null ? [true] : []
 
     content {
       type        = "COMPACT"
-      policy_name = one(google_compute_resource_policy.compact[*].name)
+      policy_name = one(concat(google_compute_resource_policy.compact[*].name, var.pool.policy[*]))
     }
   }
 

@@ -48,7 +48,7 @@ variable "networks" {
 }
 
 variable "pool" {
-  description = "The nodes, all equal: machine type, zone, their GPUs with the driver that GKE installs, how they are got, how many (count, or limits of scaling), boot disk, local SSDs, and whether they stand close together."
+  description = "The nodes, all equal: machine type, zone, their GPUs with the driver that GKE installs, how they are got, how many (count, or limits of scaling), boot disk, local SSDs, whether they stand close together, and the placement policy of their reservation."
   type = object({
     machine_type = string
     zone         = string
@@ -62,6 +62,7 @@ variable "pool" {
     disk       = object({ size_gb = number, type = string })
     local_ssds = number
     compact    = bool
+    policy     = optional(string)
   })
   nullable = false
 
@@ -108,6 +109,10 @@ variable "pool" {
   validation {
     condition     = var.pool.capacity.model != "queued" || var.pool.capacity.max_run_seconds == null
     error_message = "With queued provisioning alone each request says how long its nodes run, not the pool; received ${jsonencode(var.pool.capacity)}. max_run_seconds = null would pass."
+  }
+  validation {
+    condition     = var.pool.policy == null || (var.pool.capacity.model == "reservation" && !var.pool.compact)
+    error_message = "The placement policy of a reservation goes with it alone, and with no other placement; received ${jsonencode(var.pool)}. policy = null would pass."
   }
   validation {
     condition     = !var.pool.compact || !endswith(var.pool.capacity.model, "queued")

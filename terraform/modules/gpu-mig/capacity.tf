@@ -1,5 +1,12 @@
 locals {
-  _is_flex = var.capacity.model == "flex_start"
+  _is_flex  = var.capacity.model == "flex_start"
+  _is_bound = var.capacity.model == "reservation_bound"
+
+  # Both the VMs of a plain reservation and those bound to theirs name it.
+  _named = [{
+    type     = "SPECIFIC_RESERVATION"
+    specific = [{ key = "compute.googleapis.com/reservation-name", values = var.capacity.reservation[*] }]
+  }]
 
   # How VMs are scheduled, by model: Google's name of it, whether a VM that fails
   # is started again, whether Google ends VMs (which then are deleted, as one that
@@ -16,10 +23,13 @@ locals {
       provisioning_model = "STANDARD"
       automatic_restart  = true
       ends               = false
-      reservations = [{
-        type     = "SPECIFIC_RESERVATION"
-        specific = [{ key = "compute.googleapis.com/reservation-name", values = var.capacity.reservation[*] }]
-      }]
+      reservations       = local._named
+    }
+    reservation_bound = {
+      provisioning_model = "RESERVATION_BOUND"
+      automatic_restart  = true
+      ends               = true
+      reservations       = local._named
     }
     spot = {
       provisioning_model = "SPOT"
@@ -37,14 +47,18 @@ locals {
 
   _capacity = local._capacities[var.capacity.model]
 
-  # The template wants a name, not a URL.
-  _placement = google_compute_resource_policy.placement[*].name
+  # Close together: a policy of the template, but with flex start and bound to a
+  # reservation, where a group takes a workload policy in its place. Machines that
+  # are parts of one topology need such a policy to work at all.
+  _has_workload  = (var.capacity.compact && (local._is_flex || local._is_bound)) || var.capacity.topology != null
+  _has_placement = var.capacity.compact && !local._has_workload
+
+  # The template wants names, not URLs. VMs share the policies of their reservation.
+  _placement = concat(google_compute_resource_policy.placement[*].name, var.capacity.policies)
 }
 
-# Close together: a policy of the template, but with flex start, where Google takes
-# none, a workload policy of the group.
 resource "google_compute_resource_policy" "placement" {
-  count = var.capacity.compact && !local._is_flex ? 1 : 0
+  count = local._has_placement ? 1 : 0
 
   name        = "${var.name_prefix}-placement"
   project     = var.project_id
@@ -57,7 +71,7 @@ resource "google_compute_resource_policy" "placement" {
 }
 
 resource "google_compute_resource_policy" "workload" {
-  count = var.capacity.compact && local._is_flex ? 1 : 0
+  count = local._has_workload ? 1 : 0
 
   name        = "${var.name_prefix}-workload"
   project     = var.project_id
@@ -65,7 +79,8 @@ resource "google_compute_resource_policy" "workload" {
   description = var.marker
 
   workload_policy {
-    type = "HIGH_THROUGHPUT"
+    type                 = "HIGH_THROUGHPUT"
+    accelerator_topology = var.capacity.topology
   }
 }
 

@@ -8,22 +8,24 @@ variable "boot_disk" {
 }
 
 variable "capacity" {
-  description = "Where VMs come from: model standard, spot, reservation (then its name) or flex_start; after how many seconds Google deletes each (flex_start: needed); and whether they stand close together."
+  description = "Where VMs come from: model standard, spot, reservation or reservation_bound (then its name, and its own placement policies) or flex_start; after how many seconds Google deletes each (flex_start: needed); whether they stand close together; and the accelerator topology that they are parts of."
   type = object({
     model           = string
     reservation     = optional(string)
     max_run_seconds = optional(number)
     compact         = bool
+    policies        = optional(list(string), [])
+    topology        = optional(string)
   })
   nullable = false
 
   validation {
-    condition     = contains(["flex_start", "reservation", "spot", "standard"], var.capacity.model)
-    error_message = "Capacity is of the model standard, spot, reservation or flex_start; received \"${var.capacity.model}\". \"standard\" would pass."
+    condition     = contains(["flex_start", "reservation", "reservation_bound", "spot", "standard"], var.capacity.model)
+    error_message = "Capacity is of the model standard, spot, reservation, reservation_bound or flex_start; received \"${var.capacity.model}\". \"standard\" would pass."
   }
   validation {
-    condition     = (var.capacity.model == "reservation") == (var.capacity.reservation != null)
-    error_message = "A reservation is named with the model reservation and with no other; received ${jsonencode(var.capacity)}. model = \"reservation\" with reservation = \"my-reservation\" would pass."
+    condition     = startswith(var.capacity.model, "reservation") == (var.capacity.reservation != null)
+    error_message = "A reservation is named with the models reservation and reservation_bound and with no other; received ${jsonencode(var.capacity)}. model = \"reservation\" with reservation = \"my-reservation\" would pass."
   }
   validation {
     condition     = var.capacity.model != "flex_start" || var.capacity.max_run_seconds != null
@@ -32,6 +34,14 @@ variable "capacity" {
   validation {
     condition     = var.capacity.max_run_seconds == null ? true : var.capacity.max_run_seconds >= 600 && var.capacity.max_run_seconds <= 604800 && floor(var.capacity.max_run_seconds) == var.capacity.max_run_seconds
     error_message = "VMs run for 10 minutes to 7 days, in whole seconds; received ${jsonencode(var.capacity.max_run_seconds)}. 604800 would pass."
+  }
+  validation {
+    condition     = var.capacity.model != "reservation_bound" || var.capacity.max_run_seconds == null
+    error_message = "VMs that are bound to their reservation end with it; received ${jsonencode(var.capacity)}. max_run_seconds = null would pass."
+  }
+  validation {
+    condition     = length(var.capacity.policies) == 0 || (startswith(var.capacity.model, "reservation") && !var.capacity.compact && var.capacity.topology == null)
+    error_message = "The policies of a reservation go with it alone, and with no other placement; received ${jsonencode(var.capacity)}. policies = [] would pass."
   }
   validation {
     condition     = !var.capacity.compact || var.capacity.model != "flex_start" || can(regex("^(a3-ultragpu-|a4-|h4d-)", var.group.machine_type))

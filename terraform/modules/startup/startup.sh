@@ -8,8 +8,8 @@
 
 set -o nounset -o pipefail
 umask 022
-# Google's guest agent starts scripts with hardly any environment.
-export HOME=${HOME:-/root} DEBIAN_FRONTEND=noninteractive CLOUDSDK_CORE_DISABLE_PROMPTS=1
+# Google's guest agent starts scripts with hardly any environment. Ubuntu has gcloud as a snap.
+export HOME=${HOME:-/root} PATH=$PATH:/snap/bin DEBIAN_FRONTEND=noninteractive CLOUDSDK_CORE_DISABLE_PROMPTS=1
 
 readonly METADATA="http://${GCE_METADATA_HOST:-metadata.google.internal}/computeMetadata/v1"
 readonly PROGRAMS=/opt/aiinfra KEPT=/var/lib/aiinfra LOGS=/var/log/aiinfra
@@ -144,6 +144,7 @@ step_files() {
   destination=$(setting files.destination)
   # Unpacked once: what was changed on the VM since then stays.
   if [[ -e $marker && $(<"$marker") == "$sum" ]]; then return; fi
+  command -v gcloud >/dev/null || fail "this image has no gcloud to fetch the copied files with"
   archive=$KEPT/files.tar.gz
   retry 6 timeout 600 gcloud storage cp "gs://$(setting state.bucket)/$object" "$archive"
   echo "$sum  $archive" | sha256sum --check --status ||
@@ -157,11 +158,20 @@ step_files() {
 
 #------------------------------------------------------------------------------------- gpu
 
-# The Deep Learning VM images install the driver at their first boot, which takes minutes.
+# Whether the kernel has said that the driver refuses a GPU: the open module drives none before
+# Turing (V100, P100, P4), and waiting does not change that.
+refused_by_open_module() { dmesg 2>/dev/null | grep 'not supported by open nvidia.ko' >&2; }
+
+driver_has_answered() { timeout 60 nvidia-smi -L || refused_by_open_module; }
+
+# The Deep Learning VM images may install the driver at their first boot, which takes minutes.
 step_gpu() {
   if [[ -n $(setting gpus.count) ]]; then
-    retry 30 timeout 60 nvidia-smi -L ||
+    retry 30 driver_has_answered ||
       fail "the NVIDIA driver does not answer: nvidia-smi -L fails, 15 minutes after the boot"
+    timeout 60 nvidia-smi -L >/dev/null ||
+      fail "this image has NVIDIA's open kernel module, which does not support this VM's GPUs:" \
+        "choose an image with the proprietary driver"
   fi
   vm gpu_check
 }
@@ -221,6 +231,7 @@ python_for_ray() {
       return
     fi
   done
+  log "no Python of this image has PyTorch: programs on Ray have to bring it"
   command -v python3
 }
 

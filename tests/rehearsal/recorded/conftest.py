@@ -16,8 +16,8 @@ import pytest
 
 from provision import terraform
 from rehearsal.cloud.server import Cloud
-from rehearsal.provider import mirror
-from tests import attached
+from rehearsal.provider import given, mirror
+from tests import attached, real_provider
 from tests.rehearsal.recorded.proxy import SERVICES, Proxy, Row
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ class Player:
 
     def __init__(self, folder: Path, proxy: Proxy) -> None:
         self._proxy = proxy
-        config = mirror.install(folder / "plugin", sys.executable)
+        plugin = folder / "plugin"
+        provider = given.find(os.environ, plugin)
+        config = mirror.install(plugin, sys.executable)
+        if provider is not None:
+            config = mirror.install_given(plugin, provider.binary, provider.sha256)
         self._work = folder / "work"
         self._work.mkdir()
         endpoints = {
@@ -69,7 +73,10 @@ class Player:
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[Self]:
-        """With a provider that serves as long as this does."""
+        """With a provider that serves as long as this does; one from outside Terraform starts."""
+        if real_provider.in_use():
+            yield self
+            return
         with attached.served(dict(self._environ)) as reattach:
             self._environ |= reattach
             yield self

@@ -61,3 +61,42 @@ def test_an_api_that_google_does_not_link_is_to_be_enabled_too() -> None:
 
 def test_other_refusals_are_not_about_rights() -> None:
     assert refusals.remedy("The resource 'projects/p' was not found") == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "constraint", "instead"),
+    [
+        (
+            "Service account creation is not allowed on this project.",
+            "iam.disableServiceAccountCreation",
+            "SERVICE_ACCOUNT=<EMAIL>",
+        ),
+        (
+            "Constraint constraints/compute.disableGuestAttributesAccess violated for project 1.",
+            "compute.disableGuestAttributesAccess",
+            "ORCHESTRATOR_TYPE=gke",
+        ),
+        (
+            "'us-central1' violates constraint 'constraints/gcp.resourceLocations'",
+            "gcp.resourceLocations",
+            "set ZONE",
+        ),
+        (
+            'Operation denied by org policy: ["constraints/compute.managed.vmExternalIpAccess"]',
+            "compute.managed.vmExternalIpAccess",
+            "ENABLE_EXTERNAL_IP=false",
+        ),
+        (
+            "Constraint constraints/compute.restrictVpcPeering violated for project 1.",
+            "compute.restrictVpcPeering",
+            "",
+        ),
+    ],
+)
+def test_what_a_policy_refuses_needs_an_exception_or_the_setting_that_satisfies_it(
+    message: str, constraint: str, instead: str
+) -> None:
+    remedy = refusals.remedy(message)
+    assert f"an exception from the constraint {constraint}:" in remedy
+    assert instead in remedy
+    assert len(remedy.splitlines()) == 1 + bool(instead)

@@ -22,6 +22,28 @@ QUOTA_EVERYWHERE = "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally."
 QUOTA_OF_NETWORKS = (
     "Error: Error waiting to create Network: Quota 'NETWORKS' exceeded.  Limit: 5.0 globally.\n"
 )
+NOT_COMPATIBLE = "[pd-ssd, n4-standard-16] features are not compatible for creating instance."
+C = Refusal.CONFIGURATION
+# Of reservations, with the code with which the autoscaler of Kubernetes has met them (tests of
+# kubernetes/autoscaler, cluster-autoscaler/cloudprovider/gce; SkyPilot's issue 3327): it is that
+# of policies, too.
+CONDITION = "CONDITION_NOT_MET"
+WRONG_RESERVATION = (
+    "Specified reservation 'r' does not exist.",
+    "Specified reservations [r] do not exist. (when acting as '1@cloudservices')",
+    "Could not find the given reservation with the following name: r",
+    "The VM must use ReservationAffinity of SPECIFIC_RESERVATION",
+    "Instance 'i' creation failed: The reservation must exist in the same project as the instance.",
+    "Reservation r is incorrect for the requested resources.",
+    "No available resources in specified reservations 'r'",
+    "Specified reservations [r] can not be targeted as specificReservationRequired is not set",
+)
+NOT_READY = "It is CREATING, as it requires reservation to be in READY state."
+RESERVATION_FULL = (
+    "Specified reservation 'r' does not have available resources for the request.",
+    "Reservation r does not have sufficient capacity for the requested resources.",
+    'Reservation does not have enough resources for the request: specific reservation "r" is short',
+)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +101,23 @@ QUOTA_OF_NETWORKS = (
             "Machine type with name 'a9-highgpu-8g' does not exist in zone 'us-central1-a'.",
             Refusal.MISSING,
         ),
+        ("SOME_IP_SPACE_EXHAUSTED", "", Refusal.ADDRESSES),
+        ("ALL_QUOTAS", "", Refusal.QUOTA),
+        ("", "IP_SPACE: it does not have available private IP space", Refusal.ADDRESSES),
+        ("", "Cannot find pod range with enough available IPs for nodepool np", Refusal.ADDRESSES),
+        ("", "Service account np@p.iam.gserviceaccount.com does not exist.", Refusal.MISSING),
+        ("", "The account is missing required permissions.", Refusal.PERMISSION),
+        ("", "Cross-project references for this resource are not allowed", Refusal.MISSING),
+        (
+            "UNSUPPORTED_OPERATION",
+            "pd-ssd disk type cannot be used by n4-standard-2 machine type",
+            C,
+        ),
+        ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", f"{STOCKOUT} {NOT_COMPATIBLE}", C),
+        *((CONDITION, sentence, Refusal.RESERVATION) for sentence in WRONG_RESERVATION),
+        *((CONDITION, sentence, Refusal.RESERVED_OUT) for sentence in RESERVATION_FULL),
+        (CONDITION, NOT_READY, None),
+        (CONDITION, "A condition that nobody has met yet.", None),
         ("RESOURCE_NOT_READY", "The resource is not ready", None),
         ("INTERNAL", "Internal error. Please try again.", None),
         ("Provisioned", "", None),
@@ -96,8 +135,8 @@ def test_a_refusal_means_the_same_whoever_of_google_says_it(
     [
         (QUOTA_HERE, Quota(metric="NVIDIA_A100_GPUS", limit=16, region="us-central1")),
         (QUOTA_OF_KUBERNETES, Quota(metric="NVIDIA_P4_GPUS", limit=1, region="europe-west4")),
-        (QUOTA_EVERYWHERE, Quota(metric="GPUS_ALL_REGIONS", limit=0, region="")),
-        (QUOTA_OF_NETWORKS, Quota(metric="NETWORKS", limit=5, region="")),
+        (QUOTA_EVERYWHERE, Quota(metric="GPUS_ALL_REGIONS", limit=0, region="", everywhere=True)),
+        (QUOTA_OF_NETWORKS, Quota(metric="NETWORKS", limit=5, region="", everywhere=True)),
         (STOCKOUT, None),
     ],
 )
@@ -105,6 +144,12 @@ def test_the_sentence_of_a_quota_tells_it_with_its_limit_and_region(
     message: str, quota: Quota | None
 ) -> None:
     assert refusals.quota(message) == quota
+
+
+def test_a_reservation_that_is_full_or_not_ready_is_waited_for() -> None:
+    for sentence in (*RESERVATION_FULL, NOT_READY):
+        meaning = refusals.read(CONDITION, sentence)
+        assert meaning not in refusals.CAPACITY | refusals.PERMANENT
 
 
 def test_the_zone_is_read_out_of_a_message_that_names_it() -> None:

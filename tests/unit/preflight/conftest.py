@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_IMAGE = {"image_family_name": "pytorch-latest-gpu"}
+_IMAGE = {"image_family_name": "common-cu129-ubuntu-2404-nvidia-580"}
 
 
 class Preflight(Protocol):

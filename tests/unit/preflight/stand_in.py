@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 PROJECT = "projects/my-project"
 ZONE = f"{PROJECT}/zones/us-central1-a"
 REGION = f"{PROJECT}/regions/us-central1"
+IMAGES = "projects/deeplearning-platform-release/global/images"
 PARENT = f"crm/{PROJECT}"
 ID = "0123456789ab"
 APIS = (
@@ -45,8 +46,8 @@ WORLD: Mapping[str, dict[str, Any]] = {
     f"{ZONE}/diskTypes/pd-ssd": {"validDiskSize": "10GB-65536GB"},
     f"{ZONE}/diskTypes/pd-balanced": {"validDiskSize": "10GB-65536GB"},
     f"{ZONE}/diskTypes/hyperdisk-balanced": {"validDiskSize": "4GB-65536GB"},
-    "projects/deeplearning-platform-release/global/images/family/pytorch-latest-gpu": {
-        "name": "pytorch-latest-gpu-v1",
+    f"{IMAGES}/family/common-cu129-ubuntu-2404-nvidia-580": {
+        "name": "common-cu129-ubuntu-2404-nvidia-580-v1",
         "diskSizeGb": "50",
         "architecture": "X86_64",
     },
@@ -129,13 +130,28 @@ class Google(GoogleApi):
         query: dict[str, str],
         service: Service = Service.COMPUTE,
     ) -> Iterator[dict[str, Any]]:
-        del method, query, service
+        del method, service
         self._heard(path)
+        if path.endswith("/global/images"):
+            return iter(())
         if key == "instances":
             return iter(self.shares)
         if key == "services":
             return iter({"config": {"name": f"{name}.googleapis.com"}} for name in self.apis)
+        if path.endswith("/aggregated/reservations"):
+            return iter([{"reservations": self._below("reservations", query["filter"])}])
+        if path.endswith("Blocks"):
+            return iter(self._below(path))
         return iter([{"instances": self.instances}])
+
+    def _below(self, collection: str, name: str = "") -> list[dict[str, Any]]:
+        """The documents of a collection, by its path or the end of it."""
+        found = []
+        for path, document in self.documents.items():
+            parent, _, last = path.rpartition("/")
+            if parent.endswith(collection) and name in {"", f"name={last}"}:
+                found.append(document.get("resource", document))
+        return found
 
     def call(
         self,

@@ -10,10 +10,11 @@ import pytest
 from provision.catalogue import names
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
+from provision.kinds.vms import boot_image
 from provision.kinds.vms import preflight as preflight_of_vms
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
-from tests.unit.preflight.stand_in import ID, PARENT, PROJECT, REGION, ZONE
+from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
 
 if TYPE_CHECKING:
     from tests.unit.preflight.conftest import Preflight
@@ -23,7 +24,6 @@ GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
 N1 = {"vm_type": "n1-standard-8", "gpu_count": "1", "accelerator_type": "nvidia-tesla-t4"}
 NETWORK = names.NETWORK.at("np", "us-central1")
 ROUTER = names.ROUTER.at("np", NETWORK, "us-central1", "10.0.0.0/16")
-IMAGES = "projects/deeplearning-platform-release/global/images"
 
 # Check -> what is gone or wrong, settings, the setting that is named, words of what and why, of fix
 FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
@@ -39,7 +39,7 @@ FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
         f"{ZONE}/machineTypes/a2-highgpu-2g",
         {},
         "ZONE",
-        "us-central1-a has no a2-highgpu-2g these zones have it: us-central1-f, us-east1-b",
+        "us-central1-f has it; zones of other regions that have it, the same continent first: us-e",
         "ZONE=us-central1-f",
     ),
     "no such gpu": (
@@ -50,10 +50,10 @@ FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
         "ZONE=us-central1-f",
     ),
     "no such image": (
-        f"{IMAGES}/family/pytorch-latest-gpu",
+        f"{IMAGES}/family/common-cu129-ubuntu-2404-nvidia-580",
         {},
         "IMAGE_FAMILY_NAME",
-        "no image family pytorch-latest-gpu",
+        "no image family common-cu129-ubuntu-2404-nvidia-580",
         "gcloud compute images list",
     ),
     "no such disk type": (
@@ -169,6 +169,49 @@ def test_only_permissions_that_this_env_list_needs_are_asked_for(
         {"disable_ops_agent": "no"},
     ):
         assert len(check(plain | more).problems) == 1, more
+
+
+ACCOUNT = "vms@my-project.iam.gserviceaccount.com"
+
+
+def test_an_account_that_is_given_has_to_be_there_and_usable(
+    check: Preflight, google: Google
+) -> None:
+    given = {"service_account": ACCOUNT}
+    assert check(given).problems == []
+    google.withheld = {"iam.serviceAccounts.actAs"}
+    (lacking,) = check(given).problems
+    google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 404
+    (gone,) = check(given).problems
+
+    assert lacking.setting == gone.setting == "SERVICE_ACCOUNT"
+    assert f"may not let machines act as {ACCOUNT}" in lacking.what
+    assert "--role roles/iam.serviceAccountUser" in lacking.fix
+    assert gone.what == f"there is no service account {ACCOUNT}"
+    google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 403
+    found = check(given)
+    assert found.problems == []
+    assert [note.what for note in found.notes] == ["could not be checked: permissions"]
+
+
+def test_a_gke_cluster_with_an_account_for_its_nodes_grants_roles_to_that_of_its_pods(
+    check: Preflight, google: Google
+) -> None:
+    google.withheld = {
+        "container.clusters.connect",
+        "iam.serviceAccounts.setIamPolicy",
+        "resourcemanager.projects.setIamPolicy",
+    }
+    (problem,) = check(GKE | {"service_account": ACCOUNT}).problems
+    assert problem.why == ", ".join(sorted(google.withheld))
+
+
+def test_vms_that_tell_of_their_start_up_are_to_be_heard(check: Preflight, google: Google) -> None:
+    google.withheld = {"compute.instances.getGuestAttributes"}
+    (problem,) = check().problems
+    assert problem.why == "compute.instances.getGuestAttributes"
+    assert "roles/compute.instanceAdmin.v1" in problem.fix
+    assert check(GKE).problems == []
 
 
 def test_a_zone_in_another_region_and_one_that_is_down_are_refused(
@@ -318,6 +361,7 @@ BEGINNINGS = {
     OnlineCheck.MACHINE_TYPE: f"{ZONE}/machineTypes",
     OnlineCheck.ACCELERATOR: f"{ZONE}/machineTypes",
     OnlineCheck.IMAGE: IMAGES,
+    OnlineCheck.RESERVATION: f"{ZONE}/reservations",
     OnlineCheck.DISK: f"{ZONE}/diskTypes",
     OnlineCheck.QUOTA: REGION,
     OnlineCheck.NETWORK: f"{PROJECT}/global/networks",
@@ -361,6 +405,7 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     settings = {"gcs_mount_list": "my-data:/mnt/data"}
     settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
     settings |= SECRETS if name is OnlineCheck.SECRETS else {}
+    settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
     google.refusals[BEGINNINGS[name]] = 403
 
     found = check(settings)
@@ -383,5 +428,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: 
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (preflight_of_vms.IMAGE, preflight_of_vms.SECRETS, preflight_of_gke.VERSION)
+    own = (boot_image.IMAGE, preflight_of_vms.SECRETS, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

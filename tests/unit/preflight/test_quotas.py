@@ -150,7 +150,8 @@ def test_a_reservation_has_used_the_quota_of_its_machines(check: Preflight, goog
     google.limit("NVIDIA_A100_GPUS", 0)
     google.limit("A2_CPUS", 0)
 
-    assert check(reservation_name="mine").problems == []
+    asked = {"reservation_name": "mine", "skip_checks": "reservation"}
+    assert check(asked).problems == []
 
 
 def test_the_room_to_grow_of_a_pool_is_worth_a_note_alone(check: Preflight, google: Google) -> None:
@@ -218,7 +219,7 @@ def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:
             )
             model = "SPOT" if mode is Mode.SPOT else "STANDARD"
             theirs = simulated.of_gpu(gpu, "us-central1", model=model)
-            ours = next(metric for metric, _ in metrics.of(machines, 12))
+            ours = next(metric for metric, _ in metrics.of(machines, 12, "my-project"))
             assert {**ours.dimensions, "region": "us-central1"} == theirs.dimensions
             assert ours.name == theirs.metric
 

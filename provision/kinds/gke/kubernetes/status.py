@@ -80,6 +80,7 @@ class Nodes:
         ready: The number of ready nodes.
         oldest: When the oldest node was created, in RFC 3339 format; "" if not known.
         ends: When the first of them is deleted at the end of its run, likewise.
+        unready: The nodes that are not ready, each with Kubernetes' reason and message.
     """
 
     pool: str
@@ -87,6 +88,7 @@ class Nodes:
     ready: int
     oldest: str = ""
     ends: str = ""
+    unready: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,6 +262,7 @@ def _nodes(things: list[Object]) -> tuple[Nodes, ...]:
             # All timestamps end with Z, so they sort as text.
             oldest=min(str(node["metadata"].get("creationTimestamp", "")) for node in nodes),
             ends=min(filter(None, map(_end, nodes)), default=""),
+            unready=tuple(_unready(node) for node in nodes if not holds(node, "Ready")),
         )
         for pool, nodes in sorted(pools.items())
     )
@@ -267,6 +270,12 @@ def _nodes(things: list[Object]) -> tuple[Nodes, ...]:
 
 def _end(node: Object) -> str:
     return str((node["metadata"].get("annotations") or {}).get(_TERMINATION, ""))
+
+
+def _unready(node: Object) -> str:
+    ready = conditions(node).get("Ready", {})
+    reason = f" ({ready['reason']})" if ready.get("reason") else ""
+    return f"{node['metadata']['name']} is not ready{reason}: {_message(ready)}".rstrip(": ")
 
 
 def _message(condition: Mapping[str, Any]) -> str:

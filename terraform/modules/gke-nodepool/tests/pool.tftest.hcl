@@ -222,6 +222,23 @@ run "spot_nodes_come_from_no_reservation" {
   }
 }
 
+run "nodes_share_the_placement_of_their_reservation" {
+  command = plan
+
+  variables {
+    pool = {
+      machine_type = "a2-highgpu-1g", zone = "us-central1-b", gpu = { type = "nvidia-tesla-a100", count = 1, driver = "DEFAULT" }
+      capacity     = { model = "reservation", reservation = "mine" }, size = { count = 2 }
+      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false, policy = "theirs"
+    }
+  }
+
+  assert {
+    condition     = google_container_node_pool.gpu.placement_policy[0].policy_name == "theirs" && google_container_node_pool.gpu.placement_policy[0].type == "COMPACT"
+    error_message = "The placement is ${jsonencode(google_container_node_pool.gpu.placement_policy)}."
+  }
+}
+
 run "reserved_nodes_come_from_their_reservation" {
   command = plan
 

@@ -109,6 +109,75 @@ run "vms_of_a_reservation_come_from_it_and_no_other" {
   }
 }
 
+run "vms_bound_to_a_reservation_end_with_it" {
+  command = plan
+
+  variables {
+    capacity = { model = "reservation_bound", reservation = "mine/reservationBlocks/b", compact = false }
+  }
+
+  assert {
+    condition     = google_compute_instance_template.gpu.scheduling[0].provisioning_model == "RESERVATION_BOUND" && google_compute_instance_template.gpu.scheduling[0].instance_termination_action == "DELETE" && google_compute_instance_template.gpu.scheduling[0].on_host_maintenance == "TERMINATE"
+    error_message = "The scheduling is ${jsonencode(google_compute_instance_template.gpu.scheduling)}."
+  }
+  assert {
+    condition     = length(google_compute_instance_template.gpu.scheduling[0].max_run_duration) == 0 && !google_compute_instance_template.gpu.scheduling[0].preemptible
+    error_message = "The scheduling is ${jsonencode(google_compute_instance_template.gpu.scheduling)}."
+  }
+  assert {
+    condition     = google_compute_instance_template.gpu.reservation_affinity[0].type == "SPECIFIC_RESERVATION" && google_compute_instance_template.gpu.reservation_affinity[0].specific_reservation[0].values == tolist(["mine/reservationBlocks/b"])
+    error_message = "The affinity is ${jsonencode(google_compute_instance_template.gpu.reservation_affinity)}."
+  }
+  assert {
+    condition     = google_compute_instance_group_manager.gpu.target_size == 2 && length(google_compute_resource_policy.placement) + length(google_compute_resource_policy.workload) == 0
+    error_message = "The group is of ${google_compute_instance_group_manager.gpu.target_size}, or is placed by a policy."
+  }
+}
+
+run "bound_vms_stand_close_together_by_a_policy_of_their_group" {
+  command = plan
+
+  variables {
+    capacity = { model = "reservation_bound", reservation = "mine", compact = true }
+  }
+
+  assert {
+    condition     = length(google_compute_resource_policy.placement) == 0 && google_compute_resource_policy.workload[0].workload_policy[0].type == "HIGH_THROUGHPUT" && google_compute_resource_policy.workload[0].workload_policy[0].accelerator_topology == null
+    error_message = "The policies are ${jsonencode(google_compute_resource_policy.workload)}."
+  }
+}
+
+run "machines_that_are_parts_of_one_topology_get_it_without_being_asked" {
+  command = plan
+
+  variables {
+    capacity = { model = "reservation_bound", reservation = "mine", compact = false, topology = "1x72" }
+    group    = { instance_count = 18, machine_type = "a4x-highgpu-4g", external_ip = false }
+  }
+
+  assert {
+    condition     = google_compute_resource_policy.workload[0].workload_policy[0].accelerator_topology == "1x72"
+    error_message = "The policies are ${jsonencode(google_compute_resource_policy.workload)}."
+  }
+  assert {
+    condition     = length(google_compute_instance_group_manager.gpu.resource_policies) == 1
+    error_message = "The group has ${jsonencode(google_compute_instance_group_manager.gpu.resource_policies)}."
+  }
+}
+
+run "vms_share_the_placement_of_their_reservation" {
+  command = plan
+
+  variables {
+    capacity = { model = "reservation", reservation = "mine", compact = false, policies = ["theirs"] }
+  }
+
+  assert {
+    condition     = google_compute_instance_template.gpu.resource_policies == tolist(["theirs"])
+    error_message = "The policies are ${jsonencode(google_compute_instance_template.gpu.resource_policies)}."
+  }
+}
+
 run "a_flex_start_template_says_all_that_google_asks_of_one" {
   command = plan
 

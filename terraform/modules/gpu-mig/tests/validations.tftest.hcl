@@ -43,6 +43,36 @@ run "refuses_a_reservation_without_a_name" {
   expect_failures = [var.capacity]
 }
 
+run "refuses_bound_vms_without_their_reservation" {
+  command = plan
+
+  variables {
+    capacity = { model = "reservation_bound", compact = false }
+  }
+
+  expect_failures = [var.capacity]
+}
+
+run "refuses_bound_vms_with_an_end_of_their_own" {
+  command = plan
+
+  variables {
+    capacity = { model = "reservation_bound", reservation = "mine", max_run_seconds = 86400, compact = false }
+  }
+
+  expect_failures = [var.capacity]
+}
+
+run "refuses_two_placements" {
+  command = plan
+
+  variables {
+    capacity = { model = "reservation", reservation = "mine", compact = true, policies = ["theirs"] }
+  }
+
+  expect_failures = [var.capacity]
+}
+
 run "refuses_spot_vms_of_a_reservation" {
   command = plan
 

@@ -85,16 +85,6 @@ def test_disk_types_tell_their_sizes(api: Compute) -> None:
     assert api.get(f"{ZONE}/diskTypes/hyperdisk-balanced")["validDiskSize"] == "4GB-65536GB"
 
 
-def test_an_image_is_found_by_family_and_by_name(api: Compute) -> None:
-    images = "projects/deeplearning-platform-release/global/images"
-    family = "common-cu129-ubuntu-2204-nvidia-570"
-    image = api.get(f"{images}/family/{family}")
-    assert image["family"] == family
-    assert image["diskSizeGb"] == "50"
-    assert api.get(f"{images}/{image['name']}") == image
-    assert image in api.get(images)["items"]
-
-
 @pytest.mark.parametrize("project", ["ml-images", "proj-a1", "cos-cloud"])
 def test_an_image_that_is_not_served_is_not_found(api: Compute, project: str) -> None:
     name = f"projects/{project}/global/images/family/common-dl-gpu-debian-10"

@@ -49,7 +49,7 @@ def test_vms_have_the_policies_of_their_template_and_keep_them_from_deletion(
     wired: Compute,
 ) -> None:
     wired.post(POLICIES, CLOSE)
-    wired.template(resourcePolicies=["close"])
+    wired.template(machineType="n2-standard-4", resourcePolicies=["close"])
     wired.group(size=1)
     (vm,) = wired.vms()
     assert vm["resourcePolicies"] == [wired.get(f"{POLICIES}/close")["selfLink"]]
@@ -65,7 +65,11 @@ def test_a_group_can_not_be_made_with_a_policy_that_is_not_there(wired: Compute)
 def test_a_group_has_a_workload_policy_of_its_region(wired: Compute) -> None:
     wired.post(POLICIES, THROUGHPUT)
     wired.post(POLICIES, CLOSE)
-    wired.template()
+    gpus: dict[str, Any] = {
+        "machineType": "a3-megagpu-8g",
+        "scheduling": {"onHostMaintenance": "TERMINATE"},
+    }
+    wired.template(**gpus)
     wired.group(resourcePolicies={"workloadPolicy": f"{POLICIES}/work"})
     link = wired.get(f"{POLICIES}/work")["selfLink"]
     assert wired.get_group()["resourcePolicies"] == {"workloadPolicy": link}

@@ -24,16 +24,20 @@ CONFIG = {
     "ray": None,
     "has_command": True,
 }
-FAMILY = "common-cu128-ubuntu-2204-nvidia-570"
+FAMILY = "common-cu129-ubuntu-2404-nvidia-580"
 NOTEBOOK_IMAGE = f"projects/deeplearning-platform-release/global/images/family/{FAMILY}"
-PYTORCH_IMAGE = NOTEBOOK_IMAGE.replace("common-", "pytorch-2-7-")
+PYTORCH_IMAGE = NOTEBOOK_IMAGE.replace("common-", "pytorch-2-9-")
+DRIVER_IMAGE = (
+    "projects/ubuntu-os-accelerator-images/global/images/family"
+    "/ubuntu-accelerator-2404-amd64-with-nvidia-580"
+)
 Json = dict[str, Any]
 
 
 def _start(
     api: Compute,
     size: int = 1,
-    image: str = "",
+    image: str = DRIVER_IMAGE,
     items: Json | None = None,
     accounts: list[Json] | None = None,
     **config: Any,
@@ -51,9 +55,8 @@ def _start(
     }
     if accounts:
         given["serviceAccounts"] = accounts
-    if image:
-        disk = {"sourceImage": image}
-        given["disks"] = [{"boot": True, "autoDelete": True, "initializeParams": disk}]
+    disk = {"sourceImage": image}
+    given["disks"] = [{"boot": True, "autoDelete": True, "initializeParams": disk}]
     api.template(**given)
     api.group(size=size)
 
@@ -86,7 +89,7 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
     assert told["gpu-check"] == {
         "gpus": 2,
         "names": ["NVIDIA A100-SXM4-40GB"] * 2,
-        "driver": "580.95.05",
+        "driver": "580.178.04",
         "ecc_errors": 0,
         "interfaces": 1,
         "expected": {"gpus": 2, "interfaces": 1},
@@ -153,6 +156,7 @@ def _notebook(wired: Compute, image: str, role: str) -> str | None:
     account = "vms@proj-a1.iam.gserviceaccount.com"
     with wired.database.transaction() as store:
         binding = {"role": role, "members": [f"serviceAccount:{account}"]}
+        store.put(policies.ACCOUNTS, account, {"email": account, "projectId": "proj-a1"})
         policies.replace(store, "projects/proj-a1", {"bindings": [binding]}, {})
     wired.rate = 1.0
     scopes = ["https://www.googleapis.com/auth/cloud-platform"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.kinds.gke.kubernetes.objects import build
+from tests.rehearsal.cloud.kubernetes.conftest import send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,3 +126,26 @@ def test_all_stays_that_a_deleted_cluster_has_not_taken_away(cluster: Gke) -> No
     assert balancers(cluster) == before
     assert len(before["forwardingRules"]) == 2
     assert names(cluster, "aggregated/disks") == [disk]
+
+
+def test_a_network_does_not_go_while_something_of_a_deleted_cluster_is_in_it(cluster: Gke) -> None:
+    cluster.api.apply(service("web"))
+    cluster.api.apply(service("inside", **{"networking.gke.io/load-balancer-type": "Internal"}))
+    facts = cluster.facts
+    where = f"/container/v1/projects/{facts.project}/locations/{facts.location}"
+    cluster.google("DELETE", f"{where}/clusters/{facts.name}")
+    network = f"{PROJECT}/global/networks/default"
+
+    def refusal() -> str:
+        status, found, _ = send(cluster.url, "DELETE", network)
+        assert status == 400
+        return str(found["error"]["message"])
+
+    rules = cluster.google("GET", f"{PROJECT}/global/firewalls")["items"]
+    for rule in [it["name"] for it in rules if not it["name"].startswith("k8s")]:
+        cluster.google("DELETE", f"{PROJECT}/global/firewalls/{rule}")
+    assert "/global/firewalls/k8s" in refusal()
+    for rule in balancers(cluster)["firewalls"]:
+        cluster.google("DELETE", f"{PROJECT}/global/firewalls/{rule}")
+    # That of the internal one: the other leads to a target pool, and is in no network.
+    assert "/forwardingRules/" in refusal()

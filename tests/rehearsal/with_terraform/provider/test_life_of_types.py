@@ -78,11 +78,11 @@ resource "google_compute_resource_policy" "work" {
 }
 resource "google_compute_instance_template" "flex" {
   name         = "flex"
-  machine_type = "a3-highgpu-8g"
+  machine_type = "a3-ultragpu-8g"
   disk {
     source_image = "projects/debian-cloud/global/images/family/debian-12"
     boot         = true
-    disk_type    = "pd-balanced"
+    disk_type    = "hyperdisk-balanced"
   }
   network_interface {
     network = "default"
@@ -103,7 +103,7 @@ resource "google_compute_instance_template" "flex" {
 resource "google_compute_instance_group_manager" "flex" {
   name               = "flex"
   base_instance_name = "flex"
-  zone               = "us-central1-a"
+  zone               = "us-central1-b"
   version {
     instance_template = google_compute_instance_template.flex.self_link
   }
@@ -116,7 +116,7 @@ resource "google_compute_instance_group_manager" "flex" {
 }
 resource "google_compute_resize_request" "first" {
   name                   = "%(request)s"
-  zone                   = "us-central1-a"
+  zone                   = "us-central1-b"
   instance_group_manager = google_compute_instance_group_manager.flex.name
   resize_by              = 2
   requested_run_duration {
@@ -152,10 +152,10 @@ IDS = {
     "google_compute_resource_policy.work": f"{AT}/regions/us-central1/resourcePolicies/work",
     "google_compute_instance_template.flex": f"{AT}/global/instanceTemplates/flex",
     "google_compute_instance_group_manager.flex": (
-        f"{AT}/zones/us-central1-a/instanceGroupManagers/flex"
+        f"{AT}/zones/us-central1-b/instanceGroupManagers/flex"
     ),
     "google_compute_resize_request.first": (
-        f"{AT}/zones/us-central1-a/instanceGroupManagers/flex/resizeRequests/second"
+        f"{AT}/zones/us-central1-b/instanceGroupManagers/flex/resizeRequests/second"
     ),
 }
 

@@ -26,13 +26,15 @@ _ROOT = Path(__file__).parents[4]
 _BECOME_SLEEP = """
 import os, pathlib
 from rehearsal import session
-print(session._start_cloud(pathlib.Path(os.environ["FOLDER"]), os.environ, ""), flush=True)
+url, _ = session._start_cloud(pathlib.Path(os.environ["FOLDER"]), os.environ, "", {})
+print(url, flush=True)
 os.execvp("sleep", ["sleep", "60"])
 """
 _REHEARSE = """
 import os
 from rehearsal import session
-session.run(["--help"], os.environ, "")
+named = {"PROJECT_ID": "my-project", "ZONE": "us-central1-a", "GCS_MOUNT_LIST": "loom:/mnt"}
+session.run(["--help"], os.environ, os.environ["SCENARIO"], named)
 """
 
 
@@ -110,19 +112,29 @@ def test_the_cloud_outlives_an_exec_and_ends_with_the_process_even_if_that_is_ki
     assert _ends(base_url)
 
 
-def test_a_rehearsal_says_that_it_is_one_in_one_line_and_runs_the_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        ("", "It presumes what your settings name: the bucket gs://loom (--rehearse=missing"),
+        ("missing", "It leaves out what your settings name: the bucket gs://loom."),
+    ],
+)
+def test_a_rehearsal_says_that_it_is_one_and_what_it_presumes_and_runs_the_program(
+    tmp_path: Path, scenario: str, said: str
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _REHEARSE],
-        env=_environ(tmp_path),
+        env=_environ(tmp_path) | {"SCENARIO": scenario},
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    [line] = done.stderr.splitlines()
-    assert "Google Cloud is simulated" in line
-    assert str(tmp_path / "rehearsal") in line
+    first, second = done.stderr.splitlines()
+    assert "Google Cloud is simulated" in first
+    assert str(tmp_path / "rehearsal") in first
+    assert second.startswith(said)
     assert "usage" in done.stdout.lower()
 
 

@@ -42,6 +42,7 @@ def test_equal_pools_are_numbered_and_have_the_machine_types_own_parts() -> None
         "disk": {"size_gb": 100, "type": "hyperdisk-balanced"},
         "local_ssds": 32,
         "compact": False,
+        "policy": None,
         "gpu_networks": True,
     }
 

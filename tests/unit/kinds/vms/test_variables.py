@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +71,16 @@ def test_vms_are_told_where_the_deployment_is() -> None:
         ({"ENABLE_SPOT": "yes", "MAX_RUN_DURATION": "12h"}, ("spot", None, 43200, False)),
         ({"RESERVATION_NAME": "mine"}, ("reservation", "mine", None, False)),
         (
+            {"RESERVATION_NAME": "mine", "VM_TYPE": "a3-ultragpu-8g"},
+            ("reservation_bound", "mine", None, False),
+        ),
+        (
             {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a3-highgpu-8g"},
             ("flex_start", None, 604800, False),
         ),
         ({"ENABLE_COMPACT_PLACEMENT": "yes"}, ("standard", None, None, True)),
     ],
-    ids=["mandatory", "spot", "reservation", "flex_start", "compact"],
+    ids=["mandatory", "spot", "reservation", "bound", "flex_start", "compact"],
 )
 def test_capacity_is_of_the_model_that_was_asked_for(
     settings: dict[str, str], capacity: tuple[Any, ...]
@@ -83,7 +88,8 @@ def test_capacity_is_of_the_model_that_was_asked_for(
     made = _variables(**settings)
 
     names = ("model", "reservation", "max_run_seconds", "compact")
-    assert made["capacity"] == dict(zip(names, capacity, strict=True))
+    placement: dict[str, Any] = {"policies": [], "topology": None}
+    assert made["capacity"] == {**dict(zip(names, capacity, strict=True)), **placement}
 
 
 def test_requests_and_files_are_those_that_the_run_has_found() -> None:
@@ -103,14 +109,21 @@ def test_without_findings_nothing_is_copied_and_nothing_requested() -> None:
     assert made["files"] == {"archive": None, "sha256": None}
 
 
-def test_an_image_that_was_settled_on_is_kept() -> None:
-    (family,) = {_variables()["image"]["family"]}
-    project = _variables()["image"]["project"]
-    settled = {"project": project, "family": family, "name": "image-of-may"}
+@pytest.mark.parametrize(
+    ("name", "given"), [("image-of-may", (None, "image-of-may")), (None, ("images", None))]
+)
+def test_an_image_is_given_by_its_name_once_that_is_known(
+    name: str | None, given: tuple[str | None, str | None]
+) -> None:
+    loaded = load(MANDATORY)
+    assert loaded.settings is not None
+    spec = cluster.vms(loaded.settings)
+    image = dataclasses.replace(spec.image, project="p", family="images", name=name)
+    spec = dataclasses.replace(spec, image=image)
 
-    made = _variables(RunInputs(image=settled))
+    made = variables.variables(spec, Owner("3f9c2a71"), LOCATION, NOTHING)
 
-    assert made["image"] == {"project": project, "family": None, "name": "image-of-may"}
+    assert made["image"] == {"project": "p", "family": given[0], "name": given[1]}
 
 
 def test_shares_are_in_the_zone_or_by_their_tier_in_the_region() -> None:

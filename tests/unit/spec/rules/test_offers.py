@@ -185,7 +185,7 @@ def test_pools_go_by_the_same_table(given: Given) -> None:
 )
 def test_the_end_of_support_of_a_gpu_is_a_note(given: Given, gpu: str, day: str) -> None:
     n1 = {"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1"}
-    case = given(ACCELERATOR_TYPE=f"nvidia-tesla-{gpu}", **n1)
+    case = given(ACCELERATOR_TYPE=f"nvidia-tesla-{gpu}", IMAGE_NAME="with-its-driver", **n1)
 
     assert not case.loaded.problems
     assert f"supports until {day}" in case.note("ACCELERATOR_TYPE").what

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tests.unit.conftest import Given
 
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
+V100 = {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GPU_COUNT": "8"}
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,31 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
             "ENABLE_FLEX_START",
         ),
         (
+            {"RESERVATION_NAME": "r", "VM_TYPE": "a3-ultragpu-8g", "MAX_RUN_DURATION": "1d"},
+            "MAX_RUN_DURATION",
+            "can't be combined with a reservation of a3-ultragpu-8g",
+        ),
+        (
+            {"RESERVATION_NAME": "r", "ENABLE_COMPACT_PLACEMENT": "1"},
+            "ENABLE_COMPACT_PLACEMENT",
+            "can't be combined with RESERVATION_NAME",
+        ),
+        (
+            {
+                "VM_TYPE": "n1-standard-8",
+                "ACCELERATOR_TYPE": "nvidia-tesla-t4",
+                "GPU_COUNT": "1",
+                "ENABLE_COMPACT_PLACEMENT": "1",
+            },
+            "ENABLE_COMPACT_PLACEMENT",
+            "is not available for n1-standard-8",
+        ),
+        (
+            {"VM_TYPE": "a4x-highgpu-4g", "RESERVATION_NAME": "r", "INSTANCE_COUNT": "19"},
+            "INSTANCE_COUNT",
+            "is more than one group of A4X can have",
+        ),
+        (
             {"ENABLE_COMPACT_PLACEMENT": "1", "ENABLE_FLEX_START": "1"},
             "ENABLE_COMPACT_PLACEMENT",
             "flex start for a2-highgpu-2g",
@@ -120,8 +146,9 @@ def test_settings_that_disagree_are_refused(
     [
         {"REGION": "us-central1"},
         {"GPU_COUNT": "2", "ACCELERATOR_TYPE": "nvidia-tesla-a100"},
-        {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GPU_COUNT": "8"},
-        {"VM_TYPE": "a4-highgpu-8g", "DISK_TYPE": "hyperdisk-balanced"},
+        V100 | {"IMAGE_PROJECT": "my-images", "IMAGE_NAME": "with-driver-580-closed"},
+        V100 | {"ORCHESTRATOR_TYPE": "gke"},
+        {"VM_TYPE": "a4-highgpu-8g", "DISK_TYPE": "hyperdisk-balanced", "ENABLE_SPOT": "yes"},
         {"ENABLE_QUEUED_PROVISIONING": "no", "SYSTEM_NODE_POOL_SPOT": "off"},
         {"PROJECT_ID": "example.com:project-1", "TERRAFORM_GCS_PATH": "gs://bucket"},
         {"VM_TYPE": "c3-standard-4", "DISK_TYPE": "pd-extreme", "GPU_COUNT": "3"},
@@ -178,7 +205,7 @@ def test_a_domain_scoped_project_needs_a_bucket_of_its_own(given: Given) -> None
 
 
 def test_an_unknown_zone_of_a_known_region_is_a_note(given: Given) -> None:
-    case = given(ZONE="us-central1-ai9z")
+    case = given(ZONE="us-central1-z")
 
     assert not case.loaded.problems
     assert "list of zones" in case.note("ZONE").what
@@ -239,7 +266,7 @@ def test_networks_that_suit_the_machine_need_no_word(given: Given, case: dict[st
 
 
 def test_a_rule_is_silent_while_what_it_compares_is_bad(given: Given) -> None:
-    case = given(VM_TYPE="a2-highgpu-3g", GPU_COUNT="7", DISK_TYPE="pd-extreme", REGION="nowhere")
+    case = given(VM_TYPE="A2-highgpu-3g", GPU_COUNT="7", DISK_TYPE="pd-extreme", REGION="nowhere")
 
     assert case.refused == {"VM_TYPE", "REGION"}
 
@@ -247,6 +274,40 @@ def test_a_rule_is_silent_while_what_it_compares_is_bad(given: Given) -> None:
 def test_the_mandatory_settings_alone_need_no_word(given: Given) -> None:
     assert not given().loaded.problems
     assert not given().loaded.notes
+
+
+@pytest.mark.parametrize("gpu", ["nvidia-tesla-v100", "nvidia-tesla-p100", "nvidia-tesla-p4"])
+def test_a_gpu_that_the_current_drivers_have_dropped_needs_an_image(given: Given, gpu: str) -> None:
+    asked = V100 | {"ACCELERATOR_TYPE": gpu, "GPU_COUNT": "4", "IMAGE_PROJECT": "ml-images"}
+
+    (problem,) = given(**asked).loaded.problems
+
+    assert (problem.setting, problem.what) == (
+        "IMAGE_NAME",
+        f"is required for {gpu}, or IMAGE_FAMILY_NAME is",
+    )
+    assert "open kernel module" in problem.why
+    assert "ACCELERATOR_TYPE=nvidia-tesla-t4" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "is_noted"),
+    [
+        ("IMAGE_FAMILY_NAME", "common-cu129-ubuntu-2404-nvidia-580", True),
+        ("IMAGE_FAMILY_NAME", "common-cu128-ubuntu-2204-nvidia-570", True),
+        ("IMAGE_NAME", "ubuntu-accelerator-2404-amd64-with-nvidia-580-v20260418", True),
+        ("IMAGE_NAME", "pytorch-latest-cu124-v20250327-ubuntu-2204", False),
+        ("IMAGE_FAMILY_NAME", "common-cu124-ubuntu-2204-nvidia-550", False),
+    ],
+)
+def test_an_image_with_the_open_module_is_noted_for_a_gpu_that_it_does_not_drive(
+    given: Given, setting: str, value: str, *, is_noted: bool
+) -> None:
+    made = given(**V100, **{setting: value}).loaded
+
+    assert not made.problems
+    assert [note.setting for note in made.notes] == ([setting] if is_noted else [])
+    assert not given(**{setting: value}).loaded.notes
 
 
 def test_a_notebook_is_noted_where_the_image_may_have_none(given: Given) -> None:

@@ -1,0 +1,190 @@
+"""Google's lines of images for machines with GPUs: what is in a family, and which one is preferred.
+
+Which families there are is asked of Google at each Create. This module knows how their names read,
+which is the best of several, and what one is worth where Google can't be asked. Sources: Deep
+Learning VM, "Choose an image" (2026-04-10); AI Hypercomputer, "OS images" (2026-04-06).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+UBUNTUS: Final = ("2404", "2204")
+"""Releases of Ubuntu that the start-up is known to work on, the preferred one first.
+
+Ubuntu 22.04 and its Python 3.10 end before the images do (2027-04 and 2026-10; images: 2028-08). A
+newer release comes last: the repositories that the start-up uses follow it by months.
+"""
+
+_DEEP_LEARNING: Final = re.compile(
+    r"(?:pytorch-(?P<pytorch>\d+(?:-\d+)*)|common)-cu(?P<cuda>\d+)-ubuntu-(?P<ubuntu>\d{4})"
+    r"-nvidia-(?P<driver>\d+)"
+)
+_ACCELERATOR: Final = re.compile(
+    r"ubuntu-accelerator-(?P<ubuntu>\d{4})-(?:amd64|arm64)-with-nvidia-(?P<driver>\d+)"
+)
+_WITH_DRIVER: Final = re.compile(r"-nvidia-(?P<driver>\d+)")
+_DATE: Final = re.compile(r"-v\d{8}")
+_FIRST_OPEN: Final = 570
+"""The first branch of the driver with which these images have the open kernel module alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What the name of a family says about its images.
+
+    Attributes:
+        ubuntu: The release of Ubuntu, such as "2404".
+        driver: The branch of NVIDIA's driver, such as 580.
+        cuda: The version of CUDA without its point, such as 129; None for no CUDA.
+        pytorch: The version of PyTorch; None for no PyTorch.
+    """
+
+    ubuntu: str
+    driver: int
+    cuda: int | None = None
+    pytorch: tuple[int, ...] | None = None
+
+    @property
+    def words(self) -> str:
+        """It in words, such as "PyTorch 2.9, CUDA 12.9, NVIDIA's driver 580, Ubuntu 24.04"."""
+        parts = [f"NVIDIA's driver {self.driver}", f"Ubuntu {self.ubuntu[:2]}.{self.ubuntu[2:]}"]
+        if self.cuda is not None:
+            parts.insert(0, f"CUDA {self.cuda // 10}.{self.cuda % 10}")
+        if self.pytorch is not None:
+            parts.insert(0, f"PyTorch {'.'.join(map(str, self.pytorch))}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of images.
+
+    Attributes:
+        project: The project that has them.
+        query: What finds its families in Google's list: a `filter` of images.list.
+        arm: Whether they are for Arm processors.
+        family: The family that was the preferred one on 2026-11-22, where Google is not asked.
+        lacks: What the start-up and users miss on them, in words; "" for nothing.
+        driver: The branch of the driver that Google's documentation names for the machines; None
+            for the newest.
+    """
+
+    project: str
+    query: str
+    arm: bool
+    family: str
+    lacks: str = ""
+    driver: int | None = None
+
+    @property
+    def architecture(self) -> str:
+        """Their processors, by the API's name."""
+        return "ARM64" if self.arm else "X86_64"
+
+
+DEEP_LEARNING: Final = Line(
+    project="deeplearning-platform-release",
+    query='family eq "(pytorch|common)-.*-nvidia-[0-9]+"',
+    arm=False,
+    family="pytorch-2-9-cu129-ubuntu-2404-nvidia-580",
+)
+"""The Deep Learning VM images: CUDA, and PyTorch in the system's Python. There are none for Arm."""
+
+_NO_SOFTWARE: Final = "no CUDA toolkit, no PyTorch and no JupyterLab"
+
+ACCELERATOR: Final = Line(
+    project="ubuntu-os-accelerator-images",
+    query='family eq "ubuntu-accelerator-.*-amd64-with-nvidia-[0-9]+"',
+    arm=False,
+    family="ubuntu-accelerator-2404-amd64-with-nvidia-580",
+    lacks=_NO_SOFTWARE,
+    driver=580,
+)
+"""The accelerator images for x86: the drivers of GPU and network, and nothing else."""
+
+ACCELERATOR_ARM: Final = Line(
+    project="ubuntu-os-accelerator-images",
+    query='family eq "ubuntu-accelerator-.*-arm64-with-nvidia-[0-9]+"',
+    arm=True,
+    family="ubuntu-accelerator-2404-arm64-with-nvidia-580",
+    lacks=_NO_SOFTWARE,
+    driver=580,
+)
+"""The accelerator images for Arm."""
+
+LINES: Final = (DEEP_LEARNING, ACCELERATOR, ACCELERATOR_ARM)
+
+SUPPORTED_UNTIL: Final[Mapping[str, str]] = MappingProxyType(
+    dict.fromkeys(
+        (
+            f"{framework}-cu129-ubuntu-{ubuntu}-nvidia-580"
+            for framework in ("pytorch-2-9", "common")
+            for ubuntu in UBUNTUS
+        ),
+        "2028-08-04",
+    )
+)
+"""Family -> the last day of its support, by Google's page; Google's API seldom tells it."""
+
+SUPPORT_PAGE_OF: Final = "2026-04-10"
+"""The date of that page."""
+
+
+def contents(family: str) -> Contents | None:
+    """What the name of a family says; None for one that is of none of the lines."""
+    match = _DEEP_LEARNING.fullmatch(family) or _ACCELERATOR.fullmatch(family)
+    if match is None:
+        return None
+    said = match.groupdict()
+    pytorch, cuda = said.get("pytorch"), said.get("cuda")
+    return Contents(
+        ubuntu=said["ubuntu"],
+        driver=int(said["driver"]),
+        cuda=int(cuda) if cuda else None,
+        pytorch=tuple(map(int, pytorch.split("-"))) if pytorch else None,
+    )
+
+
+def preferred(line: Line, families: Iterable[str]) -> str | None:
+    """The best of several families; None if none of them is of one of the lines.
+
+    In this order: an Ubuntu of `UBUNTUS`; PyTorch, the newest; the newest CUDA; the branch of the
+    driver that is documented for the machines, else the newest; the preferred Ubuntu. Versions are
+    compared as numbers: 2.10 is newer than 2.9.
+    """
+
+    def rank(said: Contents) -> tuple[bool, tuple[int, ...], int, bool, int, int]:
+        known = said.ubuntu in UBUNTUS
+        return (
+            known,
+            said.pytorch or (),
+            said.cuda or 0,
+            said.driver == line.driver,
+            said.driver,
+            -UBUNTUS.index(said.ubuntu) if known else 0,
+        )
+
+    read = {family: said for family in families if (said := contents(family)) is not None}
+    return max(read, key=lambda family: (rank(read[family]), family), default=None)
+
+
+def family_of(image: str) -> str:
+    """The family that the name of one of Google's images says: its name without its date."""
+    return _DATE.sub("", image)
+
+
+def has_open_module(name: str) -> bool:
+    """Whether an image or a family of that name has NVIDIA's open kernel module, as far as known.
+
+    The Deep Learning VM images of the branches 570 and 580 have it, by reports of those who tried
+    them with a P100 (2026-05-28); of other images with these drivers that is believed.
+    """
+    match = _WITH_DRIVER.search(name)
+    return match is not None and int(match["driver"]) >= _FIRST_OPEN

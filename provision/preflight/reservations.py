@@ -1,0 +1,175 @@
+"""The check of reservations: that they are there, fit the machines, and have some left.
+
+From what it reads also come the provisioning model and the placement of the machines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import machines
+from provision.catalogue.machines import Binding
+from provision.errors import Problem
+from provision.google.api import GoogleApiError, Service
+from provision.preflight import reserved_fit, reserved_room
+from provision.preflight.check import CheckNote, Settled
+from provision.preflight.reserved import Asked, last, properties
+from provision.settings.reservations import ReservationPath
+from provision.state import reservations as state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.reserved import Document
+    from provision.spec.cluster import ClusterSpec
+    from provision.spec.pools import Pool
+
+_FORBIDDEN: Final = 403
+
+
+def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check every reservation that machines come from, and decide how they come from it."""
+    decided: dict[str, Pool] = {}
+    for asked in _asked(ctx):
+        try:
+            found = ctx.answers.find(Service.COMPUTE, asked.url)
+        except GoogleApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            yield _unseen(asked, error)
+            continue
+        if found is None:
+            yield _missing(ctx, asked)
+            continue
+        yield from reserved_fit.check(ctx, asked, found)
+        yield from reserved_room.check(ctx, asked, found)
+        for pool in asked.pools:
+            decided[pool.name] = _decide(ctx, asked, pool, found)
+            yield from _terms(asked, pool, decided[pool.name])
+    if decided:
+        yield Settled(ctx.spec.with_each(lambda pool: decided.get(pool.name, pool)))
+
+
+def is_needed(ctx: CheckContext[ClusterSpec]) -> bool:
+    """Whether machines come from a reservation."""
+    return any(pool.mode.means.reserved for pool in ctx.spec.pools)
+
+
+def _asked(ctx: CheckContext[ClusterSpec]) -> Iterator[Asked]:
+    together: dict[tuple[str, str], list[Pool]] = {}
+    for pool in ctx.spec.pools:
+        if pool.mode.means.reserved and pool.reservation:
+            together.setdefault((pool.reservation, pool.zone), []).append(pool)
+    for (text, zone), pools in together.items():
+        path = ReservationPath.parse(text)
+        if path is not None:
+            owner = path.owner(ctx.project)
+            yield Asked(text=text, path=path, owner=owner, zone=zone, pools=pools)
+
+
+# ------------------------------------------------------------------ is it there
+
+
+def _unseen(asked: Asked, error: GoogleApiError) -> CheckNote:
+    return CheckNote(
+        Problem(
+            setting=asked.setting,
+            what=f"could not look at the reservation {asked.path.name} of {asked.owner}: neither"
+            " whether it exists and fits the machines, nor how many it has left",
+            why=error.message,
+            fix=error.problems[0].fix
+            or "ask its owner for the role Compute Viewer"
+            " (roles/compute.viewer) in that project, to have it checked",
+        )
+    )
+
+
+def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Problem:
+    others = _elsewhere(ctx, asked)
+    if not others:
+        return Problem(
+            setting=asked.setting,
+            what=f"there is no reservation {asked.path.name} in {asked.owner}",
+            why=f"Google does not have it in {asked.zone}, where the machines are asked for",
+            fix="list what there is with: gcloud compute reservations list --project"
+            f" {asked.owner}\nif another project owns it, write"
+            f" projects/<project>/reservations/{asked.path.name}",
+        )
+    has = " and ".join(f"{_type(it)} in {last(it['zone'])}" for it in others)
+    mend = f"ZONE={last(others[0]['zone'])}"
+    if _type(others[0]) not in {pool.machine_type for pool in asked.pools}:
+        mend += f" and VM_TYPE={_type(others[0])}"
+    return Problem(
+        setting=asked.setting,
+        what=f"the reservation {asked.path.name} has {has}, the settings ask for {asked.machines}",
+        why="a reservation gives machines in its own zone only",
+        fix=f"{mend}, or a reservation in {asked.zone}",
+    )
+
+
+def _elsewhere(ctx: CheckContext[ClusterSpec], asked: Asked) -> list[Document]:
+    """Reservations of that name in other zones; none if these credentials may not list them."""
+    try:
+        return ctx.answers.everywhere(asked.owner, "reservations", asked.path.name)
+    except GoogleApiError:
+        return []
+
+
+# ------------------------------------------------------------------ what comes of it
+
+
+def _decide(ctx: CheckContext[ClusterSpec], asked: Asked, pool: Pool, found: Document) -> Pool:
+    """The pool with the provisioning model and the placement that the reservation needs.
+
+    A policy of another project is none that machines could have.
+    """
+    own = (found.get("resourcePolicies") or {}) if asked.owner == ctx.project else {}
+    policies = tuple(sorted(last(it) for it in own.values()))
+    return pool.reserved(bound=_is_bound(ctx, pool, found), policies=policies, read=True)
+
+
+def _is_bound(ctx: CheckContext[ClusterSpec], pool: Pool, found: Document) -> bool:
+    """Whether machines must be bound to the reservation.
+
+    Cluster Toolkit binds them to dense capacity and to calendar mode, SkyPilot to dense capacity
+    alone. Compute Engine's v1 does not tell calendar mode: that the reservation ends by itself is
+    the sign of it, for machines that have it. A sign does not change what is made already.
+    """
+    match machines.binding(pool.machine_type):
+        case Binding.ALWAYS:
+            return True
+        case Binding.NEVER:
+            return False
+        case Binding.SOMETIMES:
+            if found.get("deploymentType") == "DENSE":
+                return True
+            before = state.kept(ctx.record, pool)
+            if before is not None:
+                return before.mode.means.bound
+            return bool(found.get("deleteAtTime"))
+
+
+def _terms(asked: Asked, pool: Pool, decided: Pool) -> Iterator[Finding]:
+    """What does not go with how the machines come from the reservation."""
+    bound = decided.mode.means.bound
+    if bound and pool.max_run_seconds:
+        yield Problem(
+            setting="MAX_RUN_DURATION",
+            what=f"can't be combined with the reservation {asked.path.name}",
+            why="its machines are bound to it (RESERVATION_BOUND) and end with it: Google takes no"
+            " other end",
+            fix="remove MAX_RUN_DURATION",
+        )
+    if decided.compact and not bound:
+        yield Problem(
+            setting="ENABLE_COMPACT_PLACEMENT",
+            what=f"can't be combined with the reservation {asked.path.name}",
+            why="it is a plain reservation without a placement policy of its own: its machines"
+            " are where it has them",
+            fix="ENABLE_COMPACT_PLACEMENT=no",
+        )
+
+
+def _type(found: Document) -> str:
+    return str(properties(found).get("machineType", "machines"))

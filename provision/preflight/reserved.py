@@ -1,0 +1,91 @@
+"""A reservation that machines are asked from, and how it and they are put into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from provision.settings.reservations import ReservationPath
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provision.spec.pools import Pool
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A reservation that pools name, in one zone.
+
+    Attributes:
+        text: As the settings name it.
+        path: Its parts.
+        owner: The project that owns it.
+        zone: The zone of the machines.
+        pools: Whose machines come from it.
+    """
+
+    text: str
+    path: ReservationPath
+    owner: str
+    zone: str
+    pools: Sequence[Pool]
+
+    @property
+    def setting(self) -> str:
+        """The setting that names it."""
+        return "RESERVATION_NAME" if self.pools[0].zone_setting == "ZONE" else "GKE_NODE_POOLS"
+
+    @property
+    def url(self) -> str:
+        """Its path in Google's API."""
+        return f"projects/{self.owner}/zones/{self.zone}/reservations/{self.path.name}"
+
+    def covers(self, text: str, project: str) -> bool:
+        """Whether a name or path is of this reservation, or of this part of it.
+
+        Args:
+            text: As machines name a reservation.
+            project: The project of those machines.
+        """
+        path = ReservationPath.parse(text)
+        if path is None or (path.owner(project), path.name) != (self.owner, self.path.name):
+            return False
+        parts = ((self.path.block, path.block), (self.path.sub_block, path.sub_block))
+        return all(own in {None, other} for own, other in parts)
+
+    @property
+    def machines(self) -> str:
+        """What the settings ask of it, in words."""
+        types = dict.fromkeys(_machine(pool) for pool in self.pools)
+        return f"{' and '.join(types)} in {self.zone}"
+
+
+def properties(found: Document) -> Document:
+    """What each machine of a reservation is; {} if Google keeps it in a template instead."""
+    own: Document = (found.get("specificReservation") or {}).get("instanceProperties") or {}
+    return own
+
+
+def last(link: str) -> str:
+    """The last part of a link: the name."""
+    return link.rpartition("/")[2]
+
+
+def wanted_gpus(pool: Pool) -> dict[str, int] | None:
+    """The GPUs of each machine: type -> number; None if that is not known."""
+    if pool.machine is None and not pool.attached:
+        return None
+    return {pool.gpu_type: pool.gpus} if pool.gpu_type else {}
+
+
+def gpus_in_words(gpus: Mapping[str, int] | None) -> str:
+    """GPUs by type and number, as words."""
+    return " and ".join(f"{count} x {kind}" for kind, count in (gpus or {}).items()) or "no GPUs"
+
+
+def _machine(pool: Pool) -> str:
+    attached = f" with {gpus_in_words(wanted_gpus(pool))}" if pool.attached else ""
+    return pool.machine_type + attached

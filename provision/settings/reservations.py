@@ -1,0 +1,47 @@
+"""How a reservation is named: by itself, in another project, or down to one of its sub-blocks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+
+_NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
+# The form that Cluster Toolkit, XPK and the autoscaler of GKE all read (their sources, 2026).
+_PATH: Final = re.compile(
+    r"(?:projects/(?P<project>[^/\s]{1,100})/reservations/)?"
+    rf"(?P<name>{_NAME})"
+    rf"(?:/reservationBlocks/(?P<block>{_NAME})"
+    rf"(?:/reservationSubBlocks/(?P<sub_block>{_NAME}))?)?"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReservationPath:
+    """The parts of RESERVATION_NAME.
+
+    Attributes:
+        project: The project that owns the reservation; None for the deployment's own.
+        name: The reservation.
+        block: One block of it; None for any.
+        sub_block: One sub-block of the block; None for any.
+    """
+
+    project: str | None
+    name: str
+    block: str | None
+    sub_block: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The parts of a name or path; None if the text is neither."""
+        found = _PATH.fullmatch(text)
+        return None if found is None else cls(**found.groupdict())
+
+    def owner(self, project: str) -> str:
+        """The project that owns it.
+
+        Args:
+            project: The deployment's project.
+        """
+        return self.project or project

@@ -1,0 +1,63 @@
+"""Rules about the image that VMs boot from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import images, machines
+from provision.settings.choices import Orchestrator
+from provision.spec.rules.findings import Case, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NEED_PROPRIETARY: Final = ", ".join(
+    gpu.model for gpu in machines.GPUS.values() if not gpu.open_module
+)
+
+
+def _one_image(case: Case) -> Iterator[Finding]:
+    if case.asked("image_name") and case.asked("image_family_name"):
+        yield Finding(
+            field="image_family_name",
+            what="can't be combined with IMAGE_NAME",
+            why="an image is chosen either by its name or by its family",
+            fix="remove IMAGE_NAME or IMAGE_FAMILY_NAME",
+        )
+
+
+def _driver(case: Case) -> Iterator[Finding]:
+    """Whether the image's driver supports the GPUs; GKE installs drivers itself."""
+    settings = case.settings
+    gpu = machines.GPUS.get(settings.accelerator_type or "")
+    if settings.orchestrator_type is Orchestrator.GKE or gpu is None or gpu.open_module:
+        return
+    named = next((it for it in ("image_name", "image_family_name") if case.asked(it)), None)
+    if named is None:
+        yield Finding(
+            field="image_name",
+            what=f"is required for {gpu.name}, or IMAGE_FAMILY_NAME is",
+            why="Google's current images have NVIDIA's open kernel module, which does not support"
+            f" {_NEED_PROPRIETARY}: nvidia-smi would find no GPU",
+            fix="IMAGE_PROJECT and IMAGE_NAME of an image with the proprietary driver 580 or older"
+            " (docs/how-to/boot-image.md makes one), or ACCELERATOR_TYPE=nvidia-tesla-t4",
+        )
+    elif images.has_open_module(case.value(named)):
+        yield Finding(
+            field=named,
+            what=f"probably has no driver for {gpu.name}",
+            why="Google's images with driver 570 or later have NVIDIA's open kernel module, as"
+            f" far as is known, which does not support {_NEED_PROPRIETARY}",
+            fix="an image with the proprietary driver 580 or older"
+            " (docs/how-to/boot-image.md makes one)",
+            note=True,
+        )
+
+
+RULES: Final = (
+    Rule((), _one_image),
+    Rule(
+        ("accelerator_type", "orchestrator_type", "image_name", "image_family_name"),
+        _driver,
+    ),
+)

@@ -1,0 +1,295 @@
+"""Reservations: how they are made and looked at, and what of them is free.
+
+What VMs take of them is told by the VMs themselves: each keeps in `_reservation` the name of the
+reservation, of its block and of its sub-block. A reservation that ends by itself (`deleteAtTime`)
+is gone from that moment on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rehearsal.cloud.compute import catalogue, links, lists, resources, templates
+from rehearsal.cloud.compute.resources import INSTANCE, POLICY, RESERVATION, Call, Resource
+from rehearsal.cloud.facts import machines, places
+from rehearsal.cloud.facts import reservations as facts
+from rehearsal.cloud.instants import moment
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_LARGEST = 1000
+_ENDED = "TERMINATED"
+_DEFAULTS: Resource = {
+    "specificReservationRequired": False,
+    "shareSettings": {"shareType": "LOCAL"},
+    "reservationSharingPolicy": {"serviceShareType": "DISALLOW_ALL"},
+}
+_SCHEDULING_TYPE = "GROUPED"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a dense reservation, or one of its sub-blocks.
+
+    Attributes:
+        name: Such as "r-block-0001" or "r-block-0001-subblock-0001".
+        count: The number of its VMs.
+    """
+
+    name: str
+    count: int
+
+
+def find(call: Call, name: str) -> Resource | None:
+    """The reservation of that name, or None; one whose time is over is gone.
+
+    Under `no-reservation` there is none at all.
+    """
+    found = resources.find(call, RESERVATION, name)
+    gone = found is None or _is_over(found, call.now)
+    return None if gone or "no-reservation" in call.request.scenarios else found
+
+
+def is_bound(reservation: Resource) -> bool:
+    """Whether VMs live and end with it: dense capacity, or such as there is for a time only."""
+    machine = machine_of(reservation)
+    if facts.always_bound(machine):
+        return True
+    lent = reservation.get("deploymentType") == "DENSE" or "deleteAtTime" in reservation
+    return lent and facts.may_be_bound(machine)
+
+
+def machine_of(reservation: Resource) -> str:
+    """The machine type that it has."""
+    return str(reservation["specificReservation"]["instanceProperties"]["machineType"])
+
+
+def count_of(reservation: Resource) -> int:
+    """How many VMs it has, taken or not."""
+    return int(reservation["specificReservation"]["count"])
+
+
+def blocks_of(reservation: Resource) -> list[Block]:
+    """Its blocks; only dense capacity has any."""
+    if reservation.get("deploymentType") != "DENSE":
+        return []
+    count = count_of(reservation)
+    size = facts.of_a_block(machine_of(reservation), count)
+    return _cut(f"{reservation['name']}-block", count, size)
+
+
+def sub_blocks_of(reservation: Resource, block: Block) -> list[Block]:
+    """The sub-blocks of one of its blocks."""
+    size = facts.of_a_sub_block(machine_of(reservation), block.count)
+    return _cut(f"{block.name}-subblock", block.count, size)
+
+
+def _cut(beginning: str, count: int, size: int) -> list[Block]:
+    parts = -(-count // size)
+    return [
+        Block(f"{beginning}-{number:04}", min(size, count - size * (number - 1)))
+        for number in range(1, parts + 1)
+    ]
+
+
+def used(call: Call, reservation: Resource) -> list[Mapping[str, str]]:
+    """What each VM that has a place in it keeps of that: names of reservation and blocks."""
+    name = links.name_of(reservation["selfLink"])
+    return [
+        vm["_reservation"]
+        for _, vm in resources.each(call, INSTANCE, "projects/")
+        if vm.get("_reservation", {}).get("name") == name and _holds(vm, call.now)
+    ]
+
+
+def _holds(vm: Resource, now: float) -> bool:
+    """Whether a VM keeps its place: one that has stopped gives it back."""
+    reached, state = vm["_timeline"][-1]
+    return not (state == _ENDED and reached <= now)
+
+
+def is_shared_with(reservation: Resource, project: str, number: str) -> bool:
+    """Whether VMs of a project may use it."""
+    if links.name_of(reservation["selfLink"]).split("/")[1] == project:
+        return True
+    share = reservation["shareSettings"]
+    if share["shareType"] == "ORGANIZATION":
+        return True  # all projects of a rehearsal are of one organization
+    return bool({project, number} & set(share.get("projectMap") or {}))
+
+
+def ends(reservation: Resource) -> float | None:
+    """When it goes by itself (Unix epoch); None if it stays."""
+    return moment(reservation["deleteAtTime"]) if "deleteAtTime" in reservation else None
+
+
+def _is_over(reservation: Resource, now: float) -> bool:
+    end = ends(reservation)
+    return end is not None and end <= now
+
+
+# ------------------------------------------------------------------ reservations
+
+
+def _insert(call: Call) -> Resource:
+    body = resources.without_nulls(call.body)
+    if "aggregateReservation" in body:
+        raise GoogleError(501, "Reservations of TPUs are not part of the simulated cloud.")
+    body["specificReservation"] = _specific(call, body.get("specificReservation") or {})
+    machine = machine_of(body)
+    body = resources.defaults(body, _DEFAULTS)
+    if facts.always_bound(machine):
+        # Their capacity is always a dense one: there is no other reservation of them.
+        body = resources.defaults(body, {"deploymentType": "DENSE"})
+        body = resources.defaults(body, {"schedulingType": _SCHEDULING_TYPE})
+    _check(call, body, machine)
+    ready = {"status": "READY", "zone": None}
+    return resources.insert(call, RESERVATION, {**body, **ready})
+
+
+def _specific(call: Call, given: Resource) -> Resource:
+    """What is reserved, taken from a template if one is named."""
+    count = int(given.get("count", 0))
+    if not 1 <= count <= _LARGEST:
+        at_most = f"Must be between 1 and {_LARGEST}."
+        raise links.invalid("specificReservation.count", count, at_most)
+    properties = given.get("instanceProperties") or {}
+    if given.get("sourceInstanceTemplate"):
+        field = "specificReservation.sourceInstanceTemplate"
+        template = templates.resolve(call, given["sourceInstanceTemplate"], field)
+        wanted = template["properties"]
+        kept = ("machineType", "guestAccelerators", "minCpuPlatform")
+        properties = {key: wanted[key] for key in kept if key in wanted}
+    if not properties.get("machineType"):
+        raise GoogleError(
+            400,
+            "Required field 'resource.specificReservation.instanceProperties.machineType' not"
+            " specified",
+            reason="required",
+        )
+    return {**given, "count": str(count), "instanceProperties": _reserved(call, properties)}
+
+
+def _reserved(call: Call, properties: Resource) -> Resource:
+    """The machines that are reserved, with the GPUs that are part of them."""
+    zone, name = call.parameters["zone"], links.last(properties["machineType"])
+    machine = catalogue.machine_in(zone, name, call.request.scenarios)
+    if machine is None:
+        where = f"projects/{call.project}/zones/{zone}/machineTypes/{name}"
+        raise resources.not_found(where)
+    gpus = [
+        {**it, "acceleratorType": links.last(it["acceleratorType"])}
+        for it in properties.get("guestAccelerators") or []
+    ]
+    if machine.gpu and not gpus:
+        gpus = [{"acceleratorType": machine.gpu, "acceleratorCount": machine.gpus}]
+    return {**properties, "machineType": name, **({"guestAccelerators": gpus} if gpus else {})}
+
+
+def _check(call: Call, body: Resource, machine: str) -> None:
+    """Refuse what cannot be reserved.
+
+    Raises:
+        GoogleError: 400 or 404.
+    """
+    known = machines.find(machine)
+    if facts.never_reserved(machine) or (known is not None and known.is_shared):
+        field = "specificReservation.instanceProperties.machineType"
+        raise links.invalid(field, machine, "The machine type does not support reservations.")
+    if facts.specific_only(machine) and not body["specificReservationRequired"]:
+        needed = f"Reservations of {machine} must be specifically targeted."
+        raise links.invalid("specificReservationRequired", "false", needed)
+    share = body["shareSettings"]
+    if (share["shareType"] == "SPECIFIC_PROJECTS") != bool(share.get("projectMap")):
+        needed = "A project map goes with the share type SPECIFIC_PROJECTS, and with no other."
+        raise links.invalid("shareSettings.shareType", share["shareType"], needed)
+    region = places.region_of(call.parameters["zone"])
+    for policy in (body.get("resourcePolicies") or {}).values():
+        name = POLICY.prefix(call.project, region) + links.last(policy)
+        resources.require_ready(call, POLICY, name)
+    if _is_over(body, call.now):
+        raise links.invalid("deleteAtTime", body["deleteAtTime"], "Must be in the future.")
+
+
+def _view(call: Call, reservation: Resource) -> Resource:
+    """A reservation as it is answered, with what is used of it."""
+    shown = resources.show(reservation)
+    specific, count = shown["specificReservation"], shown["specificReservation"]["count"]
+    taken = len(used(call, reservation))
+    shown["specificReservation"] = {
+        **specific,
+        "inUseCount": str(taken),
+        "assuredCount": count,
+    }
+    if reservation["_ready"] > call.now:
+        shown["status"] = "CREATING"
+    elif "_gone" in reservation:
+        shown["status"] = "DELETING"
+    cut = blocks_of(reservation)
+    if cut:
+        health = {"healthStatus": "HEALTHY", "healthyBlockCount": len(cut), "degradedBlockCount": 0}
+        shown["resourceStatus"] = {"reservationBlockCount": len(cut), "healthInfo": health}
+    return shown
+
+
+def require(call: Call) -> Resource:
+    """The reservation that the path names.
+
+    Raises:
+        GoogleError: 404.
+    """
+    name = call.name(RESERVATION)
+    found = find(call, name)
+    if found is None:
+        raise resources.not_found(name)
+    return found
+
+
+def _get(call: Call) -> Resource:
+    return _view(call, require(call))
+
+
+def _each(call: Call, prefix: str) -> Iterator[tuple[str, Resource]]:
+    for name, _ in resources.each(call, RESERVATION, prefix):
+        found = find(call, name)
+        if found is not None:
+            yield name, _view(call, found)
+
+
+def _list(call: Call) -> Resource:
+    prefix = call.prefix(RESERVATION)
+    entries = _each(call, prefix)
+    return lists.listed(call, RESERVATION.singular, prefix.removesuffix("/"), entries)
+
+
+def _aggregated(call: Call) -> Resource:
+    entries = _each(call, f"projects/{call.project}/")
+    return lists.aggregated(call, RESERVATION.collection, RESERVATION.singular, entries)
+
+
+def _resize(call: Call) -> Resource:
+    name, reservation = call.name(RESERVATION), require(call)
+    specific = reservation["specificReservation"]
+    count = int(call.body.get("specificSkuCount", 0))
+    if not max(1, len(used(call, reservation))) <= count <= _LARGEST:
+        raise links.invalid("specificSkuCount", count, "Fewer than are in use, or too many.")
+    changed = {**reservation, "specificReservation": {**specific, "count": str(count)}}
+    return resources.change(call, RESERVATION, name, changed)
+
+
+def _delete(call: Call) -> Resource:
+    require(call)
+    return resources.remove(call, RESERVATION, call.name(RESERVATION))
+
+
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    "reservations.insert": _insert,
+    "reservations.get": _get,
+    "reservations.list": _list,
+    "reservations.aggregatedList": _aggregated,
+    "reservations.resize": _resize,
+    "reservations.delete": _delete,
+}

@@ -1,0 +1,95 @@
+"""The public images that VMs boot from, and what is in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rehearsal.cloud import facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_FACTS: Final = facts.read("images")
+
+WITHOUT_GSP: Final = frozenset(_FACTS["without_gsp"])
+"""GPUs without the processor that NVIDIA's open kernel module needs: Pascal and Volta."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Driver:
+    """NVIDIA's driver, as an image has it.
+
+    Attributes:
+        version: As nvidia-smi shows it.
+        open: Whether its kernel module is the open one.
+    """
+
+    version: str
+    open: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicImage:
+    """A public image.
+
+    Attributes:
+        project: The project that has it.
+        family: Its family.
+        name: Its own name, mostly with the date of its making.
+        created: That date, as "2026-09-09".
+        disk_gb: The smallest disk that can be made of it.
+        driver: The driver that it has, or installs at its first boot; None for none.
+        jupyter: Whether it has JupyterLab.
+        deprecated: Since when it is deprecated; None if it is not.
+        deleted: When it is to be deleted; None if Google has not said.
+        replacement: The name of the image that Google suggests instead; None for none.
+    """
+
+    project: str
+    family: str
+    name: str
+    created: str
+    disk_gb: int
+    driver: Driver | None
+    jupyter: bool
+    deprecated: str | None = None
+    deleted: str | None = None
+    replacement: str | None = None
+
+    @property
+    def arm(self) -> bool:
+        """Whether it is for Arm processors."""
+        return "arm64" in self.family
+
+
+def _all() -> Iterator[PublicImage]:
+    drivers = {
+        branch: Driver(version=it["version"], open=it["open"])
+        for branch, it in _FACTS["drivers"].items()
+    }
+    for project, held in _FACTS["projects"].items():
+        for entry in held["images"]:
+            form = entry.get("name", f"{entry['family']}-v{{}}")
+            for date in entry["versions"]:
+                yield PublicImage(
+                    project=project,
+                    family=entry["family"],
+                    name=form.format(date),
+                    created=f"{date[:4]}-{date[4:6]}-{date[6:]}",
+                    disk_gb=held["disk_gb"],
+                    driver=drivers[entry["driver"]] if "driver" in entry else None,
+                    jupyter=held.get("jupyter", False),
+                    deprecated=entry.get("deprecated"),
+                    deleted=entry.get("deleted"),
+                    replacement=entry.get("replacement"),
+                )
+
+
+PROJECTS: Final = frozenset(_FACTS["projects"])
+"""The projects that hold public images."""
+
+IMAGES: Final[Mapping[tuple[str, str], PublicImage]] = {
+    (it.project, it.name): it for it in sorted(_all(), key=lambda it: it.name)
+}
+"""Project and name -> image, in the order of the names."""

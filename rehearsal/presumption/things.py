@@ -1,0 +1,182 @@
+"""Things that are to be in the simulated cloud, and how they get there and go again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.cloud.wire import Reply, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Answer = Callable[[Request], Reply]
+"""Answers a request whose path is the whole one, with the service's prefix."""
+
+MARK: Final = "presumed-by-the-rehearsal"
+"""What the rehearsal has made carries this, so that it takes away nothing else."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request, as it is put to the simulated cloud.
+
+    Attributes:
+        method: GET, POST or DELETE.
+        path: The whole path.
+        query: Its parameters.
+        body: What is sent as JSON; {} for nothing.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A role of a project that a service account has.
+
+    Attributes:
+        project: The project.
+        role: The role.
+        email: The account.
+    """
+
+    project: str
+    role: str
+    email: str
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that an env.list names.
+
+    Attributes:
+        words: What it is, as a part of a sentence.
+        look: The path at which it is found.
+        make: The requests that make it.
+        unmake: The path at which it is deleted.
+        mend: Makes of the document that is found the requests after which it is as wanted now.
+        is_free: Whether nothing uses what is found.
+        grants: The roles that it needs.
+    """
+
+    words: str
+    look: str
+    make: Sequence[Ask]
+    unmake: str
+    mend: Callable[[Mapping[str, Any]], Sequence[Ask]] = field(default=lambda _: ())
+    is_free: Callable[[Mapping[str, Any]], bool] = field(default=lambda _: True)
+    grants: Sequence[Grant] = ()
+
+    @property
+    def anew(self) -> Sequence[Ask]:
+        """The requests that make it anew."""
+        return [Ask("DELETE", self.unmake), *self.make]
+
+
+@dataclass(frozen=True)
+class Presumed:
+    """What became of the things that an env.list names.
+
+    Attributes:
+        there: What the rehearsal has made, now or before.
+        left_out: What is not there, as the scenario `missing` wants it.
+        kept: What is there all the same: something uses it, or the rehearsal has not made it.
+    """
+
+    there: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What is to be said of it, in one line; "" for nothing."""
+        if self.there:
+            return (
+                f"It presumes what your settings name: {', '.join(self.there)}"
+                " (--rehearse=missing leaves that out)."
+            )
+        parts = []
+        if self.left_out:
+            parts.append(f"It leaves out what your settings name: {', '.join(self.left_out)}.")
+        if self.kept:
+            parts.append(f"Still there, as used or made by hand: {', '.join(self.kept)}.")
+        return " ".join(parts)
+
+
+def make(answer: Answer, things: Sequence[Thing], *, missing: bool) -> Presumed:
+    """Make things that are not there yet, or take them away again.
+
+    What the cloud refuses is not made: the program meets the same refusal, or a better one.
+
+    Args:
+        answer: The cloud, which works and takes no time.
+        things: What is named.
+        missing: Whether it is to be missing.
+    """
+    if missing:
+        left = [(thing, _taken_away(answer, thing)) for thing in things]
+        return Presumed(
+            left_out=tuple(thing.words for thing, gone in left if gone),
+            kept=tuple(thing.words for thing, gone in left if not gone),
+        )
+    return Presumed(there=tuple(thing.words for thing in things if _is_made(answer, thing)))
+
+
+def _is_made(answer: Answer, thing: Thing) -> bool:
+    """Make a thing unless it is there; whether there is one that the rehearsal has made."""
+    document = _ask(answer, Ask("GET", thing.look))
+    if document is not None:
+        # It may be of a rehearsal with other settings.
+        for one in thing.mend(document) if _is_ours(document) else ():
+            _ask(answer, one)
+        return _is_ours(document)
+    for one in thing.make:
+        _ask(answer, one)
+    if _ask(answer, Ask("GET", thing.look)) is None:
+        return False
+    for grant in thing.grants:
+        _grant(answer, grant)
+    return True
+
+
+def _taken_away(answer: Answer, thing: Thing) -> bool:
+    """Delete a thing that the rehearsal has made; whether none is there."""
+    document = _ask(answer, Ask("GET", thing.look))
+    if document is not None and _is_ours(document) and thing.is_free(document):
+        _ask(answer, Ask("DELETE", thing.unmake))
+        document = _ask(answer, Ask("GET", thing.look))
+    return document is None
+
+
+def _is_ours(document: Mapping[str, Any]) -> bool:
+    return MARK in json.dumps(document)
+
+
+def _ask(answer: Answer, ask: Ask) -> dict[str, Any] | None:
+    """What the cloud answers; None where it refuses."""
+    request = Request(
+        method=ask.method,
+        path=ask.path,
+        query=ask.query,
+        headers={"authorization": "Bearer presumption"},
+        body=json.dumps(ask.body).encode() if ask.body else b"",
+    )
+    reply = answer(request)
+    if reply.status >= HTTPStatus.BAD_REQUEST:
+        return None
+    return reply.body if isinstance(reply.body, dict) else {}
+
+
+def _grant(answer: Answer, grant: Grant) -> None:
+    path = f"/crm/v1/projects/{grant.project}"
+    policy = _ask(answer, Ask("POST", f"{path}:getIamPolicy")) or {}
+    binding = {"role": grant.role, "members": [f"serviceAccount:{grant.email}"]}
+    changed = {**policy, "bindings": [*policy.get("bindings", []), binding]}
+    _ask(answer, Ask("POST", f"{path}:setIamPolicy", body={"policy": changed}))

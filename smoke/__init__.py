@@ -1,0 +1,1 @@
+"""A smoke test on Google itself, with real money; rehearsed against the simulated cloud."""

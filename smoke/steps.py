@@ -1,0 +1,182 @@
+"""What a smoke test does, in order: settings, time limits, what is billed meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from smoke.costs import DISK_GIB, SHARE_GIB, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+JOB: Final = "Job"
+"""The action of a step that is not the program's: a sample job on the GKE cluster."""
+
+_MINUTE: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a smoke test works.
+
+    Attributes:
+        project: The project that pays.
+        zone: Of the machines.
+        other_zone: Where a cluster moves; of the same region.
+        prefix: What all names begin with, and no others.
+    """
+
+    project: str
+    zone: str
+    other_zone: str
+    prefix: str
+
+    @property
+    def region(self) -> str:
+        """The zone's."""
+        return self.zone.rpartition("-")[0]
+
+    @property
+    def state_bucket(self) -> str:
+        """Keeps the states, and goes at the end."""
+        return f"{self.prefix}-state-{self.project}"[:63].rstrip("-")
+
+    @property
+    def data_bucket(self) -> str:
+        """Is mounted on the VM, and goes at the end."""
+        return f"{self.prefix}-data-{self.project}"[:63].rstrip("-")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of the program, or a job.
+
+    Attributes:
+        deployment: "vm", "ray" or "gke".
+        action: The program's, or `JOB`.
+        about: What it shows, for people.
+        settings: The env.list.
+        minutes: The time limit.
+        billed: What may be there meanwhile.
+        options: Of the command line.
+    """
+
+    deployment: str
+    action: str
+    about: str
+    settings: Mapping[str, str] = field(repr=False)
+    minutes: float
+    billed: Mapping[Part, int]
+    options: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """The time limit."""
+        return self.minutes * _MINUTE
+
+    @property
+    def name(self) -> str:
+        """Deployment and action."""
+        return f"{self.deployment}: {self.about}"
+
+
+def plan(place: Place, only: frozenset[str] = frozenset()) -> list[Step]:
+    """The steps in their order.
+
+    Args:
+        place: Where.
+        only: Deployments to try; none for all.
+    """
+    every = [*_vm(place), *_ray(place), *_gke(place)]
+    return [step for step in every if not only or step.deployment in only]
+
+
+def removal(step: Step) -> Step:
+    """What removes a step's deployment, whatever has become of it."""
+    return Step(
+        step.deployment, "Destroy", "Destroy", step.settings, 45, step.billed, options=("--yes",)
+    )
+
+
+def _common(place: Place, deployment: str) -> dict[str, str]:
+    return {
+        "PROJECT_ID": place.project,
+        "NAME_PREFIX": f"{place.prefix}-{deployment}",
+        "ZONE": place.zone,
+        "TERRAFORM_GCS_PATH": f"gs://{place.state_bucket}",
+        "LABELS": f'{{ smoke = "{place.prefix}" }}',
+        "CAPACITY_TIMEOUT": "20m",
+    }
+
+
+def _t4(place: Place, deployment: str) -> dict[str, str]:
+    return {
+        **_common(place, deployment),
+        "VM_TYPE": "n1-standard-4",
+        "ACCELERATOR_TYPE": "nvidia-tesla-t4",
+        "GPU_COUNT": "1",
+        "DISK_SIZE_GB": str(DISK_GIB),
+        "DISK_TYPE": "pd-balanced",
+    }
+
+
+def _vm(place: Place) -> list[Step]:
+    here = {
+        **_t4(place, "vm"),
+        "NETWORK_CONFIG": "new_network",
+        "GCS_MOUNT_LIST": f"{place.data_bucket}:/mnt/bucket",
+        "NFS_FILESHARE_LIST": f"/mnt/share:BASIC_HDD:{SHARE_GIB}",
+        "STARTUP_COMMAND": "nvidia-smi && date >/mnt/bucket/smoke && date >/mnt/share/smoke",
+    }
+    there = {**here, "ZONE": place.other_zone}
+    one = {Part.GPU_VM: 1, Part.SHARE: 1}
+    # What moves may be there twice.
+    both = {Part.GPU_VM: 2, Part.SHARE: 2}
+    return [
+        Step("vm", "Create", "Create with bucket, share, notebook and command", here, 45, one),
+        Step("vm", "Status", "Status", here, 5, one),
+        Step("vm", "Test", "Test", here, 15, one),
+        Step("vm", "Create", "move to another zone", there, 50, both, options=("--yes",)),
+        Step(
+            "vm", "Plan", "Plan without changes", there, 10, one, options=("--detailed-exitcode",)
+        ),
+        Step("vm", "Destroy", "Destroy", there, 30, one, options=("--yes",)),
+    ]
+
+
+def _ray(place: Place) -> list[Step]:
+    settings = {
+        **_t4(place, "ray"),
+        "NETWORK_CONFIG": "new_network",
+        "ORCHESTRATOR_TYPE": "ray",
+        "INSTANCE_COUNT": "2",
+    }
+    two = {Part.GPU_VM: 2}
+    return [
+        Step("ray", "Create", "Create of two VMs", settings, 40, two),
+        Step("ray", "Test", "Test", settings, 15, two),
+        Step("ray", "Destroy", "Destroy", settings, 30, two, options=("--yes",)),
+    ]
+
+
+def _gke(place: Place) -> list[Step]:
+    settings = {
+        **_common(place, "gke"),
+        "ORCHESTRATOR_TYPE": "gke",
+        "ENABLE_QUEUED_PROVISIONING": "yes",
+        "GKE_NODE_POOLS": "name=t4,vm_type=n1-standard-4,accelerator_type=nvidia-tesla-t4,"
+        "gpu_count=1,max=1",
+        "DISK_SIZE_GB": str(DISK_GIB),
+        "DISK_TYPE": "pd-balanced",
+        "SYSTEM_NODE_POOL_MAX": "1",
+        "SYSTEM_NODE_POOL_DISK_SIZE_GB": str(DISK_GIB),
+    }
+    idle = {Part.CLUSTER: 1, Part.SYSTEM_NODE: 1}
+    busy = {**idle, Part.GPU_VM: 1}
+    return [
+        Step("gke", "Create", "Create with a queued pool", settings, 45, idle),
+        Step("gke", "Status", "Status", settings, 5, idle),
+        Step("gke", JOB, "a sample job", settings, 40, busy),
+        Step("gke", "Destroy", "Destroy", settings, 40, busy, options=("--yes",)),
+    ]

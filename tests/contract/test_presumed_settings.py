@@ -1,0 +1,57 @@
+"""Each setting either names something that a rehearsal presumes, or is known to name nothing."""
+
+from __future__ import annotations
+
+from provision.settings.model import Settings
+from rehearsal.presumption import named
+
+NAMES_NOTHING = {
+    # What the program makes, or how.
+    "ACTION",
+    "AUTHORIZED_CIDR",
+    "CAPACITY_TIMEOUT",
+    "DISABLE_OPS_AGENT",
+    "DISK_SIZE_GB",
+    "DISK_TYPE",
+    "ENABLE_COMPACT_PLACEMENT",
+    "ENABLE_EXTERNAL_IP",
+    "ENABLE_FLEX_START",
+    "ENABLE_NOTEBOOK",
+    "ENABLE_QUEUED_PROVISIONING",
+    "ENABLE_RAY_OPERATOR",
+    "ENABLE_SPOT",
+    "GKE_MIN_NODE_COUNT",
+    "GKE_RELEASE_CHANNEL",
+    "GKE_VERSION",
+    "GPU_DRIVER_VERSION",
+    "KUEUE_GPU_QUOTA",
+    "LABELS",
+    "MAX_RUN_DURATION",
+    "METADATA",
+    "MINIMIZE_TERRAFORM_LOGGING",
+    "NAME_PREFIX",
+    "NFS_FILESHARE_LIST",
+    "ORCHESTRATOR_TYPE",
+    "PROTECT",
+    "RAY_VERSION",
+    "SHOW_PROXY_URL",
+    "SKIP_CHECKS",
+    "STARTUP_COMMAND",
+    "SYSTEM_NODE_POOL_DISK_SIZE_GB",
+    "SYSTEM_NODE_POOL_MAX",
+    "SYSTEM_NODE_POOL_MIN",
+    "SYSTEM_NODE_POOL_SPOT",
+    "SYSTEM_NODE_POOL_VM_TYPE",
+    "SYSTEM_NODE_POOL_ZONE",
+    "TEST_NODES",
+    "VM_LOCALFILE_DEST_PATH",
+    # Each project has the network "default" from the start.
+    "NETWORK_CONFIG",
+}
+
+
+def test_each_setting_is_presumed_or_names_nothing() -> None:
+    every = {name.upper() for name in Settings.model_fields}
+    assert every - named.SETTINGS - NAMES_NOTHING == set()
+    assert (named.SETTINGS | NAMES_NOTHING) - every == set()
+    assert set() == named.SETTINGS & NAMES_NOTHING

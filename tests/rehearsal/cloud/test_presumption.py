@@ -1,0 +1,176 @@
+"""What an env.list names is there before the program looks for it, and not under `missing`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.wire import Request
+from rehearsal.presumption import named, things
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+pytestmark = pytest.mark.loopback
+
+BASE = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-c"}
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    # What is practised does not touch what is to be there before.
+    scenario = "expired,flaky,missing"
+    with Cloud(
+        database=tmp_path / "db", environ={"CLOUD_CLOCK_RATE": "9"}, scenario=scenario
+    ) as made:
+        yield made
+
+
+def _presumed(
+    cloud: Cloud, settings: Mapping[str, str], *, missing: bool = False
+) -> things.Presumed:
+    return things.make(cloud.arrange, named.of(BASE | dict(settings)), missing=missing)
+
+
+def _get(cloud: Cloud, path: str) -> Mapping[str, Any] | None:
+    reply = cloud.arrange(Request(method="GET", path=path, headers={"authorization": "Bearer t"}))
+    assert isinstance(reply.body, dict)
+    return reply.body if reply.status == 200 else None
+
+
+def test_settings_that_name_nothing_presume_nothing(cloud: Cloud) -> None:
+    presumed = _presumed(cloud, {"VM_TYPE": "g2-standard-24", "SERVICE_ACCOUNT": "dedicated"})
+    assert presumed.sentence == ""
+    assert named.of({"GCS_MOUNT_LIST": "a-bucket:/a"}) == []
+
+
+def test_buckets_are_made_once_and_fit_to_hold_a_state(cloud: Cloud) -> None:
+    settings = {
+        "TERRAFORM_GCS_PATH": "gs://my-state/clusters",
+        "GCS_MOUNT_LIST": "my-data:/mnt/data, my-state : /mnt/state",
+    }
+    assert _presumed(cloud, settings).sentence == (
+        "It presumes what your settings name: the bucket gs://my-state, the bucket gs://my-data"
+        " (--rehearse=missing leaves that out)."
+    )
+    made = _get(cloud, "/storage/v1/b/my-state")
+    assert made is not None
+    assert made["location"] == "US-CENTRAL1"
+    assert made["versioning"] == {"enabled": True}
+    assert made["iamConfiguration"]["uniformBucketLevelAccess"]["enabled"] is True
+    # The next rehearsal finds it, and says so again.
+    assert len(_presumed(cloud, settings).there) == 2
+    assert _get(cloud, "/storage/v1/b/my-state") == made
+
+
+def test_what_somebody_has_made_is_not_presumed_and_not_taken_away(cloud: Cloud) -> None:
+    body = b'{"name": "my-data"}'
+    query, headers = {"project": "my-project"}, {"authorization": "Bearer t"}
+    request = Request(method="POST", path="/storage/v1/b", query=query, headers=headers, body=body)
+    assert cloud.arrange(request).status == 200
+    settings = {"GCS_MOUNT_LIST": "my-data:/mnt/data"}
+    assert _presumed(cloud, settings).sentence == ""
+    assert _presumed(cloud, settings, missing=True).sentence == (
+        "Still there, as used or made by hand: the bucket gs://my-data."
+    )
+    assert _get(cloud, "/storage/v1/b/my-data") is not None
+
+
+def test_missing_takes_away_what_an_earlier_rehearsal_presumed(cloud: Cloud) -> None:
+    settings = {"GCS_MOUNT_LIST": "my-data:/mnt/data"}
+    assert _presumed(cloud, settings).there == ("the bucket gs://my-data",)
+    assert _presumed(cloud, settings, missing=True).sentence == (
+        "It leaves out what your settings name: the bucket gs://my-data."
+    )
+    assert _get(cloud, "/storage/v1/b/my-data") is None
+
+
+def test_a_service_account_may_read_the_secrets_which_have_the_versions_that_are_wanted(
+    cloud: Cloud,
+) -> None:
+    email = "trainer@my-project.iam.gserviceaccount.com"
+    secrets = "A=projects/my-project/secrets/a,B=projects/vault-one/secrets/b:3"
+    presumed = _presumed(cloud, {"SERVICE_ACCOUNT": email, "SECRETS": secrets})
+    assert presumed.there == (
+        f"the service account {email}",
+        "the secret a of my-project",
+        "the secret b of vault-one",
+    )
+    assert _get(cloud, f"/iam/v1/projects/my-project/serviceAccounts/{email}") is not None
+    version = "/secretmanager/v1/projects/{}/secrets/{}/versions/{}:access"
+    assert _get(cloud, version.format("my-project", "a", "latest")) is not None
+    assert _get(cloud, version.format("vault-one", "b", "3")) is not None
+    assert _get(cloud, version.format("vault-one", "b", "4")) is None
+    # Of the next env.list: a newer version.
+    _presumed(cloud, {"SECRETS": "B=projects/vault-one/secrets/b:5"})
+    assert _get(cloud, version.format("vault-one", "b", "5")) is not None
+    policy = cloud.arrange(
+        Request(
+            method="POST",
+            path="/crm/v1/projects/vault-one:getIamPolicy",
+            headers={"authorization": "Bearer t"},
+        )
+    )
+    assert isinstance(policy.body, dict)
+    assert {
+        "role": "roles/secretmanager.secretAccessor",
+        "members": [f"serviceAccount:{email}"],
+    } in policy.body["bindings"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"GCS_MOUNT_LIST": "No_Bucket!:/mnt/data"},
+        {"SERVICE_ACCOUNT": "me@example.com"},
+        {"SERVICE_ACCOUNT": "trainer@foreign-project.iam.gserviceaccount.com"},
+        {"SECRETS": "A=projects/missing-project/secrets/a,B=nonsense"},
+        {"SECRETS": "A=projects/my-project/secrets/a:9999999"},
+    ],
+)
+def test_what_cannot_be_made_is_left_to_the_program_to_refuse(
+    cloud: Cloud, settings: dict[str, str]
+) -> None:
+    assert _presumed(cloud, settings).sentence == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "the reservation r of 1 a2-highgpu-2g in us-central1-c"),
+        (
+            {"RESERVATION_NAME": "projects/lab-owner/reservations/r", "INSTANCE_COUNT": "4"},
+            "the reservation r of 4 a2-highgpu-2g in us-central1-c of lab-owner",
+        ),
+        (
+            {
+                "RESERVATION_NAME": "r/reservationBlocks/b-0001",
+                "VM_TYPE": "a3-ultragpu-8g",
+                "ORCHESTRATOR_TYPE": "gke",
+                "GKE_MAX_NODE_COUNT": "8",
+                "GKE_NODE_POOL_COUNT": "2",
+            },
+            "the reservation r of 16 a3-ultragpu-8g in us-central1-c",
+        ),
+        (
+            {
+                "ORCHESTRATOR_TYPE": "gke",
+                "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,count=3;"
+                "name=b,vm_type=a2-highgpu-1g,reservation=s,zone=us-central1-f,max=5;"
+                "name=c,vm_type=a2-highgpu-1g",
+            },
+            (
+                "the reservation r of 4 a2-highgpu-1g in us-central1-c,"
+                " the reservation s of 5 a2-highgpu-1g in us-central1-f"
+            ),
+        ),
+    ],
+)
+def test_reservations_are_as_large_as_what_is_to_come_from_them(
+    settings: dict[str, str], words: str
+) -> None:
+    found = named.of(BASE | {"RESERVATION_NAME": "r"} | settings)
+    assert ", ".join(thing.words for thing in found) == words

@@ -1,0 +1,52 @@
+"""GKE upgrades a cluster by itself: that is no change of the settings, and holds nobody up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal
+
+GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "GKE_VERSION": "1.33."}
+QUEUED = {**GKE, "ENABLE_FLEX_START": "yes", "ENABLE_QUEUED_PROVISIONING": "yes"}
+NOTHING = {"add": 0, "change": 0, "destroy": 0}
+CLUSTER = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"
+
+
+def _versions(rehearsal: Rehearsal) -> dict[str, str]:
+    """The minor versions of the control plane and of each pool."""
+    cluster: dict[str, Any] = rehearsal.google("GET", CLUSTER)
+    pools = {pool["name"]: pool["version"] for pool in cluster["nodePools"]}
+    found = {"": cluster["currentMasterVersion"], **pools}
+    return {name: version[: len("1.33")] for name, version in found.items()}
+
+
+@pytest.mark.slow(
+    sibling="tests/rehearsal/cloud/services/test_container_upgrades.py::test_an_exclusion_keeps_what_it_names_as_it_is"
+)
+@pytest.mark.parametrize(
+    ("settings", "control_plane", "nodes"),
+    [
+        pytest.param(GKE, "1.34", "1.34", id="usual"),
+        pytest.param(QUEUED, "1.33", "1.33", id="queued-nodes-are-held"),
+    ],
+)
+def test_an_upgraded_cluster_is_as_the_settings_want_it(
+    standing: Callable[..., Rehearsal], settings: dict[str, str], control_plane: str, nodes: str
+) -> None:
+    rehearsal = standing(settings, scenario="upgrades")
+    for _ in range(3):
+        found = _versions(rehearsal)
+    assert found.pop("") == control_plane
+    assert set(found.values()) == {nodes}
+
+    planned = rehearsal.run("Plan", **settings)
+    assert planned.code == 0, planned.said
+    assert planned.document["changes"] == NOTHING
+    again = rehearsal.run("Create", **settings)
+    assert again.code == 0, again.said
+    assert again.document["changes"] == NOTHING

@@ -1,0 +1,87 @@
+"""What Google does to VMs of its own accord: Create is not done without them, Status says why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal
+
+SPOT = {"ENABLE_SPOT": "yes", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"}
+
+
+def test_a_create_is_not_done_while_a_preempted_vm_is_missing(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(rate=0.02, scenario="preempted")
+    rehearsal.settings |= SPOT
+
+    refused = rehearsal.run("Create")
+    assert refused.code == 7, refused.said
+    assert "1 of 2 VMs run" in refused.problem["what"]
+    notes = [note["what"] for note in refused.document["notes"]]
+    assert any("was preempted; it " in note for note in notes), notes
+    assert len(refused.document["connection"]["vms"]) == 1
+
+    looked = rehearsal.run("Status")
+    assert looked.code == 0, looked.said
+    status = looked.document["status"]
+    assert (status["running"], status["wanted"]) == (1, 2)
+    (down,) = status["down"]
+    assert (down["action"], down["interruption"]["event"]) == ("RECREATING", "preempted")
+    assert "does not have enough resources" in down["reasons"][0]
+
+    # The group makes it again by itself: the next Create has only to wait.
+    again = rehearsal.run("Create")
+    while again.code == 7:
+        again = rehearsal.run("Create")
+    assert again.code == 0, again.said
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    vms = {vm["name"] for vm in again.document["connection"]["vms"]}
+    assert len(vms) == 2
+    assert down["name"] in vms
+
+
+def test_a_create_waits_for_a_vm_whose_host_fails_and_for_its_start_up(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(rate=0.02, scenario="host-error")
+
+    created = rehearsal.run("Create")
+    assert created.code == 0, created.said
+    notes = [note["what"] for note in created.document["notes"]]
+    assert any("lost its host, which failed; it is REPAIRING" in note for note in notes), notes
+    status = rehearsal.run("Status").document["status"]
+    (vm,) = status["vms"]
+    assert (vm["status"], vm["startup"]["state"]) == ("RUNNING", "done")
+    assert vm["interruption"]["event"] == "host-error"
+    assert status["down"] == []
+
+
+def test_a_vm_of_flex_start_that_is_down_is_an_error_with_the_way_out(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(rate=0.02, scenario="host-error")
+    rehearsal.settings |= {"ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "1h"}
+
+    failed = rehearsal.run("Create")
+    assert failed.code == 8, failed.said
+    assert "lost its host, which failed" in failed.problem["what"]
+    assert "managed delete-instances np-mig" in failed.problem["fix"]
+
+
+def test_a_service_account_that_is_missing_ends_a_create_at_once(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse()
+    email = "trainer@my-project.iam.gserviceaccount.com"
+    rehearsal.settings |= {"SERVICE_ACCOUNT": email}
+
+    refused = rehearsal.run("Create")
+    assert refused.code == 7, refused.said
+    assert f"'{email}' of type 'serviceAccount' was not found" in refused.problem["why"]
+
+    assert rehearsal.presume() == (f"the service account {email}",)
+    assert rehearsal.run("Create").code == 0

@@ -1,0 +1,89 @@
+"""What the names of Google's image families say, and which family is preferred."""
+
+from __future__ import annotations
+
+import pytest
+
+from provision.catalogue import images, machines
+from provision.catalogue.images import ACCELERATOR, ACCELERATOR_ARM, DEEP_LEARNING
+
+DLVM = "cu129-ubuntu-2404-nvidia-580"
+ACCEL = "ubuntu-accelerator-2404-amd64-with-nvidia"
+
+
+@pytest.mark.parametrize(
+    ("line", "better", "worse"),
+    [
+        pytest.param(DEEP_LEARNING, f"pytorch-2-10-{DLVM}", f"pytorch-2-9-{DLVM}", id="number"),
+        pytest.param(DEEP_LEARNING, f"pytorch-3-0-{DLVM}", f"pytorch-2-10-{DLVM}", id="major"),
+        pytest.param(DEEP_LEARNING, f"pytorch-2-9-{DLVM}", f"common-{DLVM}", id="pytorch"),
+        pytest.param(
+            DEEP_LEARNING, "common-cu131-ubuntu-2204-nvidia-580", f"common-{DLVM}", id="cuda"
+        ),
+        pytest.param(
+            DEEP_LEARNING,
+            "common-cu129-ubuntu-2204-nvidia-590",
+            "common-cu129-ubuntu-2404-nvidia-580",
+            id="driver",
+        ),
+        pytest.param(
+            DEEP_LEARNING, f"common-{DLVM}", "common-cu129-ubuntu-2204-nvidia-580", id="ubuntu"
+        ),
+        pytest.param(
+            DEEP_LEARNING,
+            f"common-{DLVM}",
+            "pytorch-2-11-cu131-ubuntu-2604-nvidia-600",
+            id="unknown-ubuntu",
+        ),
+        pytest.param(ACCELERATOR, f"{ACCEL}-580", f"{ACCEL}-595", id="documented-driver"),
+        pytest.param(ACCELERATOR, f"{ACCEL}-600", f"{ACCEL}-595", id="newer-driver"),
+    ],
+)
+def test_of_two_families_one_is_preferred(line: images.Line, better: str, worse: str) -> None:
+    assert images.preferred(line, [better, worse]) == better
+    assert images.preferred(line, [worse, better]) == better
+
+
+@pytest.mark.parametrize(
+    "family",
+    ["tf-2-17-cu123-ubuntu-2204-py310", "common-cpu-ubuntu-2204", "common-cu124-debian-11", ""],
+)
+def test_a_family_without_the_driver_is_not_chosen(family: str) -> None:
+    assert images.preferred(DEEP_LEARNING, [family]) is None
+
+
+def test_contents_are_said_in_words() -> None:
+    said = images.contents(f"pytorch-2-9-{DLVM}")
+    assert said is not None
+    assert said.words == "PyTorch 2.9, CUDA 12.9, NVIDIA's driver 580, Ubuntu 24.04"
+    said = images.contents(f"{ACCEL}-580")
+    assert said is not None
+    assert said.words == "NVIDIA's driver 580, Ubuntu 24.04"
+
+
+@pytest.mark.parametrize(
+    ("machine", "line"),
+    [
+        ("g2-standard-4", DEEP_LEARNING),
+        ("a3-megagpu-8g", DEEP_LEARNING),
+        ("a3-ultragpu-8g", DEEP_LEARNING),
+        ("a4-highgpu-8g", ACCELERATOR),
+        ("a4x-highgpu-4g", ACCELERATOR_ARM),
+        ("a4x-maxgpu-4g-metal", ACCELERATOR_ARM),
+        ("n1-custom-8-16384", DEEP_LEARNING),
+        ("a9-highgpu-8g", DEEP_LEARNING),
+    ],
+)
+def test_a_machine_type_has_a_line_of_images(machine: str, line: images.Line) -> None:
+    assert machines.image_line(machine) is line
+
+
+def test_arm_machines_alone_have_images_for_arm() -> None:
+    assert all(it.image_line.arm == it.arm for it in machines.FAMILIES.values())
+
+
+def test_the_family_is_read_off_an_images_name() -> None:
+    assert images.family_of(f"common-{DLVM}-v20260909") == f"common-{DLVM}"
+    assert images.family_of("pytorch-latest-cu124-v20250327-ubuntu-2204") == (
+        "pytorch-latest-cu124-ubuntu-2204"
+    )

@@ -1,0 +1,115 @@
+"""Create is done when all VMs run and have started up, and not when they once did."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision import intake
+from provision.errors import CapacityError, ClusterError
+from provision.kinds.vms import after_apply
+from provision.spec import cluster
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+
+if TYPE_CHECKING:
+    from provision.context import Cloud, Context
+    from provision.deployment.deployment import Deployment
+    from provision.errors import Problem
+    from provision.spec.cluster import VmSpec
+
+VM = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/instances/"
+RUNNING: list[dict[str, Any]] = [
+    {"instance": VM + name, "instanceStatus": "RUNNING", "currentAction": "NONE"}
+    for name in ("np-vm-a", "np-vm-b")
+]
+LOST: list[dict[str, Any]] = [
+    RUNNING[0],
+    {"instance": VM + "np-vm-b", "currentAction": "RECREATING"},
+]
+NO_ROOM = {"code": "ZONE_RESOURCE_POOL_EXHAUSTED", "message": "no room"}
+REFUSED: list[dict[str, Any]] = [
+    RUNNING[0],
+    {**LOST[1], "lastAttempt": {"errors": {"errors": [NO_ROOM]}}},
+]
+STOPPED: list[dict[str, Any]] = [RUNNING[0], {**RUNNING[1], "instanceStatus": "TERMINATED"}]
+
+
+class FakeApi:
+    """A Google whose group is, look by look, in these states; all VMs have started up."""
+
+    def __init__(self, *looks: list[dict[str, Any]]) -> None:
+        self.looks = list(looks)
+
+    def managed_instances(self, *_: str) -> list[dict[str, Any]]:
+        return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+
+    def find(self, *_: object) -> dict[str, Any]:
+        return {}
+
+    def named_instances(self, *_: str) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "status": "RUNNING", "machineType": "a2-highgpu-2g"}
+            for name in ("np-vm-a", "np-vm-b")
+        ]
+
+    def guest_attributes(self, *_: str) -> dict[str, str]:
+        return {"startup": json.dumps({"state": "done"})}
+
+    def operations_of(self, *_: object) -> list[dict[str, Any]]:
+        return [
+            {
+                "operationType": "compute.instances.preempted",
+                "targetLink": VM + "np-vm-b",
+                "insertTime": "2026-11-22T10:00:00Z",
+            }
+        ]
+
+    def zones_with(self, *_: str) -> set[str]:
+        return set()
+
+
+def _started(api: FakeApi, **settings: str) -> tuple[list[str], list[Problem]]:
+    """The VMs that have started up in the end, and the notes."""
+    given = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+    more = {"INSTANCE_COUNT": "2", "SHOW_PROXY_URL": "no", **settings}
+    loaded = intake.load(given | more)
+    assert loaded.settings is not None, loaded.problems
+    notes: list[Problem] = []
+    context = SimpleNamespace(
+        clock=Clock(0), progress=Progress(Clock(0), lambda _: None), note=notes.extend
+    )
+    told, _ = after_apply._started(
+        cast("Context", context),
+        cast("Cloud", SimpleNamespace(api=api)),
+        cast("Deployment[VmSpec]", SimpleNamespace(spec=cluster.vms(loaded.settings))),
+    )
+    return sorted(told), notes
+
+
+def test_without_a_loss_nothing_is_told() -> None:
+    assert _started(FakeApi(RUNNING)) == (["np-vm-a", "np-vm-b"], [])
+
+
+def test_a_vm_that_is_lost_after_its_start_up_is_waited_for() -> None:
+    # The group is looked at for the VMs, during the start-up, after it, and after the URLs.
+    api = FakeApi(RUNNING, RUNNING, RUNNING, LOST, LOST, LOST, RUNNING)
+    vms, (note,) = _started(api)
+    assert vms == ["np-vm-a", "np-vm-b"]
+    assert api.looks == [RUNNING]
+    assert note.what.startswith("np-vm-b was preempted; it does not exist: its group makes it")
+
+
+def test_a_place_that_google_refuses_ends_the_wait() -> None:
+    with pytest.raises(CapacityError) as caught:
+        _started(FakeApi(RUNNING, RUNNING, REFUSED))
+    assert "1 of 2 VMs run" in caught.value.problems[0].what
+
+
+def test_flex_start_makes_no_vm_again() -> None:
+    with pytest.raises(ClusterError) as caught:
+        _started(FakeApi(RUNNING, RUNNING, STOPPED), ENABLE_FLEX_START="yes")
+    assert "np-vm-b was preempted; it is TERMINATED" in caught.value.problems[0].what

@@ -1,0 +1,351 @@
+"""The image of VMs is chosen among those that the simulated Google Cloud has, and checked there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision import preflight
+from provision.google.api import GoogleApiError, Service
+from provision.google.owner import Owner
+from provision.kinds import registry
+from provision.settings.model import Settings
+from provision.state.record import Record
+from rehearsal.cloud import compute
+from rehearsal.cloud.store import Database
+from rehearsal.cloud.wire import GoogleError, Request
+from tests.unit.preflight.stand_in import ID, ZONE, Google
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from provision.errors import Problem
+    from provision.preflight import CheckResults
+    from provision.spec.cluster import VmSpec
+
+Json = dict[str, Any]
+
+DLVM = "deeplearning-platform-release"
+CHOSEN = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
+OLD = "pytorch-2-7-cu128-ubuntu-2204-nvidia-570"
+ACCELERATOR = "ubuntu-os-accelerator-images"
+MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
+A4 = {"vm_type": "a4-highgpu-8g", "reservation_name": "mine", "disk_type": "hyperdisk-balanced"}
+RECORD: Json = {
+    "kind": "mig",
+    "cluster_id": ID,
+    "project_id": "my-project",
+    "name_prefix": "np",
+    "region": "us-central1",
+    "zone": "us-central1-a",
+    "tool_version": "1",
+    "terraform_version": "1.11.4",
+}
+
+
+class World(Google):
+    """Images are those of the simulated cloud; all else is the stand-in's."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._database = Database(folder / "cloud.sqlite")
+        self.hidden: set[str] = set()
+        self.page_size = ""
+
+    def ask(self, method: str, path: str, body: Json | None = None, /, **query: str) -> Json:
+        """Ask the simulated Compute Engine."""
+        request = Request(
+            method=method,
+            path=path,
+            query=query,
+            body=b"" if body is None else json.dumps(body).encode(),
+        )
+        try:
+            with self._database.transaction() as store:
+                answer = compute.service(request, store).body
+        except GoogleError as error:
+            told = error.reply()
+            assert isinstance(told.body, dict)
+            raise GoogleApiError(told.status, told.body["error"]["message"], path) from error
+        assert isinstance(answer, dict)
+        return answer
+
+    def get(self, service: Service, path: str) -> Json:
+        if "/global/images/" not in path:
+            return super().get(service, path)
+        self._heard(path)
+        return self.ask("GET", path)
+
+    def pages(
+        self,
+        method: str,
+        path: str,
+        key: str,
+        query: dict[str, str],
+        service: Service = Service.COMPUTE,
+    ) -> Iterator[Json]:
+        if not path.endswith("/global/images"):
+            yield from super().pages(method, path, key, query, service)
+            return
+        self._heard(path)
+        token = ""
+        while True:
+            sizes = {"maxResults": self.page_size} if self.page_size else {}
+            page = self.ask(method, path, **query, pageToken=token, **sizes)
+            yield from (it for it in page.get("items", []) if it["family"] not in self.hidden)
+            token = page.get("nextPageToken", "")
+            if not token:
+                return
+
+
+class Asked:
+    """The online checks of some settings.
+
+    Attributes:
+        world: The Google that they ask.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def run(self, record: Json | None = None, /, **settings: str) -> CheckResults[VmSpec]:
+        """Make the checks, for a new cluster or for one with the image of a record."""
+        asked = Settings(MANDATORY | settings)
+        kind = registry.of(asked)
+        spec = kind.spec(asked)
+        return preflight.run(
+            spec,
+            self.world,
+            of_kind=kind.preflight(spec),
+            owners=[Owner(ID)],
+            record=None if record is None else Record(**RECORD, image=record),
+        )
+
+    def image(self, record: Json | None = None, /, **settings: str) -> tuple[str, str | None, str]:
+        """Project, family and name of the image, which nothing must speak against."""
+        found = self.run(record, **settings)
+        image = found.require().image
+        return image.project, image.family, str(image.name)
+
+    def problem(self, record: Json | None = None, /, **settings: str) -> Problem:
+        """The only problem about the image."""
+        told = [it for it in self.run(record, **settings).problems if "IMAGE" in it.setting]
+        (problem,) = told
+        return problem
+
+    def note(self, record: Json | None = None, /, **settings: str) -> Problem:
+        """The only note about the image."""
+        (note,) = (it for it in self.run(record, **settings).notes if "IMAGE" in it.setting)
+        return note
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Asked:
+    world = World(tmp_path)
+    for machine, architecture in (("a4-highgpu-8g", "X86_64"), ("a4x-highgpu-4g", "ARM64")):
+        world.documents[f"{ZONE}/machineTypes/{machine}"] = {"architecture": architecture}
+    world.documents[f"{ZONE}/machineTypes/a3-ultragpu-8g"] = {"architecture": "X86_64"}
+    return Asked(world)
+
+
+def test_the_newest_supported_image_is_chosen_and_said(asked: Asked) -> None:
+    assert asked.image() == (DLVM, CHOSEN, f"{CHOSEN}-v20260831")
+
+    note = asked.note()
+
+    assert note.setting == "IMAGE_FAMILY_NAME"
+    assert f"{CHOSEN}-v20260831" in note.what
+    assert "PyTorch 2.9, CUDA 12.9, NVIDIA's driver 580, Ubuntu 24.04" in note.why
+    assert "supported until 2028-08-04 (Google's page of 2026-04-10)" in note.why
+
+
+def test_what_is_chosen_is_in_the_report(asked: Asked) -> None:
+    before = Settings(MANDATORY)
+    spec = registry.of(before).spec(before)
+    assert spec.boot_image.document == {
+        "project": DLVM,
+        "family": CHOSEN,
+        "name": None,
+        "resolved": False,
+        "supported_until": None,
+    }
+    assert asked.run().spec.image.document == {
+        "project": DLVM,
+        "family": CHOSEN,
+        "name": f"{CHOSEN}-v20260831",
+        "resolved": True,
+        "supported_until": "2028-08-04",
+    }
+
+
+def test_a_list_of_many_pages_is_read_to_its_end(asked: Asked) -> None:
+    asked.world.page_size = "2"
+    assert asked.image()[1] == CHOSEN
+
+
+def test_without_pytorch_an_image_with_cuda_and_driver_is_chosen(asked: Asked) -> None:
+    asked.world.hidden = {CHOSEN, CHOSEN.replace("2404", "2204")}
+    common = "common-cu129-ubuntu-2404-nvidia-580"
+    assert asked.image() == (DLVM, common, f"{common}-v20260909")
+
+
+@pytest.mark.parametrize(
+    ("machine", "architecture"), [("a4-highgpu-8g", "amd64"), ("a4x-highgpu-4g", "arm64")]
+)
+def test_a_machine_may_have_another_line_of_images(
+    asked: Asked, machine: str, architecture: str
+) -> None:
+    settings = A4 | {"vm_type": machine}
+    family = f"ubuntu-accelerator-2404-{architecture}-with-nvidia-580"
+    found = asked.run(**settings)
+    assert (found.spec.image.project, found.spec.image.family) == (ACCELERATOR, family)
+    assert found.spec.image.name == f"{family}-v20260418"
+    (note,) = (it for it in found.notes if it.setting == "IMAGE_FAMILY_NAME")
+    assert "no CUDA toolkit, no PyTorch and no JupyterLab" in note.why
+    assert "Google names no end of its support" in note.why
+
+
+def test_a_project_alone_is_where_the_newest_is_looked_up(asked: Asked) -> None:
+    assert asked.image(image_project="ml-images") == ("ml-images", CHOSEN, f"{CHOSEN}-v20260518")
+    project, family, _ = asked.image(image_project=ACCELERATOR)
+    assert (project, family) == (ACCELERATOR, "ubuntu-accelerator-2404-amd64-with-nvidia-580")
+
+
+def test_a_project_without_such_images_needs_a_name(asked: Asked) -> None:
+    problem = asked.problem(image_project="debian-cloud")
+
+    assert "debian-cloud has no image to choose for a2-highgpu-2g" in problem.what
+    assert "--project debian-cloud" in problem.fix
+
+
+def test_an_image_that_google_means_to_withdraw_tells_until_when_it_is_supported(
+    asked: Asked,
+) -> None:
+    source = f"projects/{DLVM}/global/images/{CHOSEN}-v20260831"
+    family = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
+    own = "projects/my-images/global/images"
+    asked.world.ask("POST", own, {"name": "mine", "family": family, "sourceImage": source})
+    withdrawal = {"state": "ACTIVE", "obsolete": "2027-02-01T00:00:00Z"}
+    asked.world.ask("POST", f"{own}/mine/deprecate", withdrawal)
+
+    found = asked.run(image_project="my-images")
+
+    assert found.require().image.supported_until == "2027-02-01"
+    (note,) = (it for it in found.notes if it.setting == "IMAGE_FAMILY_NAME")
+    assert note.why.endswith("supported until 2027-02-01")
+
+
+def test_a_withdrawn_family_is_refused_with_what_google_suggests(asked: Asked) -> None:
+    """It was the default; Google answers 404 for it since 2026-04-13."""
+    problem = asked.problem(image_family_name=OLD)
+
+    assert f"all images of the family {OLD} in {DLVM} are deprecated" in problem.what
+    assert "since 2026-04-13" in problem.what
+    assert "pytorch-2-9-cu129-ubuntu-2204-nvidia-580-v20260408" in problem.why
+    assert problem.fix.startswith("IMAGE_FAMILY_NAME=pytorch-2-9-cu129-ubuntu-2204-nvidia-580, or")
+    assert f"IMAGE_NAME={OLD}-v20260320" in problem.fix
+    assert "until 2027-04-13" in problem.fix
+
+
+@pytest.mark.parametrize("family", ["pytorch-latest-gpu", "pytorch-1-12-gpu-debian-10"])
+def test_a_family_that_is_gone_is_refused(asked: Asked, family: str) -> None:
+    problem = asked.problem(image_family_name=family)
+
+    assert problem.what == f"there is no image family {family} in the project {DLVM}"
+    assert problem.fix.startswith("remove IMAGE_FAMILY_NAME for the newest supported image")
+
+
+def test_a_deprecated_image_that_is_named_is_noted(asked: Asked) -> None:
+    note = asked.note(image_name=f"{OLD}-v20260320")
+
+    assert note.what == f"the image {OLD}-v20260320 is deprecated since 2026-04-13"
+    assert "until 2027-04-13" in note.why
+    assert note.fix == "IMAGE_NAME=pytorch-2-9-cu129-ubuntu-2204-nvidia-580-v20260408"
+
+
+def _own(asked: Asked, **withdrawal: str) -> Json:
+    """An image of one's own, and what Google has to say of it; as a record keeps it."""
+    own = "projects/my-images/global/images"
+    source = f"projects/{DLVM}/global/images/{CHOSEN}-v20260831"
+    asked.world.ask("POST", own, {"name": "mine", "family": "mine", "sourceImage": source})
+    replacement = f"{own}/better"
+    asked.world.ask("POST", f"{own}/mine/deprecate", {"replacement": replacement, **withdrawal})
+    return {"project": "my-images", "family": "mine", "name": "mine"}
+
+
+@pytest.mark.parametrize("state", ["OBSOLETE", "DELETED"])
+def test_an_image_that_can_not_be_used_any_more_is_refused(asked: Asked, state: str) -> None:
+    since = {state.lower(): "2026-10-01T00:00:00Z"}
+    _own(asked, state=state, **since)
+
+    problem = asked.problem(image_project="my-images", image_name="mine")
+
+    assert problem.what == f"the image mine is {state.lower()} since 2026-10-01"
+    assert "Google makes no VM from it any more; it suggests better instead" in problem.why
+    assert problem.fix == "IMAGE_NAME=better"
+
+
+KEPT: Json = {"project": DLVM, "family": CHOSEN, "name": f"{CHOSEN}-v20260518"}
+
+
+def test_a_cluster_stays_on_its_image(asked: Asked) -> None:
+    found = asked.run(KEPT)
+
+    assert found.require().image.name == f"{CHOSEN}-v20260518"
+    assert not [note for note in found.notes if "IMAGE" in note.setting]
+    assert asked.image(KEPT, image_family_name=CHOSEN)[2] == f"{CHOSEN}-v20260518"
+    # A machine type whose line is another one since then does not move the cluster.
+    assert asked.run(KEPT, **A4).spec.image.name == f"{CHOSEN}-v20260518"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"image_family_name": "common-cu129-ubuntu-2404-nvidia-580"},
+        {"image_name": f"{CHOSEN}-v20260831"},
+        {"image_project": "ml-images"},
+    ],
+)
+def test_a_cluster_moves_to_the_image_that_is_asked_for(
+    asked: Asked, settings: dict[str, str]
+) -> None:
+    assert asked.image(KEPT, **settings) != asked.image(KEPT)
+
+
+def test_a_cluster_on_a_withdrawn_image_stays_there_and_is_told(asked: Asked) -> None:
+    kept = {"project": DLVM, "family": OLD, "name": f"{OLD}-v20260305"}
+
+    note = asked.note(kept)
+
+    assert asked.image(kept) == (DLVM, OLD, f"{OLD}-v20260305")
+    assert note.what == f"the image {OLD}-v20260305 of this cluster is deprecated since 2026-04-13"
+    assert "until 2027-04-13" in note.why
+    assert f"IMAGE_FAMILY_NAME={CHOSEN}" in note.fix
+
+
+def test_a_cluster_on_an_obsolete_image_is_told_that_no_vm_comes_any_more(asked: Asked) -> None:
+    note = asked.note(_own(asked, state="OBSOLETE"))
+
+    assert "is obsolete" in note.what
+    assert "Google makes no VM from it any more" in note.why
+
+
+def test_a_cluster_whose_image_is_gone_is_refused(asked: Asked) -> None:
+    gone = {"project": DLVM, "family": CHOSEN, "name": f"{CHOSEN}-v20250101"}
+
+    problem = asked.problem(gone)
+
+    assert problem.what == f"the image {CHOSEN}-v20250101 of this cluster is gone from {DLVM}"
+    assert problem.fix.startswith(f"IMAGE_NAME={CHOSEN}-v20260831")
+
+
+def test_where_google_was_not_asked_the_family_of_the_catalogue_is_used(asked: Asked) -> None:
+    spec = asked.run(skip_checks="image").spec
+    kind = registry.of(Settings(MANDATORY))
+
+    assert kind.resolve(spec, None).image.family == CHOSEN
+    assert kind.resolve(spec, None).image.name is None
+    assert kind.resolve(spec, Record(**RECORD, image=KEPT)).image.name == KEPT["name"]

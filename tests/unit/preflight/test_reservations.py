@@ -1,0 +1,358 @@
+"""The check of reservations: what it refuses, what it notes, and what comes of what it reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.settings.choices import OnlineCheck
+from provision.spec.capacity import Mode
+from provision.state import reservations as state
+from tests.unit.preflight.stand_in import PROJECT, ZONE
+from tests.unit.preflight.test_quotas import RECORD
+
+if TYPE_CHECKING:
+    from provision.errors import Problem
+    from tests.unit.preflight.conftest import Preflight
+    from tests.unit.preflight.stand_in import Google
+
+HERE = f"{ZONE}/reservations/mine"
+NAMED = {"reservation_name": "mine"}
+SHARED = {"reservation_name": "projects/owner-1/reservations/mine"}
+THERE = "projects/owner-1/zones/us-central1-a/reservations/mine"
+MEGA = {"vm_type": "a3-megagpu-8g"}
+ULTRA = {"vm_type": "a3-ultragpu-8g", "disk_type": "hyperdisk-balanced"}
+GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
+
+Json = dict[str, Any]
+
+
+def document(machine: str = "a2-highgpu-2g", count: int = 2, used: int = 0, **more: Any) -> Json:
+    specific = {
+        "count": str(count),
+        "inUseCount": str(used),
+        "instanceProperties": {"machineType": machine},
+    }
+    return {
+        "name": "mine",
+        "zone": f"https://x/v1/{ZONE}",
+        "status": "READY",
+        "specificReservation": specific,
+        "specificReservationRequired": True,
+        "shareSettings": {"shareType": "LOCAL"},
+        **more,
+    }
+
+
+@pytest.fixture
+def having(google: Google) -> Google:
+    """A Google that has the reservation, and machines for it."""
+    google.documents[HERE] = document()
+    google.documents[f"{ZONE}/machineTypes/a3-megagpu-8g"] = {"guestCpus": 208}
+    return google
+
+
+def told(problems: list[Problem]) -> str:
+    return "\n".join(f"{it.setting}: {it.what}; {it.why}; {it.fix}" for it in problems)
+
+
+def only(check: Preflight, settings: dict[str, str], **more: Any) -> Any:
+    """The check of reservations alone."""
+    others = ",".join(str(it) for it in OnlineCheck if it is not OnlineCheck.RESERVATION)
+    return check({**settings, "skip_checks": others}, **more)
+
+
+def test_a_reservation_that_fits_passes_and_is_read_once(check: Preflight, having: Google) -> None:
+    found = check(NAMED)
+
+    assert found.problems == []
+    assert found.notes == []
+    assert having.asked[HERE] == 1
+    group = found.spec.group
+    assert (group.mode, group.reservation_read, group.policies) == (Mode.RESERVATION, True, ())
+
+
+def test_a_reservation_that_does_not_exist_is_refused(check: Preflight, google: Google) -> None:
+    (problem,) = check(NAMED).problems
+    assert problem.setting == "RESERVATION_NAME"
+    assert "there is no reservation mine in my-project" in problem.what
+    assert "gcloud compute reservations list" in problem.fix
+    assert "projects/<project>/reservations/mine" in problem.fix
+    del google
+
+
+def test_one_in_another_zone_with_other_machines_is_told_with_both_sides(
+    check: Preflight, google: Google
+) -> None:
+    other = {**document("a3-megagpu-8g"), "zone": f"https://x/v1/{PROJECT}/zones/us-central1-c"}
+    google.documents[f"{PROJECT}/zones/us-central1-c/reservations/mine"] = other
+
+    (problem,) = check(NAMED).problems
+
+    assert problem.what == (
+        "the reservation mine has a3-megagpu-8g in us-central1-c, the settings ask for"
+        " a2-highgpu-2g in us-central1-a"
+    )
+    assert "ZONE=us-central1-c and VM_TYPE=a3-megagpu-8g" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("changed", "setting", "words"),
+    [
+        ({"status": "INVALID"}, "RESERVATION_NAME", "is INVALID"),
+        (
+            {"specificReservationRequired": False},
+            "RESERVATION_NAME",
+            "specificReservationRequired is false",
+        ),
+        ({"specificReservation": {}}, "RESERVATION_NAME", "is not one of VMs"),
+        ({"deleteAtTime": "2026-01-01T00:00:00.000-08:00"}, "RESERVATION_NAME", "has ended at"),
+        (document("a3-megagpu-8g"), "RESERVATION_NAME", "VM_TYPE=a3-megagpu-8g"),
+        (document(count=1), "RESERVATION_NAME", "INSTANCE_COUNT=1"),
+        (document(used=1), "RESERVATION_NAME", "has 1 of 2 machines left"),
+        (document(used=2), "RESERVATION_NAME", "wait until others have ended"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_the_setting_that_mends_it(
+    check: Preflight, having: Google, changed: Json, setting: str, words: str
+) -> None:
+    having.documents[HERE] = {**document(), **changed}
+    found = only(check, {**NAMED, "instance_count": "2"})
+    assert words in told(found.problems)
+    assert {it.setting for it in found.problems} == {setting}
+
+
+def test_all_that_is_wrong_is_told_at_once(check: Preflight, having: Google) -> None:
+    properties = {
+        "machineType": "n1-standard-8",
+        "minCpuPlatform": "Intel Skylake",
+        "guestAccelerators": [{"acceleratorType": "nvidia-tesla-v100", "acceleratorCount": 2}],
+        "localSsds": [{"diskSizeGb": "375", "interface": "NVME"}],
+    }
+    specific = {"count": "1", "inUseCount": "1", "instanceProperties": properties}
+    having.documents[HERE] = {
+        **document(),
+        "specificReservation": specific,
+        "specificReservationRequired": False,
+    }
+    asked = {"vm_type": "n1-standard-8", "gpu_count": "1", "accelerator_type": "nvidia-tesla-t4"}
+
+    said = told(only(check, {**NAMED, **asked}).problems)
+
+    for words in (
+        "has 2 x nvidia-tesla-v100, CPUs of Intel Skylake or newer, 1 local SSDs to attach",
+        "the settings ask for 1 x nvidia-tesla-t4",
+        "ACCELERATOR_TYPE=nvidia-tesla-v100 and GPU_COUNT=2",
+        "can't be named",
+        "0 of 1 machines left",
+    ):
+        assert words in said
+
+
+def test_what_the_deployment_uses_already_is_not_counted_twice(
+    check: Preflight, having: Google
+) -> None:
+    having.documents[HERE] = document(count=2, used=2)
+    vm = {
+        "zone": f"https://x/v1/{ZONE}",
+        "machineType": f"https://x/v1/{ZONE}/machineTypes/a2-highgpu-2g",
+        "status": "RUNNING",
+        "reservationAffinity": {"values": ["mine"]},
+    }
+    having.instances = [vm, vm]
+    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
+    (problem,) = only(check, {**NAMED, "instance_count": "3"}, record=RECORD).problems
+    assert "the settings ask for 1 more, besides the 2" in problem.what
+    assert "INSTANCE_COUNT=2" in problem.fix
+    whole = {"values": ["projects/my-project/reservations/mine/reservationBlocks/b"]}
+    having.instances = [vm, {**vm, "reservationAffinity": whole}]
+    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
+    having.instances = [vm, {**vm, "reservationAffinity": {"values": ["other"]}}]
+    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
+    having.instances = [vm, {**vm, "status": "TERMINATED"}]
+    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
+
+
+def test_capacity_that_has_not_begun_is_refused(check: Preflight, having: Google) -> None:
+    having.documents[HERE]["specificReservation"]["assuredCount"] = "0"
+    (problem,) = only(check, NAMED).problems
+    assert "has not begun" in problem.why
+    assert "SKIP_CHECKS=reservation" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("share", "passes"),
+    [
+        ({"shareType": "LOCAL"}, False),
+        ({"shareType": "SPECIFIC_PROJECTS", "projectMap": {"another": {}}}, False),
+        ({"shareType": "SPECIFIC_PROJECTS", "projectMap": {"my-project": {}}}, True),
+        ({"shareType": "SPECIFIC_PROJECTS", "projectMap": {"123": {}}}, True),
+        ({"shareType": "ORGANIZATION"}, True),
+    ],
+)
+def test_another_projects_reservation_must_be_shared(
+    check: Preflight, having: Google, *, share: Json, passes: bool
+) -> None:
+    having.documents[THERE] = document(shareSettings=share)
+    having.documents[f"crm/{PROJECT}"]["projectNumber"] = "123"
+    problems = only(check, SHARED).problems
+    assert (problems == []) is passes
+    if not passes:
+        assert "--add-share-with=my-project" in problems[0].fix
+
+
+def test_one_that_may_not_be_read_is_a_note_and_the_run_goes_on(
+    check: Preflight, having: Google
+) -> None:
+    having.refusals["projects/owner-1"] = 403
+    found = only(check, SHARED)
+    (note,) = found.notes
+    assert found.problems == []
+    assert "could not look at the reservation mine of owner-1" in note.what
+    assert not found.spec.group.reservation_read
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"status": "CREATING"}, "is CREATING"),
+        ({"deleteAtTime": "2097-01-01T00:00:00Z"}, "ends at 2097-01-01T00:00:00Z"),
+        (
+            {
+                "resourceStatus": {
+                    "healthInfo": {"healthStatus": "DEGRADED", "degradedBlockCount": 2}
+                }
+            },
+            "2 blocks",
+        ),
+        (
+            {
+                "schedulingType": "GROUPED",
+                "resourceStatus": {
+                    "reservationMaintenance": {
+                        "upcomingGroupMaintenance": {"windowStartTime": "2026-12-24T00:00:00Z"}
+                    }
+                },
+            },
+            "from 2026-12-24T00:00:00Z on",
+        ),
+    ],
+)
+def test_what_is_worth_knowing_is_a_note(
+    check: Preflight, having: Google, more: Json, words: str
+) -> None:
+    having.documents[HERE] = document(**more)
+    found = only(check, NAMED)
+    assert found.problems == []
+    assert words in told(found.notes)
+
+
+def test_blocks_and_sub_blocks_must_be_there_and_have_machines_left(
+    check: Preflight, having: Google
+) -> None:
+    having.documents[HERE] = document("a3-ultragpu-8g", count=50, deploymentType="DENSE")
+    base = f"{HERE}/reservationBlocks"
+    health = {"healthStatus": "DEGRADED", "degradedSubBlockCount": 1}
+    block = {"name": "b1", "count": 20, "inUseCount": 3, "healthInfo": health}
+    having.documents[f"{base}/b1"] = {"resource": block}
+    part = {"name": "s1", "count": 4, "inUseCount": 3}
+    having.documents[f"{base}/b1/reservationSubBlocks/s1"] = {"resource": part}
+
+    def asked(path: str) -> Any:
+        return only(check, {**ULTRA, "reservation_name": path, "instance_count": "2"})
+
+    found = asked("mine/reservationBlocks/b1")
+    assert found.problems == []
+    assert "the block b1 as degraded" in told(found.notes)
+    (problem,) = asked("mine/reservationBlocks/b2").problems
+    assert (problem.what, problem.why) == ("the reservation mine has no block b2", "it has: b1")
+    (problem,) = asked("mine/reservationBlocks/b1/reservationSubBlocks/s1").problems
+    assert "the sub-block s1 of the reservation mine has 1 of 4 machines left" in problem.what
+    (problem,) = asked("mine/reservationBlocks/b1/reservationSubBlocks/s2").problems
+    assert "no sub-block s2" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "bound"),
+    [
+        ({}, {}, False),
+        ({}, {"deploymentType": "DENSE"}, False),
+        ({}, {"deleteAtTime": "2097-01-01T00:00:00Z"}, False),
+        (MEGA, {}, False),
+        (MEGA, {"deploymentType": "DENSE"}, True),
+        (MEGA, {"deleteAtTime": "2097-01-01T00:00:00Z"}, True),
+        (ULTRA, {}, True),
+        ({**ULTRA, **GKE}, {}, True),
+    ],
+)
+def test_machines_are_bound_to_their_reservation_where_they_must_be(
+    check: Preflight, having: Google, *, settings: dict[str, str], more: Json, bound: bool
+) -> None:
+    machine = settings.get("vm_type", "a2-highgpu-2g")
+    having.documents[HERE] = document(machine, **more)
+    found = only(check, {**NAMED, **settings})
+    assert found.problems == []
+    assert [it.mode.means.bound for it in found.spec.pools if it.reservation] == [bound]
+
+
+def test_a_run_duration_and_a_placement_that_do_not_go_with_it_are_refused(
+    check: Preflight, having: Google
+) -> None:
+    having.documents[HERE] = document("a3-megagpu-8g", deploymentType="DENSE")
+    run = {"max_run_duration": "1d"}
+    (problem,) = only(check, {**NAMED, **MEGA, **run}).problems
+    assert (problem.setting, problem.fix) == ("MAX_RUN_DURATION", "remove MAX_RUN_DURATION")
+
+    close = {"enable_compact_placement": "yes"}
+    assert only(check, {**NAMED, **MEGA, **close}).problems == []
+    having.documents[HERE] = document("a3-megagpu-8g")
+    (problem,) = only(check, {**NAMED, **MEGA, **close}).problems
+    assert problem.setting == "ENABLE_COMPACT_PLACEMENT"
+    policies = {"policy": f"https://x/v1/{PROJECT}/regions/us-central1/resourcePolicies/own"}
+    having.documents[HERE] = document("a3-megagpu-8g", resourcePolicies=policies)
+    found = only(check, {**NAMED, **MEGA, **close})
+    assert found.problems == []
+    assert (found.spec.group.policies, found.spec.group.compact) == (("own",), False)
+
+
+def test_what_was_read_once_is_kept_by_a_run_that_may_not_read(
+    check: Preflight, having: Google
+) -> None:
+    having.documents[HERE] = document("a3-megagpu-8g", deploymentType="DENSE")
+    first = only(check, {**NAMED, **MEGA}).spec
+    record = replace(RECORD, **state.recorded(first))
+    having.refusals[HERE] = 403
+
+    again = state.resolve(only(check, {**NAMED, **MEGA}, record=record).spec, record)
+
+    assert again.group == first.group
+    other = {**MEGA, "reservation_name": "other"}
+    assert state.resolve(only(check, other, record=record).spec, record).group.mode is (
+        Mode.RESERVATION
+    )
+
+
+def test_a_sign_does_not_change_what_is_made_and_dense_capacity_does(
+    check: Preflight, having: Google
+) -> None:
+    plain = document("a3-megagpu-8g")
+    having.documents[HERE] = plain
+    record = replace(RECORD, **state.recorded(only(check, {**NAMED, **MEGA}).spec))
+
+    having.documents[HERE] = {**plain, "deleteAtTime": "2097-01-01T00:00:00Z"}
+    assert only(check, {**NAMED, **MEGA}, record=record).spec.group.mode is Mode.RESERVATION
+    having.documents[HERE] = {**plain, "deploymentType": "DENSE"}
+    mode = only(check, {**NAMED, **MEGA}, record=record).spec.group.mode
+    assert mode is Mode.RESERVATION_BOUND
+
+
+def test_the_quota_of_ones_own_is_needed_for_another_projects_plain_reservation(
+    check: Preflight, having: Google
+) -> None:
+    having.limit("NVIDIA_A100_GPUS", 1)
+    assert check(NAMED).problems == []
+    having.documents[THERE] = document(shareSettings={"shareType": "ORGANIZATION"})
+    (problem,) = check(SHARED).problems
+    assert "the quota NVIDIA_A100_GPUS" in problem.what
