@@ -33,6 +33,7 @@ LEFT_OUT: Final = {
     "tests/runs/test_smoke.py": "the smoke test, which finds its provider itself",
     "tests/runs/test_stale_locks.py": "looks for the stand-in's own processes",
     "tests/runs/test_two_at_once.py": _OTHER_REQUESTS,
+    "tests/runs/test_what_happens_by_itself.py": "what happens follows the cloud's clock alone",
     "tests/runs/test_wheel.py": "installs the stand-in from a wheel and runs that",
     "tests/runs/test_where_it_runs.py": _OTHER_REQUESTS,
     "tests/runs/test_whose_it_is.py": _OTHER_REQUESTS,
