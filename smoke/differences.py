@@ -19,7 +19,7 @@ from smoke import redaction
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from smoke.replay import Pair
+    from smoke.exchange import Pair
 
 _APIS: Final = {
     "/compute/v1/": "compute.v1",
@@ -28,7 +28,6 @@ _APIS: Final = {
     "/crm/v1/": "cloudresourcemanager.v1",
     "/crm/v3/": "cloudresourcemanager.v3",
     "/orgpolicy/v2/": "orgpolicy.v2",
-    "/cloudquotas/v1/": "cloudquotas.v1",
     "/serviceusage/v1/": "serviceusage.v1",
     "/serviceusage/v1beta1/": "serviceusage.v1beta1",
     "/cloudbilling/v1/": "cloudbilling.v1",

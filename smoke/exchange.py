@@ -28,7 +28,8 @@ class Exchange:
         answer: Its JSON; None where it is something else.
         size: Of the answer, in bytes.
         upload: The address of an upload's next part that the answer gives; "" mostly.
-        at: Seconds since the recording began.
+        began: When the request came, in seconds since the recording began.
+        at: When it was answered, likewise.
     """
 
     method: str
@@ -40,6 +41,7 @@ class Exchange:
     answer: dict[str, Any] | None = field(repr=False)
     size: int
     upload: str
+    began: float
     at: float
 
     def row(self, secrets: frozenset[str]) -> dict[str, Any]:
@@ -54,6 +56,21 @@ class Exchange:
             "answer": redaction.document(self.answer, secrets=secrets),
             "bytes": self.size,
         }
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One request and both answers.
+
+    Attributes:
+        asked: What was asked of Google, with its answer.
+        status: The simulation's.
+        answer: The simulation's JSON; None where it is something else.
+    """
+
+    asked: Exchange
+    status: int
+    answer: dict[str, Any] | None
 
 
 def document(content: bytes, kind: str, status: int, *, is_object: bool) -> dict[str, Any] | None:

@@ -159,6 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def _forward(self) -> None:
+        began = self.server.recorder.elapsed()
         body = self._body()
         path, _, query = self.path.partition("?")
         address = self.server.recorder.where(path)
@@ -181,6 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
                 answer=exchange.document(plain, kind, status, is_object=of_object),
                 size=len(plain),
                 upload=upload,
+                began=began,
                 at=self.server.recorder.elapsed(),
             ),
             self.headers.get("Authorization", "").partition(" ")[2],

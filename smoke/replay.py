@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 import requests
 
 from rehearsal.cloud.server import Cloud
-from smoke import exchange
+from smoke import differences, exchange
+from smoke.exchange import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,38 +38,56 @@ _SHORTEST: Final = 4
 _STORAGE: Final = ("/storage/", "/upload/", "/download/")
 
 
-@dataclass(frozen=True)
-class Pair:
-    """One request and both answers.
-
-    Attributes:
-        asked: What was asked of Google, with its answer.
-        status: The simulation's.
-        answer: The simulation's JSON; None where it is something else.
-    """
-
-    asked: Exchange
-    status: int
-    answer: dict[str, Any] | None
-
-
 def replay(exchanges: Sequence[Exchange], folder: Path, project: str) -> list[Pair]:
     """Ask a simulated cloud of its own the same, in the same order; it does all at once.
 
     Of looks that only wait for something, the last alone is asked: what passes meanwhile follows
-    Google's clock, which the simulation does not keep.
+    Google's clock, which the simulation does not keep. A look that was under way together with a
+    change is asked before and after it, as nobody knows which of the two Google served first.
 
     Args:
         exchanges: What was recorded.
         folder: Keeps the cloud.
         project: The project that the recording is of.
     """
+    asked = settled(exchanges)
+    before, after = _neighbours(asked)
+    pairs: dict[int, Pair] = {}
     with (
         Cloud(database=folder / "replay.sqlite", environ={"CLOUD_CLOCK_RATE": "0"}) as cloud,
         requests.Session() as session,
     ):
         twin = _Twin(cloud.base_url, session, fixed=frozenset({project}))
-        return [twin.ask(it) for it in settled(exchanges)]
+
+        def ask(number: int) -> None:
+            pair = twin.ask(asked[number])
+            if number not in pairs or _amount(pair) < _amount(pairs[number]):
+                pairs[number] = pair
+
+        for number in range(len(asked)):
+            for look in (*before[number], number, *after[number]):
+                ask(look)
+    return [pairs[number] for number in range(len(asked))]
+
+
+def _neighbours(
+    asked: Sequence[Exchange],
+) -> tuple[defaultdict[int, list[int]], defaultdict[int, list[int]]]:
+    """By the number of a change, the looks that are asked before it too, and those after it."""
+    before: defaultdict[int, list[int]] = defaultdict(list)
+    after: defaultdict[int, list[int]] = defaultdict(list)
+    changes = [number for number, it in enumerate(asked) if not is_read(it)]
+    for number, look in enumerate(asked):
+        if is_read(look):
+            for change in changes:
+                if asked[change].began < look.at and asked[change].at > look.began:
+                    (before if change < number else after)[change].append(number)
+    return before, after
+
+
+def _amount(pair: Pair) -> tuple[bool, int]:
+    """How different two answers are: a status counts for more than any number of fields."""
+    return pair.asked.status != pair.status, len(differences.of([pair]))
 
 
 def settled(exchanges: Sequence[Exchange]) -> list[Exchange]:

@@ -36,6 +36,7 @@ class Refusal(enum.Enum):
         POLICY: An organization policy forbids it.
         MISSING: A resource that it needs does not exist.
         RESERVATION: The reservation does not exist, or does not fit the request.
+        RESERVED_OUT: The reservation has no machines left; there are some once others end.
         CONFIGURATION: The parts of the request do not go together.
         ADDRESSES: The subnetwork has no free IP addresses.
     """
@@ -48,12 +49,16 @@ class Refusal(enum.Enum):
     POLICY = enum.auto()
     MISSING = enum.auto()
     RESERVATION = enum.auto()
+    RESERVED_OUT = enum.auto()
     CONFIGURATION = enum.auto()
     ADDRESSES = enum.auto()
 
 
 CAPACITY: Final = frozenset({Refusal.STOCKOUT, Refusal.QUOTA})
 """The refusals of machines, which another zone or more quota fixes."""
+
+NO_MACHINES: Final = CAPACITY | {Refusal.RESERVED_OUT}
+"""The refusals of machines for a lack of them, whether waiting helps or not."""
 
 PERMANENT: Final = frozenset(
     {
@@ -149,6 +154,12 @@ _RESERVATION: Final = re.compile(
     r"|The reservation must exist in the same project as the instance"
     r"|Reservation .* is incorrect for the requested resources"
 )
+# The last is what GKE says of a node pool (GoogleCloudPlatform/gsutil, issue 1000).
+_RESERVED_OUT: Final = re.compile(
+    r"Specified reservations? .*does not have available resources for the request"
+    r"|Reservation .* does not have sufficient capacity for the requested resources"
+    r"|Reservation does not have enough resources for the request"
+)
 _CONFIGURATION: Final = re.compile(
     r"features are not compatible for creating instance"
     r"|disk type cannot be used by \S+ machine type"
@@ -162,6 +173,7 @@ _ADDRESSES: Final = re.compile(
 _SENTENCES: Final = (
     (_CONFIGURATION, Refusal.CONFIGURATION),
     (_RESERVATION, Refusal.RESERVATION),
+    (_RESERVED_OUT, Refusal.RESERVED_OUT),
     (_STOCKOUT, Refusal.STOCKOUT),
     (_ADDRESSES, Refusal.ADDRESSES),
     (_API_OFF, Refusal.API_OFF),

@@ -102,6 +102,17 @@ class Answers:
 
         return self._once(("instances", project, label, value), ask)
 
+    def held_on_account(self, email: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a service account, of whatever project."""
+        path = f"projects/-/serviceAccounts/{email}:testIamPermissions"
+        body = {"permissions": list(permissions)}
+
+        def ask() -> Collection[str]:
+            answer = self._api.call("POST", Service.IAM, path, {}, body)
+            return frozenset(answer.get("permissions", ()))
+
+        return self._once(("account", email), ask)
+
     def shares(self, project: str) -> list[dict[str, Any]]:
         """The Filestore instances of a project, in all places."""
         path = f"projects/{project}/locations/-/instances"

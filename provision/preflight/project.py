@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import permissions
 from provision.errors import Problem
 from provision.google import resources
-from provision.google.api import Service
+from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from provision.google.resources import Resource
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
+
+_NOT_FOUND: Final = 404
+_ACT_AS: Final = "iam.serviceAccounts.actAs"
 
 
 def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
@@ -57,14 +60,41 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that the caller has all permissions that this env.list needs."""
     needed = needed_permissions(ctx)
     lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
-    if not lacking:
+    if lacking:
+        yield Problem(
+            setting="PROJECT_ID",
+            what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
+            f" {ctx.project} that they need",
+            why=", ".join(lacking),
+            fix="\n".join(_granting(ctx.project, lacking)),
+        )
+    if "@" in ctx.spec.service_account:
+        yield from _usable(ctx, ctx.spec.service_account)
+
+
+def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
+    """Check that a given account exists, and that the caller may let machines act as it."""
+    try:
+        if _ACT_AS in ctx.answers.held_on_account(email, [_ACT_AS]):
+            return
+    except GoogleApiError as error:
+        if error.code != _NOT_FOUND:
+            raise
+        yield Problem(
+            setting="SERVICE_ACCOUNT",
+            what=f"there is no service account {email}",
+            why=error.message,
+            fix="check its spelling, or make it with: gcloud iam service-accounts create"
+            f" {email.partition('@')[0]} --project {ctx.project}",
+        )
         return
     yield Problem(
-        setting="PROJECT_ID",
-        what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
-        f" {ctx.project} that they need",
-        why=", ".join(lacking),
-        fix="\n".join(_granting(ctx.project, lacking)),
+        setting="SERVICE_ACCOUNT",
+        what=f"these credentials may not let machines act as {email}",
+        why=f"they lack {_ACT_AS} on it",
+        fix="ask an administrator of the account's project to run:\n"
+        f"gcloud iam service-accounts add-iam-policy-binding {email} --member <YOU> --role"
+        " roles/iam.serviceAccountUser",
     )
 
 

@@ -45,7 +45,7 @@ def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         yield from reserved_fit.check(ctx, asked, found)
         yield from reserved_room.check(ctx, asked, found)
         for pool in asked.pools:
-            decided[pool.name] = _decide(ctx, pool, found)
+            decided[pool.name] = _decide(ctx, asked, pool, found)
             yield from _terms(asked, pool, decided[pool.name])
     if decided:
         yield Settled(ctx.spec.with_each(lambda pool: decided.get(pool.name, pool)))
@@ -119,9 +119,13 @@ def _elsewhere(ctx: CheckContext[ClusterSpec], asked: Asked) -> list[Document]:
 # ------------------------------------------------------------------ what comes of it
 
 
-def _decide(ctx: CheckContext[ClusterSpec], pool: Pool, found: Document) -> Pool:
-    """The pool with the provisioning model and the placement that the reservation needs."""
-    policies = tuple(sorted(last(it) for it in (found.get("resourcePolicies") or {}).values()))
+def _decide(ctx: CheckContext[ClusterSpec], asked: Asked, pool: Pool, found: Document) -> Pool:
+    """The pool with the provisioning model and the placement that the reservation needs.
+
+    A policy of another project is none that machines could have.
+    """
+    own = (found.get("resourcePolicies") or {}) if asked.owner == ctx.project else {}
+    policies = tuple(sorted(last(it) for it in own.values()))
     return pool.reserved(bound=_is_bound(ctx, pool, found), policies=policies, read=True)
 
 

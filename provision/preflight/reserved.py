@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from provision.settings.reservations import ReservationPath
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.settings.reservations import ReservationPath
     from provision.spec.pools import Pool
 
 Document = dict[str, Any]
@@ -41,6 +42,19 @@ class Asked:
     def url(self) -> str:
         """Its path in Google's API."""
         return f"projects/{self.owner}/zones/{self.zone}/reservations/{self.path.name}"
+
+    def covers(self, text: str, project: str) -> bool:
+        """Whether a name or path is of this reservation, or of this part of it.
+
+        Args:
+            text: As machines name a reservation.
+            project: The project of those machines.
+        """
+        path = ReservationPath.parse(text)
+        if path is None or (path.owner(project), path.name) != (self.owner, self.path.name):
+            return False
+        parts = ((self.path.block, path.block), (self.path.sub_block, path.sub_block))
+        return all(own in {None, other} for own, other in parts)
 
     @property
     def machines(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -130,11 +131,15 @@ def _own(ctx: CheckContext[ClusterSpec], asked: Asked) -> int:
         return 0
     found = ctx.answers.machines_with(ctx.project, MARKER, ctx.record.cluster_id)
     return sum(
-        asked.text in (vm.get("reservationAffinity") or {}).get("values", [])
+        any(asked.covers(text, ctx.project) for text in _named_by(vm))
         and last(vm["zone"]) == asked.zone
         and vm.get("status") != _GONE
         for vm in found
     )
+
+
+def _named_by(vm: Mapping[str, Any]) -> list[str]:
+    return list((vm.get("reservationAffinity") or {}).get("values") or [])
 
 
 def _health(asked: Asked, found: Document) -> Iterator[Finding]:
@@ -166,7 +171,14 @@ def _words(key: str) -> str:
 
 def _end(asked: Asked, found: Document) -> Iterator[Finding]:
     end = found.get("deleteAtTime")
-    if end:
+    if end and dt.datetime.fromisoformat(end) <= dt.datetime.now(dt.UTC):
+        yield Problem(
+            setting=asked.setting,
+            what=f"the reservation {asked.path.name} has ended at {end}",
+            why="Google gives no machines of it any more, and deletes it",
+            fix="use another reservation",
+        )
+    elif end:
         yield CheckNote(
             Problem(
                 setting=asked.setting,

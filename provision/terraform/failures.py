@@ -57,7 +57,7 @@ def failure(command: str, done: Ended) -> ProvisionError:
     locked = [error for error in errors if re.search(r"acquiring the state lock|\.tflock", error)]
     if locked:
         return _locked(locked[0])
-    if errors and all(refusals.read("", error) in refusals.CAPACITY for error in errors):
+    if errors and all(refusals.read("", error) in refusals.NO_MACHINES for error in errors):
         return _refused(command, errors)
     how = f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
     remedies = dict.fromkeys(filter(None, map(refusals.remedy, errors)))
@@ -80,7 +80,8 @@ def _refused(command: str, errors: Sequence[str]) -> CapacityError:
         f"Google refused what `terraform {command}` asked for",
         why="\n".join(errors),
         fix=f"for a quota, request an increase at {refusals.QUOTA_PAGE} ({refusals.QUOTA_ROLE});"
-        " for a zone without resources, set ZONE to another zone\n"
+        " for a zone without resources, set ZONE to another zone; for a reservation that has too"
+        " few machines left, ask for fewer or wait until others have ended\n"
         "then run the same action again: it continues where this one stopped",
     )
 

@@ -18,7 +18,15 @@ from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
 from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules
-from rehearsal.cloud.facts import filestore_tiers, images, machines, offers, places
+from rehearsal.cloud.facts import (
+    filestore_tiers,
+    images,
+    machines,
+    offers,
+    placement,
+    places,
+    reservations,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,6 +118,23 @@ def test_google_gives_machines_in_the_same_ways_where_the_program_is_certain() -
             own = machine.offered(way)
             theirs = offers.is_given(name, model, frozenset())
             assert own is ours.Offered.DOUBTFUL or theirs == (own is ours.Offered.YES), (name, way)
+
+
+def test_machines_are_bound_to_their_reservation_alike() -> None:
+    for name, machine in ours.MACHINE_TYPES.items():
+        theirs = ours.Binding.NEVER
+        if reservations.always_bound(name):
+            theirs = ours.Binding.ALWAYS
+        elif reservations.may_be_bound(name):
+            theirs = ours.Binding.SOMETIMES
+        if not reservations.never_reserved(name):
+            assert machine.family.binding is theirs, name
+
+
+def test_machines_take_placement_policies_alike() -> None:
+    for name, machine in ours.MACHINE_TYPES.items():
+        assert machine.family.compact == placement.takes_compact(name), name
+        assert bool(machine.family.topology) == placement.needs_policy(name), name
 
 
 def test_attached_gpus_have_the_same_limits() -> None:

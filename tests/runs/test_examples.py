@@ -50,6 +50,9 @@ def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     status = rehearsal.run("Status")
     assert status.code == 0, status.said
     assert rehearsal.writes(since=asked) == []
+    image = created.document["image"]
+    assert image["resolved"]
+    assert status.document["status"]["image"]["name"] == image["name"]
     vms = status.document["status"]["vms"]
     assert [(vm["status"], vm["startup"]["state"]) for vm in vms] == count * [("RUNNING", "done")]
 

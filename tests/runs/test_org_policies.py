@@ -107,12 +107,14 @@ def test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks(
 ) -> None:
     rehearsal = rehearse(scenario="small-quotas")
 
-    ended = rehearsal.run("Create", DISK_SIZE_GB="100", **MEGA)
+    share = {"NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD:2561"}
+    ended = rehearsal.run("Create", DISK_SIZE_GB="100", **MEGA, **share)
 
     assert ended.code == ExitCode.CHECK, ended.said
     told = {one["what"].split()[2]: one for one in ended.document["problems"]}
     assert told["NETWORKS"]["what"].endswith("this deployment needs 9")
     assert "is 5, and 1 of it is used" in told["NETWORKS"]["why"]
+    assert "2561 GiB of BASIC_SSD" in told["PremiumStorageGbPerRegion"]["what"]
     assert rehearsal.writes() == []
 
 
@@ -131,6 +133,19 @@ def test_a_quota_of_networks_that_was_not_asked_for_ends_create_and_leaves_nothi
     assert "increase" in ended.problem["fix"]
     assert rehearsal.run("Destroy").code == 0
     assert not [line for line in rehearsal.resources() if not line.startswith("storage/")]
+
+
+def test_vms_that_end_within_seven_days_come_where_only_preemptible_quota_is(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(scenario="no-on-demand-quota")
+
+    refused = rehearsal.run("Create")
+    ended = rehearsal.run("Create", MAX_RUN_DURATION="7d")
+
+    assert refused.code == ExitCode.CHECK, refused.said
+    assert "the quota NVIDIA_A100_GPUS in us-central1 is too small" in refused.problem["what"]
+    assert ended.code == 0, ended.said
 
 
 def test_create_promises_no_notebook_link_that_the_vms_account_could_not_write(

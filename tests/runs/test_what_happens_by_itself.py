@@ -70,3 +70,18 @@ def test_a_vm_of_flex_start_that_is_down_is_an_error_with_the_way_out(
     assert failed.code == 8, failed.said
     assert "lost its host, which failed" in failed.problem["what"]
     assert "managed delete-instances np-mig" in failed.problem["fix"]
+
+
+def test_a_service_account_that_is_missing_ends_a_create_at_once(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse()
+    email = "trainer@my-project.iam.gserviceaccount.com"
+    rehearsal.settings |= {"SERVICE_ACCOUNT": email}
+
+    refused = rehearsal.run("Create")
+    assert refused.code == 7, refused.said
+    assert f"'{email}' of type 'serviceAccount' was not found" in refused.problem["why"]
+
+    assert rehearsal.presume() == (f"the service account {email}",)
+    assert rehearsal.run("Create").code == 0

@@ -42,6 +42,7 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     wanted = record.settings.get("INSTANCE_COUNT")
     context.note(_ended(record, wanted, len(members), requests))
     return {
+        "image": {key: record.image.get(key) for key in ("project", "family", "name")},
         "wanted": wanted,
         "running": sum(vm.status == "RUNNING" for vm in found),
         "vms": [_vm(vm, told[vm.name], known.get(vm.name)) for vm in found],
@@ -80,6 +81,8 @@ def startups(
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
     """The VMs and the resize requests as text."""
+    if found["image"]["name"]:
+        yield f"New VMs boot {found['image']['name']} of {found['image']['project']}"
     wanted = found["wanted"] or len(found["vms"])
     yield f"{found['running']} of {wanted} VMs run in {found['zone']}:"
     yield from (f"  {_vm_line(vm)}" for vm in found["vms"][:_VMS])

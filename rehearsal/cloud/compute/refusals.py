@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import org_policies, projects
+from rehearsal.cloud import org_policies, policies, projects
 from rehearsal.cloud.compute import images, properties, quotas, reservation_use
 from rehearsal.cloud.facts import offers, places
 
@@ -44,6 +44,9 @@ def _denied(call: Call, template: Resource) -> Resource | None:
     forbidden: Resource | None = org_policies.of_vm(scenarios, owner, vm, wanted)
     if forbidden is not None:
         return forbidden
+    gone = _account_gone(call, wanted)
+    if gone is not None:
+        return gone
     if "no-account" in scenarios:
         account = (wanted.get("serviceAccounts") or [{}])[0].get("email", "")
         return {
@@ -65,6 +68,22 @@ def _image(call: Call, template: Resource) -> Resource | None:
         return {"code": "RESOURCE_NOT_FOUND", "message": message}
     if image.refusal:
         return {"code": "INVALID_USAGE", "message": image.refusal}
+    return None
+
+
+def _account_gone(call: Call, wanted: Resource) -> Resource | None:
+    """The error of an account that is not there; only at a VM is it looked for.
+
+    Of the accounts of Google's own domains nothing is known here.
+    """
+    for account in wanted.get("serviceAccounts") or []:
+        email = account["email"]
+        known = call.store.get(policies.ACCOUNTS, email) is not None
+        if email.endswith(".iam.gserviceaccount.com") and not known:
+            return {
+                "code": "RESOURCE_NOT_FOUND",
+                "message": f"The resource '{email}' of type 'serviceAccount' was not found.",
+            }
     return None
 
 

@@ -16,6 +16,7 @@ from rehearsal.cloud.wire import Request
 
 FLAKY = frozenset({"flaky"})
 NETWORKS = "/compute/v1/projects/proj-a1/global/networks"
+RULES = "/compute/v1/projects/proj-a1/global/firewalls"
 
 
 def _request(path: str = NETWORKS, method: str = "GET", **query: str) -> Request:
@@ -97,7 +98,8 @@ def test_clients_that_try_again_get_what_they_want(tmp_path: Path) -> None:
         database=tmp_path / "cloud.sqlite", environ={"CLOUD_CLOCK_RATE": "0"}, scenario="flaky"
     ) as cloud:
         for number in range(60):
-            body = json.dumps({"name": f"net-{number}", "autoCreateSubnetworks": False})
+            rule = {"name": f"rule-{number}", "allowed": [{"IPProtocol": "tcp"}]}
+            body = json.dumps({**rule, "network": "projects/proj-a1/global/networks/default"})
             for _ in range(3):
                 status = _post(cloud, body)
                 if status not in {None, 429, 503}:
@@ -112,7 +114,7 @@ def test_clients_that_try_again_get_what_they_want(tmp_path: Path) -> None:
 def _post(cloud: Cloud, body: str) -> int | None:
     connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=10)
     try:
-        connection.request("POST", NETWORKS, body, {"Authorization": "Bearer token"})
+        connection.request("POST", RULES, body, {"Authorization": "Bearer token"})
         return connection.getresponse().status
     except ConnectionError:
         return None

@@ -38,10 +38,11 @@ WRONG_RESERVATION = (
     "No available resources in specified reservations 'r'",
     "Specified reservations [r] can not be targeted as specificReservationRequired is not set",
 )
-RESERVATION_LATER = (
+NOT_READY = "It is CREATING, as it requires reservation to be in READY state."
+RESERVATION_FULL = (
     "Specified reservation 'r' does not have available resources for the request.",
     "Reservation r does not have sufficient capacity for the requested resources.",
-    "It is CREATING, as it requires reservation to be in READY state.",
+    'Reservation does not have enough resources for the request: specific reservation "r" is short',
 )
 
 
@@ -114,7 +115,8 @@ RESERVATION_LATER = (
         ),
         ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", f"{STOCKOUT} {NOT_COMPATIBLE}", C),
         *((CONDITION, sentence, Refusal.RESERVATION) for sentence in WRONG_RESERVATION),
-        *((CONDITION, sentence, None) for sentence in RESERVATION_LATER),
+        *((CONDITION, sentence, Refusal.RESERVED_OUT) for sentence in RESERVATION_FULL),
+        (CONDITION, NOT_READY, None),
         (CONDITION, "A condition that nobody has met yet.", None),
         ("RESOURCE_NOT_READY", "The resource is not ready", None),
         ("INTERNAL", "Internal error. Please try again.", None),
@@ -142,6 +144,12 @@ def test_the_sentence_of_a_quota_tells_it_with_its_limit_and_region(
     message: str, quota: Quota | None
 ) -> None:
     assert refusals.quota(message) == quota
+
+
+def test_a_reservation_that_is_full_or_not_ready_is_waited_for() -> None:
+    for sentence in (*RESERVATION_FULL, NOT_READY):
+        meaning = refusals.read(CONDITION, sentence)
+        assert meaning not in refusals.CAPACITY | refusals.PERMANENT
 
 
 def test_the_zone_is_read_out_of_a_message_that_names_it() -> None:

@@ -194,6 +194,22 @@ def test_a_quota_that_several_kinds_of_gpus_have_is_named_with_the_kind() -> Non
     assert "quota GPUS_PER_GPU_FAMILY for NVIDIA_H100" in problem.what
 
 
+def test_a_quota_of_all_regions_is_told_as_such_and_no_zone_is_offered() -> None:
+    words = "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally."
+    problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", words)]))
+    assert "of p in all regions has a limit of 0" in problem.what
+    assert "GPUS_ALL_REGIONS and all regions" in problem.fix
+    assert "ZONE" not in problem.fix
+
+
+def test_a_reservation_that_is_full_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
+    words = "Specified reservation 'r' does not have available resources for the request."
+    with pytest.raises(StillWaiting) as caught:
+        _wait(FakeApi([_refused("CONDITION_NOT_MET", words)]))
+    assert words in caught.value.problems[0].what
+
+
 def test_a_limit_at_the_end_of_a_sentence_is_a_number_all_the_same() -> None:
     words = "Quota 'CPUS' exceeded.  Limit: 24.0."
     problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", words)]))

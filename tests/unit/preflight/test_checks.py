@@ -171,6 +171,49 @@ def test_only_permissions_that_this_env_list_needs_are_asked_for(
         assert len(check(plain | more).problems) == 1, more
 
 
+ACCOUNT = "vms@my-project.iam.gserviceaccount.com"
+
+
+def test_an_account_that_is_given_has_to_be_there_and_usable(
+    check: Preflight, google: Google
+) -> None:
+    given = {"service_account": ACCOUNT}
+    assert check(given).problems == []
+    google.withheld = {"iam.serviceAccounts.actAs"}
+    (lacking,) = check(given).problems
+    google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 404
+    (gone,) = check(given).problems
+
+    assert lacking.setting == gone.setting == "SERVICE_ACCOUNT"
+    assert f"may not let machines act as {ACCOUNT}" in lacking.what
+    assert "--role roles/iam.serviceAccountUser" in lacking.fix
+    assert gone.what == f"there is no service account {ACCOUNT}"
+    google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 403
+    found = check(given)
+    assert found.problems == []
+    assert [note.what for note in found.notes] == ["could not be checked: permissions"]
+
+
+def test_a_gke_cluster_with_an_account_for_its_nodes_grants_roles_to_that_of_its_pods(
+    check: Preflight, google: Google
+) -> None:
+    google.withheld = {
+        "container.clusters.connect",
+        "iam.serviceAccounts.setIamPolicy",
+        "resourcemanager.projects.setIamPolicy",
+    }
+    (problem,) = check(GKE | {"service_account": ACCOUNT}).problems
+    assert problem.why == ", ".join(sorted(google.withheld))
+
+
+def test_vms_that_tell_of_their_start_up_are_to_be_heard(check: Preflight, google: Google) -> None:
+    google.withheld = {"compute.instances.getGuestAttributes"}
+    (problem,) = check().problems
+    assert problem.why == "compute.instances.getGuestAttributes"
+    assert "roles/compute.instanceAdmin.v1" in problem.fix
+    assert check(GKE).problems == []
+
+
 def test_a_zone_in_another_region_and_one_that_is_down_are_refused(
     check: Preflight, google: Google
 ) -> None:

@@ -108,6 +108,7 @@ def test_one_in_another_zone_with_other_machines_is_told_with_both_sides(
             "specificReservationRequired is false",
         ),
         ({"specificReservation": {}}, "RESERVATION_NAME", "is not one of VMs"),
+        ({"deleteAtTime": "2026-01-01T00:00:00.000-08:00"}, "RESERVATION_NAME", "has ended at"),
         (document("a3-megagpu-8g"), "RESERVATION_NAME", "VM_TYPE=a3-megagpu-8g"),
         (document(count=1), "RESERVATION_NAME", "INSTANCE_COUNT=1"),
         (document(used=1), "RESERVATION_NAME", "has 1 of 2 machines left"),
@@ -163,8 +164,13 @@ def test_what_the_deployment_uses_already_is_not_counted_twice(
     having.instances = [vm, vm]
     assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
     (problem,) = only(check, {**NAMED, "instance_count": "3"}, record=RECORD).problems
-    assert "asks for 1 more" in problem.what or "ask for 1 more" in problem.what
+    assert "the settings ask for 1 more, besides the 2" in problem.what
     assert "INSTANCE_COUNT=2" in problem.fix
+    whole = {"values": ["projects/my-project/reservations/mine/reservationBlocks/b"]}
+    having.instances = [vm, {**vm, "reservationAffinity": whole}]
+    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
+    having.instances = [vm, {**vm, "reservationAffinity": {"values": ["other"]}}]
+    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
     having.instances = [vm, {**vm, "status": "TERMINATED"}]
     assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
 
@@ -212,7 +218,7 @@ def test_one_that_may_not_be_read_is_a_note_and_the_run_goes_on(
     ("more", "words"),
     [
         ({"status": "CREATING"}, "is CREATING"),
-        ({"deleteAtTime": "2027-01-01T00:00:00Z"}, "ends at 2027-01-01T00:00:00Z"),
+        ({"deleteAtTime": "2097-01-01T00:00:00Z"}, "ends at 2097-01-01T00:00:00Z"),
         (
             {
                 "resourceStatus": {
@@ -273,10 +279,10 @@ def test_blocks_and_sub_blocks_must_be_there_and_have_machines_left(
     [
         ({}, {}, False),
         ({}, {"deploymentType": "DENSE"}, False),
-        ({}, {"deleteAtTime": "2027-01-01T00:00:00Z"}, False),
+        ({}, {"deleteAtTime": "2097-01-01T00:00:00Z"}, False),
         (MEGA, {}, False),
         (MEGA, {"deploymentType": "DENSE"}, True),
-        (MEGA, {"deleteAtTime": "2027-01-01T00:00:00Z"}, True),
+        (MEGA, {"deleteAtTime": "2097-01-01T00:00:00Z"}, True),
         (ULTRA, {}, True),
         ({**ULTRA, **GKE}, {}, True),
     ],
@@ -335,7 +341,7 @@ def test_a_sign_does_not_change_what_is_made_and_dense_capacity_does(
     having.documents[HERE] = plain
     record = replace(RECORD, **state.recorded(only(check, {**NAMED, **MEGA}).spec))
 
-    having.documents[HERE] = {**plain, "deleteAtTime": "2027-01-01T00:00:00Z"}
+    having.documents[HERE] = {**plain, "deleteAtTime": "2097-01-01T00:00:00Z"}
     assert only(check, {**NAMED, **MEGA}, record=record).spec.group.mode is Mode.RESERVATION
     having.documents[HERE] = {**plain, "deploymentType": "DENSE"}
     mode = only(check, {**NAMED, **MEGA}, record=record).spec.group.mode

@@ -4,8 +4,8 @@ from typing import Any
 
 from smoke import differences
 from smoke.differences import Difference, Kind
-from smoke.exchange import Exchange
-from smoke.replay import Pair, settled
+from smoke.exchange import Exchange, Pair
+from smoke.replay import settled
 
 NETWORK = "/compute/v1/projects/p/global/networks/n"
 
@@ -13,7 +13,7 @@ NETWORK = "/compute/v1/projects/p/global/networks/n"
 def _asked(
     answer: dict[str, Any] | None, *, method: str = "GET", path: str = NETWORK, status: int = 200
 ) -> Exchange:
-    return Exchange(method, path, (), b"", "", status, answer, 0, "", 0.0)
+    return Exchange(method, path, (), b"", "", status, answer, 0, "", 0.0, 0.0)
 
 
 def _found(google: dict[str, Any], simulation: dict[str, Any], **how: Any) -> list[Difference]:

@@ -23,6 +23,7 @@ def _exchange(**fields: Any) -> Exchange:
         "answer": None,
         "size": 0,
         "upload": "",
+        "began": 0.0,
         "at": 0.0,
     }
     return Exchange(**(usual | fields))

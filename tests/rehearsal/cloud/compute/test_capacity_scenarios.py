@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rehearsal.cloud import iam
+from rehearsal.cloud.wire import Request
 from tests.rehearsal.cloud.compute.conftest import PROJECT, REGION, ZONE, Compute
 
 if TYPE_CHECKING:
@@ -204,3 +207,19 @@ def test_who_lacks_the_permission_makes_no_group(wired: Compute) -> None:
         f" '{ZONE}/instanceGroupManagers/grp'"
     )
     assert wired.network("other")["operationType"] == "insert"
+
+
+def test_vms_do_not_come_with_an_account_that_is_not_there(under: Callable[..., Compute]) -> None:
+    email = "trainer@proj-a1.iam.gserviceaccount.com"
+    api = under(serviceAccounts=[{"email": email, "scopes": []}])
+    error = _error(_managed(api)[0])
+    assert error["message"] == f"The resource '{email}' of type 'serviceAccount' was not found."
+
+    made = Request(
+        method="POST",
+        path="projects/proj-a1/serviceAccounts",
+        body=json.dumps({"accountId": "trainer"}).encode(),
+    )
+    with api.database.transaction() as store:
+        iam.service(made, store)
+    assert [it["currentAction"] for it in _managed(api)] == ["NONE"] * 2

@@ -156,6 +156,7 @@ def _notebook(wired: Compute, image: str, role: str) -> str | None:
     account = "vms@proj-a1.iam.gserviceaccount.com"
     with wired.database.transaction() as store:
         binding = {"role": role, "members": [f"serviceAccount:{account}"]}
+        store.put(policies.ACCOUNTS, account, {"email": account, "projectId": "proj-a1"})
         policies.replace(store, "projects/proj-a1", {"bindings": [binding]}, {})
     wired.rate = 1.0
     scopes = ["https://www.googleapis.com/auth/cloud-platform"]

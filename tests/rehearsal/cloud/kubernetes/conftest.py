@@ -138,6 +138,7 @@ def _pool(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         "accelerators": [gpu],
         "reservationAffinity": {"consumeReservationType": affinity},
         "flexStart": model.startswith("flex_start"),
+        "spot": model == "spot",
         "labels": {"cloud.google.com/gke-queued": "true"} if model.endswith("queued") else {},
         "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
         "diskType": wanted["disk"]["type"],

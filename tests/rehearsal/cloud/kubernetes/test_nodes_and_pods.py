@@ -61,6 +61,38 @@ def test_a_node_is_ready_half_a_minute_after_its_vm(
     assert holds(cluster.find({**node, "apiVersion": "v1", "kind": "Node"}), "Ready")
 
 
+def test_a_node_whose_host_fails_is_not_ready_until_it_is_back(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", rate="1", scenario="host-error")
+    name = cluster.facts.pools[0].name
+
+    def pool() -> status.Nodes:
+        return next(it for it in status.read(cluster.api).nodes if it.pool == name)
+
+    clock.forward(60)
+    assert pool().ready == 2
+    clock.forward(61)
+    down = pool()
+    assert (down.count, down.ready) == (2, 1)
+    (line,) = down.unready
+    assert line.endswith(" is not ready (NodeStatusUnknown): Kubelet stopped posting node status.")
+    clock.forward(330 + 25 + 30)
+    assert (pool().ready, pool().unready) == (2, ())
+
+
+def test_a_preempted_node_goes_and_comes_again_by_its_name(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-plain", rate="1", scenario="preempted", ENABLE_SPOT="yes")
+    clock.forward(60)
+    names = {it["metadata"]["name"] for it in cluster.api.all("v1", "Node")}
+    clock.forward(61)
+    assert len(cluster.api.all("v1", "Node")) == len(names) - 1
+    clock.forward(330 + 60)
+    assert {it["metadata"]["name"] for it in cluster.api.all("v1", "Node")} == names
+
+
 def test_pods_share_the_gpus_of_nodes_and_wait_for_free_ones(
     gke_of: Callable[..., Gke], clock: Clock
 ) -> None:
