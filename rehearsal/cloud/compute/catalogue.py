@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud.facts import machines, offers, places
@@ -30,6 +31,12 @@ def machine_in(zone: str, name: str, scenarios: frozenset[str]) -> Machine | Non
     """The machine type of that name in that zone, or None."""
     found = machines.find(name)
     return found if found and offers.has_machine(zone, name, scenarios) else None
+
+
+@functools.cache
+def machines_in(zone: str, scenarios: frozenset[str]) -> Iterable[str]:
+    """The names of the machine types in a zone."""
+    return [name for name in machines.MACHINES if offers.has_machine(zone, name, scenarios)]
 
 
 def vcpus(name: str) -> int | None:

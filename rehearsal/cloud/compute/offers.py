@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,7 @@ def _region(call: Call, region: str) -> Resource:
     }
 
 
+@functools.cache  # each page of the list over all zones asks for all of them
 def _machine_type(project: str, zone: str, machine: machines.Machine) -> Resource:
     shown: dict[str, Any] = {
         **_common("machineType", f"projects/{project}/zones/{zone}/machineTypes/{machine.name}"),
@@ -147,9 +149,7 @@ _OFFERS = (
     _Offer(
         "machineTypes",
         "machineType",
-        lambda zone, scenarios: [
-            name for name in machines.MACHINES if catalogue.machine_in(zone, name, scenarios)
-        ],
+        catalogue.machines_in,
         lambda project, zone, name: _machine_type(project, zone, machines.MACHINES[name]),
     ),
     _Offer(

@@ -9,6 +9,7 @@ from google.oauth2.credentials import Credentials
 
 from provision.catalogue import offers
 from provision.errors import SettingsError
+from provision.google import auth
 from provision.google.api import GoogleApi
 from provision.preflight import facts
 from provision.time.clock import Clock
@@ -25,11 +26,15 @@ DATE = "2026-11-22"
 
 
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[GoogleApi]:
-    clock = {"CLOUD_CLOCK_RATE": "0"}
-    with Cloud(database=tmp_path / "cloud.sqlite", environ=clock) as cloud:
-        environ = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": f"{cloud.base_url}/compute/v1/"}
-        yield GoogleApi(Credentials("token"), environ, Progress(Clock(0), lambda _: None))
+def environ(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment in which Compute Engine is simulated."""
+    with Cloud(database=tmp_path / "cloud.sqlite", environ={"CLOUD_CLOCK_RATE": "0"}) as cloud:
+        yield {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": f"{cloud.base_url}/compute/v1/"}
+
+
+@pytest.fixture
+def api(environ: dict[str, str]) -> GoogleApi:
+    return GoogleApi(Credentials("token"), environ, Progress(Clock(0), lambda _: None))
 
 
 def test_the_lists_are_those_of_google_by_zone_and_come_back_from_the_file(api: GoogleApi) -> None:
@@ -49,11 +54,21 @@ def test_the_lists_are_those_of_google_by_zone_and_come_back_from_the_file(api: 
     assert {it.date for it in vars(found).values()} == {DATE}
 
 
-def test_a_renewal_says_what_has_changed_and_not_that_zones_are_known_now(api: GoogleApi) -> None:
-    told = list(facts.changes(offers.OFFERS, facts.read(api, "my-project", DATE)))
+def test_a_file_is_written_with_todays_lists_and_what_has_changed_is_said(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auth, "credentials", lambda _: Credentials("token"))
+    file = tmp_path / "offers.json"
 
-    assert any(it.startswith("nvidia-tesla-p100: gone asia-east1, ") for it in told)
+    said = facts.main(["facts", "my-project", str(file)], environ)
+
+    written = offers.read(file.read_text("utf-8"))
+    assert written.machine_types.source == "Compute Engine, machineTypes.aggregatedList"
+    assert written.zones.date > "2026-08-17"
+    told = said.splitlines()
     assert "europe-west4: gone ai1a" in told
+    assert any(it.startswith("nvidia-tesla-p100: gone asia-east1, ") for it in told)
+    # That zones are known now, where there were only regions, is no change.
     assert not [it for it in told if it.startswith("a2-")]
 
 
