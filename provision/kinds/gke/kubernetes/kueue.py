@@ -123,8 +123,8 @@ def _flavor(pool: GpuPool) -> Object:
 
 
 def _config() -> Object:
-    # No `parameters`: Kueue deletes each request that says otherwise than these, and makes it again,
-    # so they are no default for jobs without the annotation RUN_SECONDS (ADR 17).
+    # No `parameters`: Kueue deletes each request that says otherwise than these, and makes it
+    # again, so they are no default for jobs without the annotation RUN_SECONDS (ADR 17).
     spec = {
         "provisioningClassName": _CLASS,
         "managedResources": [GPU],
