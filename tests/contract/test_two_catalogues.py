@@ -203,3 +203,4 @@ def test_features_of_gke_come_with_the_same_versions() -> None:
     assert gke_versions.FLEX_START.version == rules.FLEX_START
     assert gke_versions.QUEUED.version == rules.QUEUED
     assert gke_versions.RAY_OPERATOR.version == rules.RAY_OPERATOR
+    assert gke_versions.GPU_PARTS.version == rules.GPU_PARTS

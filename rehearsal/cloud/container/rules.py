@@ -28,6 +28,9 @@ _COMPACT_FLEX: Final = ("a3-ultragpu-", "a4-", "h4d-")
 FLEX_START: Final = "1.32.2-gke.1652000"
 QUEUED: Final = "1.28.5-gke.1355000"
 RAY_OPERATOR: Final = "1.29.8-gke.1054000"
+# GKE, "Run GPUs in Standard node pools", of 2026-04.
+GPU_PARTS: Final = "1.34.5-gke.1153000"
+_WITH_PARTS: Final = ("g4-standard-6", "g4-standard-12", "g4-standard-24")
 _TPU: Final = ("ct4p-", "ct5lp-", "ct5p-", "ct6e-", "tpu7x-")
 
 Pool = dict[str, Any]
@@ -60,6 +63,8 @@ def check_pool(cluster: Mapping[str, Any], pool: Pool, scenarios: frozenset[str]
     for problem in (*_problems(cluster, pool), *_not_given(pool, scenarios)):
         raise _refusal(problem)
     version = str(cluster["currentMasterVersion"])
+    if (pool.get("config") or {}).get("machineType") in _WITH_PARTS:
+        _check_version("A machine type with a part of a GPU", GPU_PARTS, version)
     if is_flex(pool):
         _check_version("Flex start", FLEX_START, version)
     elif is_queued(pool):

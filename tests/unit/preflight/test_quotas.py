@@ -11,8 +11,9 @@ from provision.catalogue import machines as catalogue
 from provision.catalogue import names
 from provision.google.owner import MARKER, Owner
 from provision.preflight import metrics
+from provision.settings.model import Settings
 from provision.spec.capacity import Mode
-from provision.spec.pools import Pool, Size
+from provision.spec.pools import Pool, Size, group
 from provision.state.record import Record
 from rehearsal.cloud.compute import quotas as simulated
 from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
@@ -201,6 +202,15 @@ def test_what_a_move_leaves_in_another_region_makes_no_room_in_the_new_one(
 
     (problem,) = check(record=RECORD, instance_count="2").problems
     assert "and 4 of it is used" in problem.why
+
+
+def test_a_part_of_a_gpu_uses_the_quota_of_one() -> None:
+    settings = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-b"}
+    asked = Settings({**settings, "vm_type": "g4-standard-6", "enable_spot": "yes"})
+
+    used = {metric.name: amount for metric, amount in metrics.of(group(asked), 6, "my-project")}
+
+    assert used["PREEMPTIBLE_NVIDIA_RTX_PRO_6000_GPUS"] == 1
 
 
 def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:

@@ -261,3 +261,9 @@ def test_a_pool_in_a_zone_without_its_machines_is_refused(api: Api) -> None:
     _cluster(api)
     pool = {**_of("a4-highgpu-8g", "nvidia-b200", 8, spot=True), "locations": ["us-central1-a"]}
     assert "machineTypes/a4-highgpu-8g' was not found" in _refusal(api, pool)
+
+
+def test_a_part_of_a_gpu_needs_its_version(api: Api) -> None:
+    _cluster(api)
+    words = _refusal(api, _of("g4-standard-6", "nvidia-rtx-pro-6000", 1))
+    assert words.startswith("A machine type with a part of a GPU requires GKE version 1.34.5-gke.")

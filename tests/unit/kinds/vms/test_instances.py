@@ -121,6 +121,12 @@ def test_an_attached_gpu_is_what_is_due() -> None:
     assert _judged(FINE, vm) is not None
 
 
+def test_a_part_of_a_gpu_is_one_gpu_by_the_name_of_its_driver() -> None:
+    part = {"gpus": 1, "names": ["NVIDIA RTX Pro 6000 Blackwell DC-12Q"]}
+    assert _judged(FINE | part, _vm(machine_type="g4-standard-6")) is None
+    assert _judged(FINE | part, _vm(machine_type="g4-standard-96")) is not None
+
+
 def test_gpus_that_nobody_has_looked_at_do_not_pass() -> None:
     problem = _judged(None)
     assert problem is not None
