@@ -127,7 +127,7 @@ class Pool:
     def allocatable(self) -> dict[str, Decimal]:
         """What pods may have of one node, by resource; without what is not known of its machine.
 
-        GKE keeps a part for itself: "Plan GKE node sizes" says how much (read 2026-11-22).
+        GKE keeps a part for itself: write-ups of "Plan GKE node sizes" say it (2026-11-22).
         """
         found = {GPU: Decimal(self.gpu[1]), "pods": Decimal(_PODS_PER_NODE)}
         machine = machines.find(self.machine_type)

@@ -284,16 +284,14 @@ def test_without_a_run_duration_nodes_run_for_seven_days_whatever_the_pool_says(
     assert end > node["metadata"]["creationTimestamp"][:8] + "25"
 
 
-def test_jobs_of_the_queue_run_as_long_as_the_settings_allow(
+def test_the_example_jobs_ask_for_no_more_than_the_settings_allow(
     requests_of: Callable[..., Requests],
 ) -> None:
     # 13: the product's part
-    asked = requests_of(MAX_RUN_DURATION="1d")
-    job = jobs.sample(asked.cluster.facts, asked.pool)
-    del job["metadata"]["annotations"]
-    asked.cluster.api.create(job)
+    asked = requests_of(MAX_RUN_DURATION="20m")
+    asked.cluster.api.create(jobs.ray_job(asked.cluster.facts, asked.pool))
     (request,) = asked.cluster.api.all(REQUESTS, "ProvisioningRequest")
-    assert request["spec"]["parameters"] == {"maxRunDurationSeconds": "86400"}
+    assert request["spec"]["parameters"] == {"maxRunDurationSeconds": "1200"}
 
 
 @pytest.mark.parametrize(
