@@ -66,11 +66,13 @@ class Pair:
         asked: What was asked of Google, with its answer.
         status: The simulation's.
         answer: The simulation's JSON; None where it is something else.
+        upload: The address of an upload's next part that it gives; "" mostly.
     """
 
     asked: Exchange
     status: int
     answer: dict[str, Any] | None
+    upload: str = ""
 
 
 def document(content: bytes, kind: str, status: int, *, is_object: bool) -> dict[str, Any] | None:

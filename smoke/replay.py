@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
@@ -59,14 +60,15 @@ def replay(exchanges: Sequence[Exchange], folder: Path, project: str) -> list[Pa
     ):
         twin = _Twin(cloud.base_url, session, fixed=frozenset({project}))
 
-        def ask(number: int) -> None:
-            pair = twin.ask(asked[number])
-            if number not in pairs or _amount(pair) < _amount(pairs[number]):
-                pairs[number] = pair
-
         for number in range(len(asked)):
             for look in (*before[number], number, *after[number]):
-                ask(look)
+                pair = twin.ask(asked[look])
+                better = look in pairs and _amount(pair) < _amount(pairs[look])
+                if look not in pairs or better:
+                    pairs[look] = pair
+                # What is asked at another moment too would else give an etag of that moment.
+                if look == number or better:
+                    twin.learn(pair)
     return [pairs[number] for number in range(len(asked))]
 
 
@@ -130,7 +132,10 @@ class _Twin:
         self._pattern: re.Pattern[str] | None = None
 
     def ask(self, asked: Exchange) -> Pair:
-        """Send one request, and learn from the answer what is called otherwise here."""
+        """Send one request."""
+        if not is_read(asked):
+            # What the client has named is called so everywhere.
+            self._fixed |= set(_chosen(asked.body))
         headers = {"Authorization": "Bearer replay"}
         if asked.content_type:
             headers["Content-Type"] = asked.content_type
@@ -149,10 +154,15 @@ class _Twin:
             answer.status_code,
             is_object=exchange.is_object(asked.path, asked.query),
         )
-        if asked.answer is not None and document is not None:
-            self._learn(asked.answer, document)
-        self._learn_upload(asked.upload, answer.headers.get("Location", ""))
-        return Pair(asked, answer.status_code, document)
+        return Pair(asked, answer.status_code, document, answer.headers.get("Location", ""))
+
+    def learn(self, pair: Pair) -> None:
+        """Take from two answers what is called otherwise here."""
+        if pair.asked.answer is not None and pair.answer is not None:
+            for name, one, other in _values(pair.asked.answer, pair.answer, ""):
+                if name in _GIVEN:
+                    self._learn_text(str(one), str(other))
+        self._learn_upload(pair.asked.upload, pair.upload)
 
     def _body(self, asked: Exchange) -> bytes | None:
         if asked.path.startswith("/upload/") or not asked.body:
@@ -166,11 +176,6 @@ class _Twin:
             return text
         return self._pattern.sub(lambda found: self._names[found[0]], text)
 
-    def _learn(self, theirs: Any, ours: Any, field: str = "") -> None:
-        for name, one, other in _pairs(theirs, ours, field):
-            if name in _GIVEN and one != other:
-                self._learn_text(str(one), str(other))
-
     def _learn_text(self, one: str, other: str) -> None:
         mine, yours = one.split("/"), other.split("/")
         if "projects" in mine and "projects" in yours:
@@ -179,17 +184,18 @@ class _Twin:
         if len(mine) != len(yours):
             return
         for theirs, ours in zip(mine, yours, strict=True):
-            if theirs != ours and len(theirs) >= _SHORTEST and theirs not in self._fixed:
+            if len(theirs) >= _SHORTEST and theirs not in self._fixed:
                 self._know(theirs, ours)
 
     def _learn_upload(self, theirs: str, ours: str) -> None:
         for name, value in parse_qsl(urlsplit(theirs).query):
             own = dict(parse_qsl(urlsplit(ours).query)).get(name, "")
-            if own and own != value:
+            if own:
                 self._know(value, own)
 
     def _know(self, theirs: str, ours: str) -> None:
-        if self._names.get(theirs) == ours:
+        # Two clouds may draw the same, for different things: a name that fits is learned, too.
+        if self._names.get(theirs, theirs) == ours:
             return
         self._names[theirs] = ours
         longest = sorted(self._names, key=len, reverse=True)
@@ -198,14 +204,23 @@ class _Twin:
         self._pattern = re.compile(rf"(?:(?<![\w.-])|(?<=%2F))(?:{words})(?![\w-])")
 
 
-def _pairs(theirs: Any, ours: Any, field: str) -> Iterator[tuple[str, Any, Any]]:
+def _chosen(body: bytes) -> Iterator[str]:
+    """The names that a request gives to what it makes, and to what that consists of."""
+    with contextlib.suppress(ValueError):
+        document = json.loads(body or b"{}")
+        parts = [document, *document.values()] if isinstance(document, dict) else []
+        for part in (it for it in parts if isinstance(it, dict)):
+            yield from (str(part[key]) for key in ("name", "accountId") if key in part)
+
+
+def _values(theirs: Any, ours: Any, field: str) -> Iterator[tuple[str, Any, Any]]:
     """Each value that stands in both documents at the same place, with its field's name."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for name in theirs.keys() & ours.keys():
-            yield from _pairs(theirs[name], ours[name], name)
+            yield from _values(theirs[name], ours[name], name)
     elif isinstance(theirs, list) and isinstance(ours, list):
         for one, other in _matched(theirs, ours):
-            yield from _pairs(one, other, field)
+            yield from _values(one, other, field)
     elif isinstance(theirs, str | int) and isinstance(ours, str | int):
         yield field, theirs, ours
 

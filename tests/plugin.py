@@ -128,6 +128,8 @@ class _Selection:
         option = self._config.getoption
         if option("--goldens") and "golden" not in getattr(item, "fixturenames", ()):
             return False
+        if real_provider.is_left_out(item.nodeid):
+            return False
         if option("--quick") or option("--rest"):
             return bool(_is_quick(item) is option("--quick"))
         return True

@@ -16,6 +16,9 @@ _OTHER_REQUESTS: Final = "what the program asks Google itself is its subject; th
 _WORDS: Final = "holds whole pages of words; the provider's are held by the recorded failures"
 
 LEFT_OUT: Final = {
+    "tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so": (
+        "the queue runs by the cloud's clock, and is over before the provider is done by ours"
+    ),
     "tests/runs/test_a_third_kind.py": "calls the program in this very process, with a toy kind",
     "tests/runs/test_done_is_done.py": _OTHER_REQUESTS,
     "tests/runs/test_exit_codes_tell_the_truth.py": _WORDS,
@@ -30,11 +33,12 @@ LEFT_OUT: Final = {
     "tests/runs/test_smoke.py": "the smoke test, which finds its provider itself",
     "tests/runs/test_stale_locks.py": "looks for the stand-in's own processes",
     "tests/runs/test_two_at_once.py": _OTHER_REQUESTS,
+    "tests/runs/test_what_happens_by_itself.py": "what happens follows the cloud's clock alone",
     "tests/runs/test_wheel.py": "installs the stand-in from a wheel and runs that",
     "tests/runs/test_where_it_runs.py": _OTHER_REQUESTS,
     "tests/runs/test_whose_it_is.py": _OTHER_REQUESTS,
 }
-"""Whole runs that are left out, and why."""
+"""Whole runs that are left out, files and tests, and why."""
 
 _TREE: Final = Path(__file__).parents[1]
 _FOLDERS: Final = ("tests/chaos", "tests/rehearsal/recorded", "tests/runs")
@@ -54,6 +58,11 @@ _SLOWNESS: Final = 15
 def in_use() -> bool:
     """Whether the tests run with a provider from outside."""
     return given.VARIABLE in os.environ
+
+
+def is_left_out(node: str) -> bool:
+    """Whether a test, by its node id, is one that a provider from outside is spared."""
+    return in_use() and node.partition("[")[0] in LEFT_OUT
 
 
 def seconds(usual: float) -> float:

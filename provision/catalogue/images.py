@@ -152,6 +152,23 @@ def contents(family: str) -> Contents | None:
     )
 
 
+def project_of(family: str) -> str | None:
+    """The project that has a family, by its name; None for one that is of none of the lines."""
+    if contents(family) is None:
+        return None
+    is_accelerator = _ACCELERATOR.fullmatch(family) is not None
+    return (ACCELERATOR if is_accelerator else DEEP_LEARNING).project
+
+
+def is_of_a_login_shell(name: str) -> bool:
+    """Whether a value of IMAGE_NAME is the one that a Deep Learning VM's login shells export.
+
+    /etc/profile.d/env.sh does so: the image's family with "-stage", which is no image (2026-08).
+    """
+    family = name.removesuffix("-stage")
+    return family != name and contents(family) is not None
+
+
 def preferred(line: Line, families: Iterable[str]) -> str | None:
     """The best of several families; None if none of them is of one of the lines.
 

@@ -9,7 +9,8 @@ LONGEST_RUN: Final = 7 * 86400
 start. Google's documentation of DWS: "up to seven days" (rules M3, F7, Q9)."""
 
 SHORTEST_GROUP_RUN: Final = 600
-"""The shortest run duration in a VM template or resize request, in seconds (rule M3)."""
+"""The shortest run duration in a VM template or resize request, in seconds (rule M3), and so of
+GKE's nodes of flex start and queues."""
 
 MOST_REQUESTED: Final = 1000
 """The maximum number of VMs in one resize request (rule M9)."""

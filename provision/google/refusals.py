@@ -95,10 +95,12 @@ class Quota:
 # discovery document of compute v1, and Google's documentation of ProvisioningRequest.
 _CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
     {
+        "QUEUING_INFEASIBLE_NO_CAPACITY": Refusal.STOCKOUT,
         "SERVICE_ACCOUNT_ACCESS_DENIED": Refusal.PERMISSION,
         "UNSUPPORTED_OPERATION": Refusal.CONFIGURATION,
         "NotProvisioned": Refusal.NOT_YET,
         "QuotaExceeded": Refusal.QUOTA,
+        "QueuingInfeasibleNoCapacity": Refusal.STOCKOUT,
         "ResourcePoolExhausted": Refusal.STOCKOUT,
     }
 )
@@ -115,8 +117,13 @@ _QUOTA: Final = re.compile(
     r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
     r"(?: in region (?P<region>[\w-]+)| (?P<everywhere>globally))?"
 )
-_STOCKOUT: Final = re.compile(r"does not have enough resources available")
-_ZONE: Final = re.compile(r"\bzones/(?P<zone>[\w-]+)")
+_STOCKOUT: Final = re.compile(
+    r"does not have enough resources available|insufficient capacity in zone"
+    r"|not enough resources available to fulfill the request|failed: GCE out of resources"
+)
+# GKE's event about pods for which it got no node, which does not name the quota.
+_SOME_QUOTA: Final = re.compile(r"failed: GCE quota exceeded")
+_ZONE: Final = re.compile(r"\b(?:zones/|in zone )(?P<zone>[\w-]+)")
 # The permission in the messages of Compute Engine, of Cloud Storage, and of the newer APIs.
 _PERMISSION: Final = re.compile(
     r"Required ['\"](?P<compute>[\w.]+)['\"] permission"
@@ -175,6 +182,7 @@ _SENTENCES: Final = (
     (_RESERVATION, Refusal.RESERVATION),
     (_RESERVED_OUT, Refusal.RESERVED_OUT),
     (_STOCKOUT, Refusal.STOCKOUT),
+    (_SOME_QUOTA, Refusal.QUOTA),
     (_ADDRESSES, Refusal.ADDRESSES),
     (_API_OFF, Refusal.API_OFF),
     (_PERMISSION, Refusal.PERMISSION),

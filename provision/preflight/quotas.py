@@ -81,11 +81,9 @@ class Need:
         self.now += first
         self.most += most
         if twin is not None:
-            self.twin, self.twin_now, self.twin_most = (
-                twin,
-                self.twin_now + first,
-                self.twin_most + most,
-            )
+            self.twin = twin
+            self.twin_now += first
+            self.twin_most += most
 
 
 def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:

@@ -12,6 +12,8 @@ from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from rehearsal.cloud.projects import Project
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
@@ -35,7 +37,9 @@ def in_force(scenarios: frozenset[str], constraint: str) -> bool:
     return _IN_FORCE.get(constraint) in scenarios
 
 
-def of_vm(scenarios: frozenset[str], project: Project, name: str, wanted: Any) -> Any:
+def of_vm(
+    scenarios: frozenset[str], project: Project, name: str, wanted: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """Why the policies forbid a VM, as Compute Engine's error of an operation; None if they do not.
 
     Args:
@@ -48,7 +52,9 @@ def of_vm(scenarios: frozenset[str], project: Project, name: str, wanted: Any) -
     return None if found is None else {"code": "CONDITION_NOT_MET", "message": found}
 
 
-def _objections(scenarios: frozenset[str], project: Project, name: str, wanted: Any) -> Any:
+def _objections(
+    scenarios: frozenset[str], project: Project, name: str, wanted: Mapping[str, Any]
+) -> Iterator[str]:
     interfaces = wanted.get("networkInterfaces", [])
     if in_force(scenarios, EXTERNAL_IP) and any(it.get("accessConfigs") for it in interfaces):
         yield (
@@ -71,7 +77,8 @@ def _objections(scenarios: frozenset[str], project: Project, name: str, wanted: 
                 )
 
 
-def _image_projects(wanted: Any) -> Any:
+def _image_projects(wanted: Mapping[str, Any]) -> Iterator[str]:
+    """The projects of the images that a VM's disks are made of."""
     for disk in wanted.get("disks", []):
         image = (disk.get("initializeParams") or {}).get("sourceImage", "")
         if "projects/" in image:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,6 +46,10 @@ def test_a_create_is_not_done_while_a_preempted_vm_is_missing(
     assert down["name"] in vms
 
 
+@pytest.mark.slow(
+    sibling="tests/unit/kinds/vms/test_after_apply.py"
+    "::test_a_vm_that_is_lost_after_its_start_up_is_waited_for"
+)
 def test_a_create_waits_for_a_vm_whose_host_fails_and_for_its_start_up(
     rehearse: Callable[..., Rehearsal],
 ) -> None:
@@ -60,6 +66,9 @@ def test_a_create_waits_for_a_vm_whose_host_fails_and_for_its_start_up(
     assert status["down"] == []
 
 
+@pytest.mark.slow(
+    sibling="tests/unit/kinds/vms/test_after_apply.py::test_flex_start_makes_no_vm_again"
+)
 def test_a_vm_of_flex_start_that_is_down_is_an_error_with_the_way_out(
     rehearse: Callable[..., Rehearsal],
 ) -> None:
@@ -72,14 +81,19 @@ def test_a_vm_of_flex_start_that_is_down_is_an_error_with_the_way_out(
     assert "managed delete-instances np-mig" in failed.problem["fix"]
 
 
+@pytest.mark.slow(
+    sibling="tests/rehearsal/cloud/compute/test_capacity_scenarios.py"
+    "::test_vms_do_not_come_with_an_account_that_is_not_there"
+)
 def test_a_service_account_that_is_missing_ends_a_create_at_once(
     rehearse: Callable[..., Rehearsal],
 ) -> None:
     rehearsal = rehearse()
     email = "trainer@my-project.iam.gserviceaccount.com"
     rehearsal.settings |= {"SERVICE_ACCOUNT": email}
+    assert rehearsal.run("Validate").problem["setting"] == "SERVICE_ACCOUNT"
 
-    refused = rehearsal.run("Create")
+    refused = rehearsal.run("Create", SKIP_CHECKS="permissions")
     assert refused.code == 7, refused.said
     assert f"'{email}' of type 'serviceAccount' was not found" in refused.problem["why"]
 

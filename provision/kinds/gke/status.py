@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision import words
 from provision.catalogue import names
@@ -18,7 +18,7 @@ from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.states import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from provision.context import Cloud, Context
     from provision.google.api import GoogleApi
@@ -31,6 +31,7 @@ _ANSWER_TIMEOUT: Final = 30.0
 _POLL: Final = 2.0
 _NODES: Final = 10
 """The number of nodes that are not ready in the text of a pool; the JSON has all of them."""
+_Waiting = TypeVar("_Waiting", status.ProvisioningRequest, status.Workload)
 _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
 
@@ -48,12 +49,12 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     facts = control_plane.kept(cloud.folder)
     answers = document is not None and State.of(document) in states.ANSWERING
     told = _ask(context, cloud, facts) if answers and facts is not None else _NOTHING
-    requests = with_places(told.requests, document or {}, facts, cloud.api)
+    places = Places(document or {}, facts, cloud.api)
     return {
         "cluster": _cluster(document) if document else None,
         "node_pools": _pools(document or {}, facts, told, context.clock),
-        "workloads": [dataclasses.asdict(one) for one in told.workloads],
-        "requests": [dataclasses.asdict(one) for one in requests],
+        "workloads": [dataclasses.asdict(places.added(one)) for one in told.workloads],
+        "requests": [dataclasses.asdict(places.added(one)) for one in told.requests],
     }
 
 
@@ -83,41 +84,45 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
             yield from _waiting_lines(found[key])
 
 
-def with_places(
-    requests: Iterable[status.ProvisioningRequest],
-    document: Mapping[str, Any],
-    facts: ClusterFacts | None,
-    api: GoogleApi,
-) -> Iterator[status.ProvisioningRequest]:
-    """Add other zones and regions to the advice of requests that failed because of a stock-out.
+class Places:
+    """Other zones and regions, for what got no nodes because of a stock-out.
 
-    Neither the request nor Google's message has the machine type. It is only known if all pools
-    that the request may be for have the same one: the queued pools in the zone of the message.
+    Neither a request nor Google's message has the machine type. It is only known if all pools that
+    the request may be for have the same one: the queued pools in the zone of the message.
 
     Args:
-        requests: The requests.
         document: The cluster as Google's API returns it.
         facts: The facts of the cluster; None if there are none.
         api: Google, to find other zones that have such machines.
     """
-    queued = {pool.name: pool for pool in facts.queued_pools} if facts else {}
-    asked: dict[tuple[str, str, str | None], list[str]] = {}
-    for request in requests:
+
+    def __init__(
+        self, document: Mapping[str, Any], facts: ClusterFacts | None, api: GoogleApi
+    ) -> None:
+        self._pools = document.get("nodePools", [])
+        self._facts = facts
+        self._api = api
+        self._asked: dict[tuple[str, str, str | None], list[str]] = {}
+
+    def added(self, thing: _Waiting) -> _Waiting:
+        """The request or workload, with the places in its advice if they are known."""
+        queued = {pool.name: pool for pool in self._facts.queued_pools} if self._facts else {}
         wanted = {
             (zone, queued[pool["name"]].machine_type, queued[pool["name"]].attached_gpu)
-            for pool in document.get("nodePools", [])
+            for pool in self._pools
             for zone in pool.get("locations", [])
-            if pool["name"] in queued and refusals.zone(request.message) in {"", zone}
+            if pool["name"] in queued and refusals.zone(thing.message) in {"", zone}
         }
-        if facts is None or not request.is_out_of_stock or len(wanted) != 1:
-            yield request
-            continue
-        (one,) = wanted
-        if one not in asked:
+        if self._facts is None or not thing.is_out_of_stock or len(wanted) != 1:
+            return thing
+        one: tuple[str, str, str | None] = next(iter(wanted))
+        if one not in self._asked:
             zone, machine_type, gpu = one
-            zones = shortage.other_zones(facts.project, zone, machine_type, gpu, api)
-            asked[one] = list(shortage.places_in_words(region_of(zone), zones))
-        yield dataclasses.replace(request, advice="\n".join([request.advice, *asked[one]]))
+            zones = shortage.other_zones(self._facts.project, zone, machine_type, gpu, self._api)
+            self._asked[one] = list(shortage.places_in_words(region_of(zone), zones))
+        advice = "\n".join([*self._asked[one], *thing.advice.splitlines()[1:]])
+        first = thing.advice.partition("\n")[0]
+        return dataclasses.replace(thing, advice="\n".join(filter(None, [first, advice])))
 
 
 def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
@@ -182,8 +187,16 @@ def _pools(
 
 
 def _remaining(pool: GpuPool | None, nodes: status.Nodes | None, clock: Clock) -> int | None:
-    """Seconds of cloud time until Google deletes a pool's oldest node (rule F7)."""
-    if pool is None or nodes is None or not (pool.max_run_seconds and nodes.oldest):
+    """Seconds of cloud time until Google deletes the node of a pool that goes first.
+
+    GKE says on a node when that is. Without that, the pool's run duration counts (rule F7); in a
+    queued pool each request has its own.
+    """
+    if pool is None or nodes is None:
+        return None
+    if nodes.ends:
+        return int(clock.until(dt.datetime.fromisoformat(nodes.ends).timestamp()))
+    if pool.queued or not (pool.max_run_seconds and nodes.oldest):
         return None
     since = dt.datetime.fromisoformat(nodes.oldest).timestamp()
     return max(0, int(pool.max_run_seconds - clock.since(since)))
@@ -194,7 +207,7 @@ def _pool_line(pool: Mapping[str, Any]) -> str:
     if pool["max"] is not None:
         size += f", scales from {pool['min']} to {pool['max']}"
     if pool["remaining_seconds"] is not None:
-        size += f", the oldest is deleted in {words.duration(pool['remaining_seconds'])}"
+        size += f", the first is deleted in {words.duration(pool['remaining_seconds'])}"
     return f"{pool['name']} {pool['machine_type']}, {pool['mode']}, {pool['status']}: {size}"
 
 

@@ -284,6 +284,14 @@ def _support(found: Found) -> str:
 
 def _missing(asked: Image, what: str) -> Problem:
     setting = "IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME"
+    home = images.project_of(asked.family or images.family_of(asked.name or ""))
+    if home not in {None, asked.project}:
+        return Problem(
+            setting="IMAGE_PROJECT",
+            what=f"there is no {what} in the project {asked.project}",
+            why=f"by its name it is one of {home}",
+            fix=f"IMAGE_PROJECT={home}",
+        )
     return Problem(
         setting=setting,
         what=f"there is no {what} in the project {asked.project}",

@@ -35,6 +35,10 @@ def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
     yield from _flex_compact(
         pool.vm_type, compact=compact, flex_start=bool(wanted["enable_flex_start"])
     )
+    if wanted["enable_flex_start"] or wanted["enable_queued_provisioning"]:
+        own_run = pool.max_run_duration
+        asked = case.settings.max_run_duration if own_run is None else own_run
+        yield from _too_short(asked, "a pool of flex start or a queue", fix="10m would pass")
     reserved = bool(wanted["reservation_name"])
     yield from _placement(pool.vm_type, compact=compact, reserved=reserved)
     run = pool.max_run_duration or case.asked("max_run_duration")
@@ -151,17 +155,24 @@ def _compact(case: Case) -> Iterator[Finding]:
 
 
 def _shortest_run(case: Case) -> Iterator[Finding]:
-    seconds = case.settings.max_run_duration
-    if (
-        case.settings.orchestrator_type is not Orchestrator.GKE
-        and seconds is not None
-        and seconds < limits.SHORTEST_GROUP_RUN
-    ):
+    settings = case.settings
+    requested = settings.enable_flex_start or settings.enable_queued_provisioning
+    if not (_is_group(case) or (requested and settings.gke_node_pools is None)):
+        return
+    yield from _too_short(
+        settings.max_run_duration,
+        "a group of VMs" if _is_group(case) else "a pool of flex start or a queue",
+        fix="MAX_RUN_DURATION=10m",
+    )
+
+
+def _too_short(seconds: int | None, what: str, *, fix: str) -> Iterator[Finding]:
+    if seconds is not None and seconds < limits.SHORTEST_GROUP_RUN:
         yield Finding(
             field="max_run_duration",
-            what="is too short for a group of VMs",
+            what=f"is too short for {what}",
             why="10m to 7d",
-            fix="MAX_RUN_DURATION=10m",
+            fix=fix,
         )
 
 
@@ -255,5 +266,14 @@ RULES: Final = (
     ),
     Rule(("vm_type", "gke_node_pools", "reservation_name", "max_run_duration"), _bound),
     Rule(("vm_type", "orchestrator_type", "instance_count"), _one_topology),
-    Rule(("max_run_duration", "orchestrator_type"), _shortest_run),
+    Rule(
+        (
+            "max_run_duration",
+            "orchestrator_type",
+            "enable_flex_start",
+            "enable_queued_provisioning",
+            "gke_node_pools",
+        ),
+        _shortest_run,
+    ),
 )

@@ -169,6 +169,15 @@ def _of_one_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
 
 def _in_pool(pool: NodePool, finding: Finding) -> Finding:
     """Turn a finding about a pool's key into one about GKE_NODE_POOLS."""
+    if finding.field not in type(pool).model_fields:
+        # A setting of the whole cluster, which pools have no key for.
+        subject = finding.field.upper()
+        return Finding(
+            field="gke_node_pools",
+            what=f"has pool {pool.name}, for which {subject} {finding.what}",
+            why=finding.why,
+            fix=finding.fix,
+        )
     value = getattr(pool, finding.field, None)
     if isinstance(value, bool):
         value = "yes" if value else "no"

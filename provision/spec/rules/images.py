@@ -26,6 +26,17 @@ def _one_image(case: Case) -> Iterator[Finding]:
         )
 
 
+def _of_a_login_shell(case: Case) -> Iterator[Finding]:
+    if case.asked("image_name") and images.is_of_a_login_shell(case.value("image_name")):
+        yield Finding(
+            field="image_name",
+            what="is no image",
+            why="login shells of a Deep Learning VM export this IMAGE_NAME, and the environment"
+            " goes before the env file",
+            fix="unset IMAGE_NAME in the shell, or write the name of an image",
+        )
+
+
 def _driver(case: Case) -> Iterator[Finding]:
     """Whether the image's driver supports the GPUs; GKE installs drivers itself."""
     settings = case.settings
@@ -56,6 +67,7 @@ def _driver(case: Case) -> Iterator[Finding]:
 
 RULES: Final = (
     Rule((), _one_image),
+    Rule(("image_name",), _of_a_login_shell),
     Rule(
         ("accelerator_type", "orchestrator_type", "image_name", "image_family_name"),
         _driver,

@@ -3,7 +3,8 @@
 A VM knows from its start what it will be when: `_timeline` is a list of [moment, status], `_gone`
 the moment at which it is no more. `_action` is what its group is doing with it until the last
 status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
-which its run duration is over, and `_maintenance` tells of that of its host.
+which its run duration is over, and `_maintenance` tells of that of its host; `_request` is the
+resize request that it came by.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
 goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`.
@@ -122,8 +123,14 @@ def _upcoming(instance: Resource, now: float) -> Resource:
     return {"upcomingMaintenance": {**known["told"], "maintenanceStatus": status}}
 
 
-def grow(
-    call: Call, name: str, group: Resource, count: int, *, run_seconds: int | None = None
+def grow(  # noqa: PLR0913 - the parts of a request
+    call: Call,
+    name: str,
+    group: Resource,
+    count: int,
+    *,
+    run_seconds: int | None = None,
+    request: str = "",
 ) -> None:
     """Make so many more VMs for a group; what keeps one from being made is one of its errors.
 
@@ -133,12 +140,13 @@ def grow(
         group: The group.
         count: How many more.
         run_seconds: How long they may run, in place of what the template says.
+        request: The resize request that they come by; "" for none.
     """
     if count <= 0:
         return
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
     names = [prefix + suffix for suffix in _suffixes(call, group, count)]
-    rest = _make_allowed(call, name, group, names, run_seconds)
+    rest = _make_allowed(call, name, group, names, run_seconds, request)
     refusal = refusals.of(call, _template(call, group), len(rest)) if rest else None
     if refusal is None:
         return
@@ -147,15 +155,20 @@ def grow(
     _report(call, name, {**group, "_waiting": waiting}, refusal, rest)
 
 
-def _make_allowed(
-    call: Call, name: str, group: Resource, names: Sequence[str], run_seconds: int | None = None
+def _make_allowed(  # noqa: PLR0913, PLR0917 - as above
+    call: Call,
+    name: str,
+    group: Resource,
+    names: Sequence[str],
+    run_seconds: int | None = None,
+    request: str = "",
 ) -> Sequence[str]:
     """Make the VMs that Google does not refuse; the names of the others."""
     template = _template(call, group)
     room = reservation_use.room(call, template, len(names))
     if refusals.of(call, template, max(room, 1)) is not None:
         return names
-    _make(call, name, group, names[:room], run_seconds)
+    _make(call, name, group, names[:room], run_seconds, request)
     return names[room:]
 
 
@@ -190,8 +203,13 @@ def _template(call: Call, group: Resource) -> Resource:
     return resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
 
 
-def _make(
-    call: Call, name: str, group: Resource, names: Sequence[str], run_seconds: int | None = None
+def _make(  # noqa: PLR0913, PLR0917 - as above
+    call: Call,
+    name: str,
+    group: Resource,
+    names: Sequence[str],
+    run_seconds: int | None = None,
+    request: str = "",
 ) -> None:
     template = _template(call, group)
     shared_metadata.keep(call, template)
@@ -213,6 +231,8 @@ def _make(
             **startup.plan(call, member, name, template, running),
             "networkInterfaces": attached,
         }
+        if request:
+            fields["_request"] = request
         resources.create(call, INSTANCE, member, {**fields, **life})
 
 

@@ -161,6 +161,8 @@ def check(call: Call, kind: Kind) -> None:
     Raises:
         GoogleError: 403.
     """
+    if resources.find(call, kind, call.prefix(kind) + call.body.get("name", "")) is not None:
+        return  # it would be none more: the refusal of a name that is taken comes first
     metric, everywhere = _METRICS[kind]
     region = call.parameters.get("region", "")
     used = _count(call, kind, "" if everywhere else region)

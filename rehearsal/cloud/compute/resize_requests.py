@@ -1,8 +1,9 @@
 """Resize requests: VMs of a group that come all at once, when there is room for them.
 
 The agenda moves a request on: it is accepted, or fails for good, and later the VMs are granted. A
-group grows by each of its requests, whatever size it had. The rules are those of Google's pages on
-resize requests and flex start.
+request counts in the size of its group from the beginning, until it fails or is given up. The rules
+are those of Google's pages on resize requests and flex start, and of the published source of GKE's
+autoscaler (2026-08-21).
 """
 
 from __future__ import annotations
@@ -112,7 +113,12 @@ def _check(call: Call, body: Resource, name: str, group: Resource) -> None:
         most = f"A group has at most {_LARGEST} instances; '{name}' has {group['targetSize']}."
         raise links.invalid("resizeBy", count, most)
     seconds = _seconds(body)
-    if seconds is not None and not _SHORTEST_RUN <= seconds <= _LONGEST_RUN:
+    if seconds is not None and seconds < _SHORTEST_RUN:
+        raise GoogleError(
+            400,
+            "Specified maxRunDuration is too short. Minimum value is equal to 10 minutes.",
+        )
+    if seconds is not None and seconds > _LONGEST_RUN:
         between = f"Must be between {_SHORTEST_RUN} and {_LONGEST_RUN} seconds."
         raise links.invalid("requestedRunDuration.seconds", seconds, between)
     template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
@@ -148,6 +154,7 @@ def _insert(call: Call) -> Resource:
     name = _base(call) + body["name"]
     fields = {**body, "zone": None, "state": "CREATING", "status": {}}
     resources.create(call, RESIZE_REQUEST, name, fields)
+    _count(call, name, body["resizeBy"])
     _plan(call, "acceptance", _ACCEPTED_AFTER, name)
     return _operate(call, "createResizeRequest", group_name, group)
 
@@ -163,44 +170,72 @@ def _operate(call: Call, kind: str, group_name: str, group: Resource) -> Resourc
 
 
 def accept(call: Call, about: Resource) -> None:
-    """A new request is accepted, unless Google knows that it can never be fulfilled."""
+    """A new request is accepted, unless Google knows that it can never be fulfilled.
+
+    Under `queue` and `never` it is accepted whatever keeps its VMs from coming: it goes on trying,
+    and tells the error of its last attempt.
+    """
     name = about["request"]
     request = resources.find(call, RESIZE_REQUEST, name)
     if request is None or request["state"] != "CREATING":
         return
     template = _template_of(call, name)
     refusal = refusals.of(call, template, int(request["resizeBy"]))
-    if refusal is not None:
-        _end(call, name, request, "FAILED", {"error": {"errors": [refusal]}})
-        return
     scenarios = call.request.scenarios
     status = {}
     if not scenarios.isdisjoint({"queue", "never"}):
-        missing = refusals.exhausted(call, call.parameters["zone"], template)
-        status = {"lastAttempt": {"error": {"errors": [missing]}}}
+        refusal = refusal or refusals.exhausted(call, call.parameters["zone"], template)
+        status = {"lastAttempt": {"error": {"errors": [refusal]}}}
+    elif refusal is not None:
+        _end(call, name, request, "FAILED", {"error": {"errors": [_infeasible(refusal)]}})
+        return
     kept = {**request, "state": "ACCEPTED", "status": status}
     resources.keep(call, RESIZE_REQUEST, name, kept)
     _plan(call, "grant", _QUEUED if "queue" in scenarios else _GRANTED_AFTER, name)
 
 
+def _infeasible(refusal: Resource) -> Resource:
+    """A refusal as a request gets it that is not even queued: a stock-out has a code of its own."""
+    if not refusal["code"].startswith("ZONE_RESOURCE_POOL_EXHAUSTED"):
+        return refusal
+    return {**refusal, "code": "QUEUING_INFEASIBLE_NO_CAPACITY"}
+
+
+def _count(call: Call, name: str, more: int) -> None:
+    """Let a group be as much larger, or smaller, as a request that it counts, or no longer."""
+    group_name = name.partition("/resizeRequests/")[0]
+    group = resources.find(call, GROUP_MANAGER, group_name)
+    if group is not None and "_gone" not in group:
+        size = max(0, group["targetSize"] + more)
+        resources.keep(call, GROUP_MANAGER, group_name, {**group, "targetSize": size})
+
+
 def grant(call: Call, about: Resource) -> None:
-    """The VMs of a request come, all of them; under `never` the request is stuck instead."""
+    """The VMs of a request come, all of them, unless something keeps them from coming still."""
     name = about["request"]
     request = resources.find(call, RESIZE_REQUEST, name)
     if request is None or request["state"] != "ACCEPTED":
         return
-    if "never" in call.request.scenarios:
+    group_name = name.partition("/resizeRequests/")[0]
+    group = resources.require(call, GROUP_MANAGER, group_name)
+    if "never" in call.request.scenarios or (
+        "_gone" not in group
+        and refusals.of(call, _template_of(call, name), int(request["resizeBy"])) is not None
+    ):
         resources.keep(call, RESIZE_REQUEST, name, {**request, "_stuck": True})
         return
     _end(call, name, request, "SUCCEEDED", {})
-    group_name = name.partition("/resizeRequests/")[0]
-    group = resources.require(call, GROUP_MANAGER, group_name)
     if "_gone" in group:
         _release(call, group_name, group)
         return
-    group["targetSize"] += request["resizeBy"]
-    resources.keep(call, GROUP_MANAGER, group_name, group)
-    fleet.grow(call, group_name, group, request["resizeBy"], run_seconds=_seconds(request))
+    fleet.grow(
+        call,
+        group_name,
+        group,
+        request["resizeBy"],
+        run_seconds=_seconds(request),
+        request=links.last(name),
+    )
 
 
 def _settled(call: Call, name: str, request: Resource) -> Resource:
@@ -218,6 +253,8 @@ def _template_of(call: Call, request: str) -> Resource:
 
 def _end(call: Call, name: str, request: Resource, state: str, status: Resource) -> None:
     """A request has come to its end; Google forgets it after two weeks."""
+    if state != "SUCCEEDED":
+        _count(call, name, -request["resizeBy"])
     ended = {**request, "state": state, "status": status}
     if call.request.rate:
         ended["_gone"] = call.request.after(_REMEMBERED)
@@ -254,7 +291,7 @@ def _cancel(call: Call) -> Resource:
         )
     group_name = call.name(GROUP_MANAGER)
     _end(call, name, request, "CANCELLED", request["status"])
-    _release(call, group_name, group)
+    _release(call, group_name, resources.require(call, GROUP_MANAGER, group_name))
     return _operate(call, "cancelResizeRequest", group_name, group)
 
 

@@ -41,6 +41,7 @@ def _answer(request: Request, store: Store) -> Reply:
         raise no_such_path()
     world = World(request, store, cluster)
     givens.look(world)
+    controllers.let_pass(world)
     # A change is made to what the last request left, and has its effects before it is answered.
     if request.method == "GET":
         controllers.catch_up(world)

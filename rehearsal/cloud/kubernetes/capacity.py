@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import google
+from rehearsal.cloud.kubernetes import google, pools
+from rehearsal.cloud.kubernetes.reasons import Error
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rehearsal.cloud.kubernetes.objects import Object, World
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 ASKED: Final = "requests for nodes"
 """A cluster's collection of what it has asked for: documents with `group` and `name`."""
 
+MISSING: Final = "MISSING"
+"""The state of a request that is not there (any more)."""
 _OPEN: Final = frozenset({"CREATING", "ACCEPTED"})
 
 
@@ -24,14 +29,12 @@ class Answer:
     """What Compute Engine says of a request for nodes.
 
     Attributes:
-        state: CREATING, ACCEPTED, SUCCEEDED, FAILED or CANCELLED.
-        code: Of the error, or of that of its last attempt; "" for none.
-        message: The error's words.
+        state: CREATING, ACCEPTED, SUCCEEDED, FAILED, CANCELLED or `MISSING`.
+        errors: Of it, or of its last attempt.
     """
 
     state: str
-    code: str = ""
-    message: str = ""
+    errors: tuple[Error, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -59,27 +62,59 @@ def ask(world: World, group: str, name: str, count: int, seconds: int | None) ->
         _prepare(world, group)
         google.call(world.request, world.store, "POST", f"{group}/resizeRequests", body)
     except GoogleError as error:
-        return Answer("FAILED", "", error.message)
+        # What is wrong with the request itself, Compute Engine says in the insert's operation;
+        # here it is the answer, which has no such code.
+        code = "INVALID_ARGUMENT" if error.reason == "invalid" else ""
+        return Answer("FAILED", (Error(code, error.message, {}),))
     return find(world.request, world.store, group, name)
 
 
 def find(request: Request, store: Store, group: str, name: str) -> Answer:
-    """What has become of a request for nodes; CANCELLED when there is none (any more)."""
+    """What has become of a request for nodes."""
     try:
         found = google.call(request, store, "GET", f"{group}/resizeRequests/{name}")
     except GoogleError:
-        return Answer("CANCELLED")
+        return Answer(MISSING)
     status = found.get("status") or {}
     said = status.get("error") or (status.get("lastAttempt") or {}).get("error") or {}
-    error: Object = next(iter(said.get("errors") or []), {})
-    words = " ".join(str(error.get("message", "")).split())
-    return Answer(found["state"], error.get("code", ""), words)
+    return Answer(found["state"], tuple(_error(it) for it in said.get("errors") or []))
+
+
+def _error(found: Object) -> Error:
+    details = [it["errorInfo"] for it in found.get("errorDetails") or [] if "errorInfo" in it]
+    info: Object = next(iter(details), {})
+    known = {"reason": info.get("reason", ""), **(info.get("metadatas") or {})} if info else {}
+    return Error(str(found.get("code", "")), str(found.get("message", "")), known)
+
+
+def delete(request: Request, store: Store, group: str, name: str) -> bool:
+    """Delete a request for nodes; one that waits is cancelled first, and deleted the next time.
+
+    Returns:
+        Whether it is gone.
+    """
+    answer = find(request, store, group, name)
+    if answer.state == MISSING:
+        return True
+    if answer.is_open:
+        cancel(request, store, group, name)
+        return False
+    google.call(request, store, "DELETE", f"{group}/resizeRequests/{name}")
+    return True
 
 
 def cancel(request: Request, store: Store, group: str, name: str) -> None:
     """Give up a request for nodes that waits; one that is over stays as it is."""
     if find(request, store, group, name).is_open:
         google.call(request, store, "POST", f"{group}/resizeRequests/{name}/cancel")
+
+
+def release(world: World, asked: Iterable[Object]) -> None:
+    """Cancel what was asked of groups whose pool is being deleted: they wait for that."""
+    groups = {group for pool in pools.every(world) for group in pool.groups}
+    for it in asked:
+        if it["group"] not in groups:
+            cancel(world.request, world.store, it["group"], it["name"])
 
 
 def catch_up(world: World, group: str) -> None:

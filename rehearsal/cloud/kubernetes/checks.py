@@ -1,4 +1,8 @@
-"""Kueue's admission check by ProvisioningRequest: nodes first, then the job."""
+"""Kueue's admission check by ProvisioningRequest: nodes first, then the job.
+
+As Kueue 0.18.3 does it (its source of 2026-07-10): requests go with their attempt, and what they
+said stays in the messages of the workload and in its events.
+"""
 
 from __future__ import annotations
 
@@ -26,29 +30,35 @@ class Verdict:
 
     Attributes:
         state: Pending, Ready, Retry or Rejected: the first of the latter two wins.
-        name: The check that decides.
+        check: The check that decides, as Kueue names it in messages.
         pause: Seconds of cloud time before another try.
     """
 
     state: str
-    name: str = ""
+    check: str = ""
     pause: float = 0.0
 
 
 def pending(world: World, workload: Object, names: list[str]) -> list[Object]:
-    """The checks at the beginning of an attempt."""
+    """The checks at the beginning of an attempt: what is known of them before stays."""
     before = (workload.get("status") or {}).get("admissionChecks") or []
-    tries = {it["name"]: it["retryCount"] for it in before if "retryCount" in it}
-    return [
-        {
-            "name": name,
-            "state": "Pending",
-            "message": "",
-            "lastTransitionTime": world.stamp,
-            **({"retryCount": tries[name]} if name in tries else {}),
-        }
-        for name in names
-    ]
+    known = {it["name"]: it for it in before}
+    new = {"state": "Pending", "message": "", "lastTransitionTime": world.stamp}
+    return [known.get(name) or {"name": name, **new} for name in names]
+
+
+def reset(world: World, workload: Object) -> None:
+    """Let all checks of a workload begin again, as its eviction does; a retry is counted."""
+    for state in (workload.get("status") or {}).get("admissionChecks") or []:
+        if state["state"] == "Pending":
+            continue
+        tries = int(state.get("retryCount", 0)) + 1 if state["state"] == "Retry" else None
+        for key in ("podSetUpdates", "retryCount"):
+            state.pop(key, None)
+        if tries is not None:
+            state["retryCount"] = tries
+        state["message"] = f"Reset to Pending after eviction. Previously: {state['state']}"
+        state |= {"state": "Pending", "lastTransitionTime": world.stamp}
 
 
 def advance(world: World, workload: Object, names: list[str]) -> Verdict:
@@ -56,15 +66,24 @@ def advance(world: World, workload: Object, names: list[str]) -> Verdict:
     states = {it["name"]: it for it in workload["status"].get("admissionChecks") or []}
     pause = 0.0
     for name in names:
-        state = states.get(name)
-        if state is None or state["state"] in ("Ready", "Rejected"):
-            continue
-        pause = max(pause, _advance(world, workload, state))
+        if name in states:
+            before = states[name]["state"]
+            pause = max(pause, _advance(world, workload, states[name]))
+            _report(world, workload, states[name], before)
     for wanted in ("Rejected", "Retry", "Pending"):
         found = next((it for it in states.values() if it["state"] == wanted), None)
         if found is not None:
-            return Verdict(wanted, found["name"], pause)
+            return Verdict(wanted, f'"{found["name"]}" ({found["message"]})', pause)
     return Verdict("Ready")
+
+
+def _report(world: World, workload: Object, state: Object, before: str) -> None:
+    """Note an event of a check that changed: it outlives what the check says."""
+    if state["state"] == before:
+        return
+    words = f"Admission check {state['name']} updated state from {before} to {state['state']}"
+    words += f" with message: {state['message']}" if state["message"] else ""
+    objects.note(world, workload, "Normal", "AdmissionCheckUpdated", words)
 
 
 def _advance(world: World, workload: Object, state: Object) -> float:
@@ -79,25 +98,43 @@ def _advance(world: World, workload: Object, state: Object) -> float:
         _set(world, state, "Ready", "the provisioning request is not needed")
         return 0.0
     attempt = int(state.get("retryCount", 0)) + 1
-    request = _request(world, workload, config["spec"], f"{state['name']}-{attempt}", wanted)
-    said = {it: objects.condition(request, it) for it in _SAID}
-    for failure, words in (("Failed", "failure"), ("BookingExpired", "booking expired")):
-        if said[failure].get("status") == "True":
-            message = said[failure]["message"]
-            return _retry(world, state, config["spec"], f"Retrying after {words}: {message}")
-    if said["Provisioned"].get("status") == "True":
-        _set(world, state, "Ready", said["Provisioned"]["message"])
-        annotations = {
-            CONSUME: request["metadata"]["name"],
-            _CLASS: request["spec"]["provisioningClassName"],
-        }
-        state["podSetUpdates"] = [{"name": it["name"], "annotations": annotations} for it in wanted]
-    elif said["Provisioned"]:
+    name = f"{workload['metadata']['name']}-{state['name']}-{attempt}"
+    request = _find(world, workload, name)
+    if request is None:
+        if state["state"] == "Pending":
+            _make(world, workload, config["spec"], name, wanted)
+        return 0.0
+    return _judge(world, workload, state, request, config["spec"])
+
+
+def _judge(world: World, workload: Object, state: Object, request: Object, config: Object) -> float:
+    """What a check makes of its request; the pause that it asks for."""
+    said = {it["type"]: it for it in (request.get("status") or {}).get("conditions") or []}
+    true = {name for name, it in said.items() if it["status"] == "True"}
+    if "Failed" in true:
+        return _retry(world, state, config, "failure", said["Failed"]["message"])
+    if "CapacityRevoked" in true:
+        # Pods that replace those of the nodes that are gone would wait for ever.
+        _set(world, state, "Rejected", said["CapacityRevoked"]["message"])
+    elif "BookingExpired" in true:
+        if not objects.holds(workload, "Admitted"):
+            message = said["BookingExpired"]["message"]
+            return _retry(world, state, config, "booking expired", message)
+    elif "Provisioned" in true:
+        if state["state"] != "Ready":
+            _set(world, state, "Ready", said["Provisioned"]["message"])
+            state["podSetUpdates"] = _updates(workload, request, config)
+    elif "Accepted" in true and "Provisioned" in said:
         _set(world, state, "Pending", said["Provisioned"]["message"])
     return 0.0
 
 
-_SAID: Final = ("Failed", "BookingExpired", "Provisioned")
+def _updates(workload: Object, request: Object, config: Object) -> list[Object]:
+    annotations = {
+        CONSUME: request["metadata"]["name"],
+        _CLASS: request["spec"]["provisioningClassName"],
+    }
+    return [{"name": it["name"], "annotations": annotations} for it in _wanted(workload, config)]
 
 
 def _set(world: World, state: Object, value: str, message: str) -> None:
@@ -106,17 +143,18 @@ def _set(world: World, state: Object, value: str, message: str) -> None:
     state |= {"state": value, "message": message or state["message"]}
 
 
-def _retry(world: World, state: Object, config: Object, message: str) -> float:
+def _retry(world: World, state: Object, config: Object, what: str, message: str) -> float:
     """Another attempt later, or none any more; the pause before it."""
     limits = {**_RETRIES, **(config.get("retryStrategy") or {})}
-    count = int(state.get("retryCount", 0)) + 1
-    if count > int(limits["backoffLimitCount"]):
-        _set(world, state, "Rejected", message.partition(": ")[2])
+    attempt = int(state.get("retryCount", 0)) + 1
+    if attempt > int(limits["backoffLimitCount"]):
+        _set(world, state, "Rejected", message)
         return 0.0
-    _set(world, state, "Retry", message)
-    state["retryCount"] = count
-    pause = float(limits["backoffBaseSeconds"]) * 2.0 ** (count - 1)
-    return min(pause, float(limits["backoffMaxSeconds"]))
+    _set(world, state, "Retry", f"Retrying after {what}: {message}")
+    pause = float(limits["backoffBaseSeconds"]) * 2.0 ** (attempt - 1)
+    pause = min(pause, float(limits["backoffMaxSeconds"]))
+    state["requeueAfterSeconds"] = int(pause)
+    return pause
 
 
 def _wanted(workload: Object, config: Object) -> list[Object]:
@@ -129,34 +167,33 @@ def _wanted(workload: Object, config: Object) -> list[Object]:
     ]
 
 
-def _request(
-    world: World, workload: Object, config: Object, suffix: str, wanted: list[Object]
-) -> Object:
-    """The ProvisioningRequest of an attempt, made if it is missing."""
+def _find(world: World, workload: Object, name: str) -> Object | None:
+    kind = world.kind(*REQUESTS)
+    return world.get(kind, workload["metadata"]["namespace"], name) if kind else None
+
+
+def _make(world: World, workload: Object, config: Object, name: str, wanted: list[Object]) -> None:
+    """Make the ProvisioningRequest of an attempt; it owns the templates of its pods."""
     kind, of_templates = world.kind(*REQUESTS), world.kind(*TEMPLATES)
-    name = f"{workload['metadata']['name']}-{suffix}"
-    namespace = workload["metadata"]["namespace"]
     if kind is None or of_templates is None:
-        return {}
-    known = world.get(kind, namespace, name)
-    if known is not None:
-        return known
+        return
+    namespace = workload["metadata"]["namespace"]
     annotations = workload["metadata"].get("annotations") or {}
-    sets = []
-    for it in _merged(wanted, config):
-        template = f"ppt-{name}-{it['name']}"
-        sets.append({"count": it["count"], "podTemplateRef": {"name": template}})
-        metadata = {"name": template, "namespace": namespace}
-        thing = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata}
-        metadata |= {"ownerReferences": [objects.owner(workload)]}
-        world.put(of_templates, {**thing, "template": _placed(world, workload, it)})
+    merged = _merged(wanted, config)
+    templates = [f"ppt-{name}-{it['name']}" for it in merged]
+    sets = [
+        {"count": it["count"], "podTemplateRef": {"name": template}}
+        for it, template in zip(merged, templates, strict=True)
+    ]
+    passed = {
+        key.removeprefix(_PARAMETERS): value
+        for key, value in annotations.items()
+        if key.startswith(_PARAMETERS)
+    }
     spec = {
         "provisioningClassName": config["provisioningClassName"],
-        "parameters": {
-            key.removeprefix(_PARAMETERS): value
-            for key, value in annotations.items()
-            if key.startswith(_PARAMETERS)
-        },
+        # What the job says goes before what the configuration says for all.
+        "parameters": {**(config.get("parameters") or {}), **passed},
         "podSets": sets,
     }
     metadata = {
@@ -166,7 +203,14 @@ def _request(
         "labels": {"kueue.x-k8s.io/managed": "true"},
     }
     thing = {"apiVersion": REQUESTS[0], "kind": "ProvisioningRequest", "metadata": metadata}
-    return world.put(kind, {**thing, "spec": spec})
+    request = world.put(kind, {**thing, "spec": spec})
+    for it, template in zip(merged, templates, strict=True):
+        own = {"name": template, "namespace": namespace}
+        own |= {"ownerReferences": [objects.owner(request)]}
+        made = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": own}
+        world.put(of_templates, {**made, "template": _placed(world, workload, it)})
+    words = f'Created ProvisioningRequest: "{name}"'
+    objects.note(world, workload, "Normal", "ProvisioningRequestCreated", words)
 
 
 def _placed(world: World, workload: Object, pods: Object) -> Object:
@@ -180,6 +224,8 @@ def _placed(world: World, workload: Object, pods: Object) -> Object:
             flavor = (queues.find(world, "resourceflavors", name) or {}).get("spec") or {}
             labels = flavor.get("nodeLabels") or {}
             spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **labels}
+            more = flavor.get("tolerations") or []
+            spec["tolerations"] = [*(spec.get("tolerations") or []), *more]
     return template
 
 
@@ -203,7 +249,7 @@ def _needs(pods: Object) -> tuple[object, ...]:
 
 
 def forget(world: World, workload: Object) -> None:
-    """Delete the requests of a workload that gave its quota back."""
+    """Delete the requests of a workload that has ended, or gave its quota back."""
     kind = world.kind(*REQUESTS)
     for request in world.each(kind, workload["metadata"]["namespace"]) if kind else ():
         owners = request["metadata"].get("ownerReferences") or []

@@ -1,7 +1,8 @@
 """What happens in a cluster by itself: all controllers, one look each, in order.
 
-Nothing runs between requests. A request lets each controller look at what is there and at the
-moment; looks are repeated until they change nothing, as one controller's work is another's cause.
+Nothing runs between requests. A request first lets each controller look at every moment since the
+last one at which one of them had something to do, and then at its own. At each of them the looks
+are repeated until they change nothing, as one controller's work is another's cause.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from rehearsal.cloud.kubernetes import (
     batch,
     kueue,
     nodes,
+    objects,
+    pools,
     provisioning,
     ray,
     rollouts,
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 
     from rehearsal.cloud.kubernetes.objects import World
 
+_AGENDA: Final = "compute/agenda"
+"""Where Compute Engine has what will happen by itself, by moment."""
+
 _LOOKS: Final[tuple[Callable[[World], None], ...]] = (
     volumes.look,
     services.look,
@@ -46,10 +52,34 @@ _LOOKS: Final[tuple[Callable[[World], None], ...]] = (
 )
 _ROUNDS: Final = 40
 """More than any chain of causes takes where everything happens at once."""
+_MOMENTS: Final = 400
+"""More moments than lie between two requests; what is left then happens at the request's own."""
+
+
+def let_pass(world: World) -> None:
+    """Let happen, each at its moment, what was due before the moment of a request."""
+    for _ in range(_MOMENTS):
+        moment = _next(world)
+        if moment is None:
+            return
+        catch_up(world.at(moment))
+
+
+def _next(world: World) -> float | None:
+    """The first moment before that of a request at which something is due; it is taken off."""
+    own = world.cluster.collection(objects.DUE)
+    found = [world.store.first(own), world.store.first(_AGENDA) if pools.every(world) else None]
+    moments = [float(it[0].partition(" ")[0]) for it in found if it is not None]
+    moment = min(moments, default=world.now)
+    if moment >= world.now:
+        return None
+    if found[0] is not None and float(found[0][0]) == moment:
+        world.store.delete(own, found[0][0])
+    return moment
 
 
 def catch_up(world: World) -> None:
-    """Let happen what is due by the moment of a request."""
+    """Let happen what is due at the moment of a request."""
     nodes.let_vms_live(world)
     for _ in range(_ROUNDS):
         before = world.version()

@@ -37,6 +37,7 @@ def _advance(world: World, kind: Kind, entry: Entry) -> None:
     ended = jobs.end(entry.job)
     if ended is not None:
         objects.tell(world, workload, "Finished", True, *ended)
+        checks.forget(world, workload)
         return
     if workload["spec"].get("active") is False:
         _evict(world, entry, "Deactivated", "The workload is deactivated")
@@ -59,7 +60,6 @@ def _refuse(world: World, entry: Entry, words: str) -> None:
         if (queue.get("spec") or {}).get("stopPolicy") != "HoldAndDrain":
             return
         _evict(world, entry, "ClusterQueueStopped", "The ClusterQueue is stopped")
-        checks.forget(world, entry.workload)
     objects.tell(world, entry.workload, "QuotaReserved", False, "Inadmissible", words)
 
 
@@ -86,13 +86,16 @@ def _check(world: World, entry: Entry, queue: Object) -> None:
     workload = entry.workload
     verdict = checks.advance(world, workload, queues.checks_of(queue))
     if verdict.state == "Rejected":
-        words = f"Admission check(s): {verdict.name}, were rejected"
+        words = f"AdmissionCheck in Rejected state: {verdict.check}"
+        objects.warn(world, workload, "AdmissionCheckRejected", f"Deactivated due to {words}")
         workload["spec"]["active"] = False
         reason = "DeactivatedDueToAdmissionCheck"
-        _evict(world, entry, reason, f"The workload is deactivated due to: {words}")
+        _evict(world, entry, reason, f"The workload is deactivated due to {words}")
     elif verdict.state == "Retry":
-        _evict(world, entry, _EVICTED, "At least one admission check is false")
+        words = f"AdmissionCheck in Retry state: {verdict.check}"
+        _evict(world, entry, _EVICTED, f"Evicted due to {words}")
         workload["_again"] = world.request.after(verdict.pause)
+        world.wake(workload["_again"])
         workload["status"]["requeueState"] = {"requeueAt": rfc3339(workload["_again"])}
     elif verdict.state == "Ready" and not objects.holds(workload, "Admitted"):
         objects.tell(world, workload, "Admitted", True, "Admitted", "The workload is admitted")
@@ -100,14 +103,16 @@ def _check(world: World, entry: Entry, queue: Object) -> None:
 
 
 def _evict(world: World, entry: Entry, reason: str, message: str) -> None:
-    """Take back what a workload has; its job is suspended."""
+    """Take back what a workload has; its job is suspended, its requests go."""
     workload = entry.workload
     if objects.holds(workload, "Evicted"):
         return
     workloads.stop(world, entry)
     workload.setdefault("status", {}).pop("admission", None)
+    checks.reset(world, workload)
+    checks.forget(world, workload)
     objects.tell(world, workload, "Evicted", True, reason, message)
     objects.tell(world, workload, "QuotaReserved", False, "Pending", message)
     if objects.holds(workload, "Admitted"):
-        words = "The workload has no reservation"
-        objects.tell(world, workload, "Admitted", False, "NoReservation", words)
+        unready = "The workload has no reservation and not all checks ready"
+        objects.tell(world, workload, "Admitted", False, "NoReservationUnsatisfiedChecks", unready)

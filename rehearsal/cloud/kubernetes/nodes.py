@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import capacity, pools
+from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.kubernetes import capacity, pools, quantities
 from rehearsal.cloud.kubernetes.pools import GPU, Pool
 
 if TYPE_CHECKING:
@@ -54,12 +55,19 @@ def _vms(world: World, pool: Pool) -> list[Object]:
 
 def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object:
     moment, status = vm["_timeline"][-1]
-    ready = status == "RUNNING" and moment + _JOIN_SECONDS * world.request.rate <= world.now
+    joined = moment + _JOIN_SECONDS * world.request.rate
+    ready = status == "RUNNING" and joined <= world.now
+    world.wake(joined)
     if before is not None and before.get("_ready") == ready:
         return before
     zone = vm["selfLink"].split("/zones/")[1].split("/")[0]
     _, count = pool.gpu
     capacity = {"pods": "110", **({GPU: str(count)} if count else {})}
+    allocatable = {
+        name: quantities.shown(amount.to_integral_value()) if name != "cpu" else str(amount)
+        for name, amount in pool.allocatable.items()
+        if amount
+    }
     known = (before or {}).get("metadata", {})
     metadata = {
         **known,
@@ -69,8 +77,13 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
             "kubernetes.io/hostname": vm["name"],
             "topology.kubernetes.io/zone": zone,
             "topology.kubernetes.io/region": zone.rpartition("-")[0],
+            **({pools.REQUEST: vm["_request"]} if pool.queued and "_request" in vm else {}),
         },
     }
+    if "_ends" in vm:
+        # Google says on the node when it will be deleted.
+        ends = {pools.TERMINATION: rfc3339(vm["_ends"])[:19] + "Z"}
+        metadata["annotations"] = {**(known.get("annotations") or {}), **ends}
     condition = {
         "type": "Ready",
         "lastTransitionTime": world.stamp,
@@ -83,10 +96,11 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
         "spec": {
             "providerID": f"gce://{vm['selfLink'].partition('/projects/')[2].split('/')[0]}"
             f"/{zone}/{vm['name']}",
-            "taints": _taints(pool),
+            "taints": pool.taints,
         },
-        "status": {"capacity": capacity, "allocatable": capacity, "conditions": [condition]},
+        "status": {"capacity": capacity, "allocatable": allocatable, "conditions": [condition]},
         "_ready": ready,
+        "_joined": (before or {}).get("_joined", world.now),
     }
 
 
@@ -108,28 +122,6 @@ def _readiness(before: Object | None, *, ready: bool) -> Object:
             "message": "Kubelet stopped posting node status.",
         }
     return {"status": "False", "reason": "KubeletNotReady", "message": "the node is starting"}
-
-
-def _taints(pool: Pool) -> list[Object]:
-    given = [
-        {"key": it["key"], "value": it["value"], "effect": _EFFECTS.get(it["effect"], it["effect"])}
-        for it in pool.record["config"].get("taints") or []
-    ]
-    # GKE adds these itself (rule Q16), unless they are given.
-    added = []
-    if pool.queued:
-        added.append({"key": pools.QUEUED, "value": "true", "effect": "NoSchedule"})
-    if pool.gpu[1]:
-        added.append({"key": GPU, "value": "present", "effect": "NoSchedule"})
-    keys = {it["key"] for it in given}
-    return [*given, *(it for it in added if it["key"] not in keys)]
-
-
-_EFFECTS: Final = {
-    "NO_SCHEDULE": "NoSchedule",
-    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
-    "NO_EXECUTE": "NoExecute",
-}
 
 
 def of(world: World, pool: str) -> list[Object]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.instants import rfc3339
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Request
 
 Object = dict[str, Any]
+
+DUE: Final = "moments"
+"""A cluster's collection of the moments at which its controllers have something to do."""
 
 _TERM: Final = re.compile(r"\s*(!?)([\w./-]+)\s*(?:(==|=|!=|\s+in\s*|\s+notin\s*)\s*(.*))?")
 
@@ -50,6 +53,18 @@ class World:
     def stamp(self) -> str:
         """The moment as Kubernetes writes it."""
         return rfc3339(self.now)[:19] + "Z"
+
+    def at(self, moment: float) -> World:
+        """The cluster at an earlier moment (Unix epoch)."""
+        return replace(self, request=replace(self.request, now=moment))
+
+    def wake(self, moment: float) -> None:
+        """Let the controllers look at a moment (Unix epoch), whether or not a request comes then.
+
+        Where nothing takes time, no later moment comes.
+        """
+        if self.request.rate and moment > self.now:
+            self.store.put(self.cluster.collection(DUE), f"{moment:020.6f}", {})
 
     def kind(self, version: str, plural: str) -> Kind | None:
         """The kind that a version and a plural name."""
@@ -251,6 +266,19 @@ def tell(world: World, thing: Object, name: str, holds: bool, reason: str, messa
 
 def warn(world: World, thing: Object, reason: str, message: str) -> None:
     """Note something that went wrong as an event of an object; the same again is not new."""
+    note(world, thing, "Warning", reason, message)
+
+
+def note(world: World, thing: Object, kind_of_event: str, reason: str, message: str) -> None:
+    """Note an event of an object; the same again is not new.
+
+    Args:
+        world: The cluster.
+        thing: The object.
+        kind_of_event: "Normal" or "Warning".
+        reason: One word.
+        message: What happened.
+    """
     kind = world.kind("v1", "events")
     if kind is None:
         return
@@ -264,7 +292,7 @@ def warn(world: World, thing: Object, reason: str, message: str) -> None:
         "kind": "Event",
         "metadata": {"name": name, "namespace": namespace},
         "involvedObject": {**about, "name": metadata["name"], "namespace": namespace},
-        "type": "Warning",
+        "type": kind_of_event,
         "reason": reason,
         "message": message,
         "firstTimestamp": world.stamp,

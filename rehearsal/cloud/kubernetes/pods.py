@@ -6,7 +6,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import objects, pools
+from rehearsal.cloud.kubernetes import checks, objects, pools, provisioning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,10 +75,26 @@ def make(  # noqa: PLR0913 - what a pod is made of
         metadata["annotations"] = dict(given["annotations"])
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "_seconds": seconds}
     spec = copy.deepcopy(dict(template.get("spec") or {}))
+    request = consumed(pod)
+    if request:
+        # GKE keeps such pods on the nodes of their request, and those nodes from being drained.
+        name = provisioning.resize_request(metadata["namespace"], request)
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), pools.REQUEST: name}
+        metadata["annotations"].setdefault(_EVICTABLE, "false")
     if pools.gpus_of(spec):
         # GKE admits pods that ask for GPUs to the nodes that have them.
         spec["tolerations"] = [*(spec.get("tolerations") or []), dict(_GPU_TOLERATION)]
     world.put(kind, {**pod, "spec": spec, "status": {"phase": "Pending"}})
+
+
+_EVICTABLE: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_CONSUME: Final = (checks.CONSUME, "cluster-autoscaler.kubernetes.io/consume-provisioning-request")
+
+
+def consumed(pod: Object) -> str:
+    """The ProvisioningRequest whose nodes a pod is to run on; "" for none."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return next((str(annotations[key]) for key in _CONSUME if key in annotations), "")
 
 
 _GPU_TOLERATION: Final = {"key": pools.GPU, "operator": "Exists", "effect": "NoSchedule"}

@@ -1,65 +1,291 @@
-"""GKE's autoscaler on ProvisioningRequests: all nodes of a request at once, or none."""
+"""GKE's autoscaler on ProvisioningRequests: all nodes of a request at once, or none.
+
+States, reasons and delays are those of its published source (2026-08-21): pending until a pool
+takes all pods, two minutes at most; accepted until Compute Engine grants the nodes, without end;
+provisioned; its booking over after ten minutes, whether pods run or not; revoked when its run is
+over.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import capacity, checks, nodes, objects, pools
+from rehearsal.cloud.kubernetes import backoff, capacity, checks, objects, placement, reasons
+from rehearsal.cloud.kubernetes.placement import Place, PodSet
+from rehearsal.cloud.kubernetes.reasons import Said
 
 if TYPE_CHECKING:
     from rehearsal.cloud.kubernetes.capacity import Answer
     from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.pools import Pool
 
 CLASS: Final = "queued-provisioning.gke.io"
 _PREFIX: Final = "for "
-_BOOKED: Final = 600.0
-"""Seconds of cloud time in which pods have to start on new nodes (rule Q12)."""
-_DURATION: Final = "maxRunDurationSeconds"
+_LOOP: Final = "autoscaler"
 
-# Compute Engine's code -> the reason of the condition (rule Q13).
-_REASONS: Final = {
-    "QUOTA_EXCEEDED": "QuotaExceeded",
-    "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": "ResourcePoolExhausted",
-}
-_WAITING: Final = "NotProvisioned"
-_INDEFINITE: Final = "Expected time is indefinite."
+# Seconds of cloud time.
+_PERIOD: Final = 10.0
+_PATIENCE: Final = 120.0
+"""How long a request may be without a place, or its resize request lost."""
+_BOOKED: Final = 600.0
+_KEPT: Final = 3600.0
+"""How long a resize request stays after its request ended or got its nodes."""
+_REMEMBERED: Final = 7 * 86_400.0
+_LONGEST_RUN: Final = 604_800
+
+_RUN: Final = "maxRunDurationSeconds"
+_VALID: Final = "ValidUntilSeconds"
+_MOST_A_LOOP: Final = 5
+_MANAGERS: Final = "/instanceGroupManagers/"
+_NAME_PART: Final = 20
 
 
 def look(world: World) -> None:
-    """Take each request as far as it goes; what was asked for one that is gone is cancelled."""
+    """One loop over the requests, if it is time for one; what nobody wants any more is given up."""
     kind = world.kind(*checks.REQUESTS)
     if kind is None:
         return
-    known = set()
-    for request in world.each(kind):
-        known.add(request["metadata"]["uid"])
-        if request["spec"].get("provisioningClassName") == CLASS:
-            _advance(world, request)
-            world.put(kind, request)
-    collection = world.cluster.collection(capacity.ASKED)
-    for key, asked in list(world.store.list(collection, _PREFIX)):
-        pool = _pool(world, asked["group"])
-        if pool is None or key.removeprefix(_PREFIX) not in known:
-            capacity.cancel(world.request, world.store, **asked)
-        if key.removeprefix(_PREFIX) not in known:
-            world.store.delete(collection, key)
+    every = [it for it in world.each(kind) if it["spec"].get("provisioningClassName") == CLASS]
+    asked = world.cluster.collection(capacity.ASKED)
+    kept = dict(world.store.list(asked, _PREFIX))
+    if not (every or kept) or not _is_time(world):
+        return
+    wanted = {_PREFIX + it["metadata"]["uid"] for it in every}
+    for key, it in kept.items():
+        if key not in wanted and capacity.delete(world.request, world.store, **it):
+            world.store.delete(asked, key)
+    if kept.keys() - wanted:
+        world.wake(world.request.after(_PERIOD))
+    capacity.release(world, kept.values())
+    told: set[str] = set()
+    started = 0
+    for request in sorted(every, key=lambda it: (it.get("_created", world.now), _name(it))):
+        request.setdefault("_created", world.now)
+        if _is_forgotten(world, request):
+            world.remove(kind, request)
+            continue
+        started += _advance(world, request, told, may_start=started < _MOST_A_LOOP)
+        world.put(kind, request)
 
 
-def _advance(world: World, request: Object) -> None:
-    if objects.holds(request, "Failed") or objects.holds(request, "BookingExpired"):
+def _is_time(world: World) -> bool:
+    """Whether the next loop has come; otherwise it is noted."""
+    collection = world.cluster.collection(_LOOP)
+    after = (world.store.get(collection, "next") or {}).get("moment", 0.0)
+    if after > world.now:
+        world.wake(after)
+        return False
+    world.store.put(collection, "next", {"moment": world.request.after(_PERIOD)})
+    return True
+
+
+def _is_forgotten(world: World, request: Object) -> bool:
+    over = request.get("_over")
+    return over is not None and bool(world.request.rate) and _has_passed(world, over, _REMEMBERED)
+
+
+def _has_passed(world: World, since: float, seconds: float) -> bool:
+    """Whether so much cloud time has passed; if not, the autoscaler looks again when it has."""
+    moment = since + seconds * world.request.rate
+    world.wake(moment)
+    return moment <= world.now
+
+
+def _advance(world: World, request: Object, told: set[str], *, may_start: bool) -> bool:
+    """Take a request one step further; whether nodes were asked for."""
+    if objects.holds(request, "Failed") or objects.holds(request, "CapacityRevoked"):
+        _clean(world, request)
+    elif objects.holds(request, "Provisioned"):
+        _expire(world, request)
+    elif _is_late(world, request):
+        _fail(world, request, reasons.LATE)
+    elif objects.holds(request, "Accepted"):
+        _await(world, request)
+    elif not objects.condition(request, "Accepted"):
+        _say(world, request, "Accepted", reasons.NOT_ACCEPTED, holds=False)
+        world.wake(world.request.after(_PERIOD))
+    else:
+        world.wake(world.request.after(_PERIOD))
+        return _queue(world, request, told, may_start=may_start)
+    return False
+
+
+def _is_late(world: World, request: Object) -> bool:
+    text = str((request["spec"].get("parameters") or {}).get(_VALID, ""))
+    if not text.isdecimal() or not int(text) or not world.request.rate:
+        return False
+    return _has_passed(world, request["_created"], float(text))
+
+
+# ------------------------------------------------------------------ pending
+
+
+def _queue(world: World, request: Object, told: set[str], *, may_start: bool) -> bool:
+    """Find a place for a request and ask for its nodes; whether they were asked for."""
+    asked = _asked(world, request)
+    if asked is not None:
+        _take(world, request, asked, capacity.find(world.request, world.store, **asked))
+        return False
+    run = _run(request)
+    if isinstance(run, Said):
+        _fail(world, request, run)
+        return False
+    last = _has_passed(world, request["_created"], _PATIENCE)
+    sets = _pod_sets(world, request, last=last)
+    place = sets if isinstance(sets, Said) else placement.choose(world, sets, last=last)
+    if isinstance(place, Said):
+        # Of requests for alike pods without a place, only the oldest is told.
+        alike = repr(sets)
+        if alike not in told:
+            told.add(alike)
+            _say(world, request, "Accepted", place, holds=False)
+            if last:
+                _fail(world, request, place)
+        return False
+    return may_start and _ask(world, request, place, run)
+
+
+def _run(request: Object) -> int | Said:
+    """How many seconds the nodes of a request run; the pool is not asked."""
+    text = (request["spec"].get("parameters") or {}).get(_RUN)
+    if text is None:
+        return _LONGEST_RUN
+    try:
+        return int(text, 10)
+    except ValueError:
+        return reasons.unreadable_run(text)
+
+
+def _pod_sets(world: World, request: Object, *, last: bool) -> list[PodSet] | Said:
+    sets = request["spec"].get("podSets") or []
+    templates = world.kind(*checks.TEMPLATES)
+    names = [it["podTemplateRef"]["name"] for it in sets]
+    namespace = request["metadata"]["namespace"]
+    found = {name: world.get(templates, namespace, name) if templates else None for name in names}
+    missing = [name for name, it in found.items() if it is None]
+    if missing:
+        return reasons.missing_templates(missing, len(names), failed=last)
+    specs = [((found[name] or {}).get("template") or {}).get("spec") or {} for name in names]
+    return [PodSet(spec, int(it["count"])) for spec, it in zip(specs, sets, strict=True)]
+
+
+def _ask(world: World, request: Object, place: Place, run: int) -> bool:
+    metadata, names = request["metadata"], request["spec"]["podSets"]
+    kept = {"group": place.group, "name": resize_request(metadata["namespace"], metadata["name"])}
+    if capacity.find(world.request, world.store, **kept).state != capacity.MISSING:
+        return False  # of a request of the same name before; it goes first
+    answer = capacity.ask(world, **kept, count=place.count, seconds=run)
+    base, _, group = place.group.partition(_MANAGERS)
+    zone = base.rpartition("/")[2]
+    request["status"]["provisioningClassDetails"] = {
+        "NodeGroupName": f"https://www.googleapis.com/compute/v1/{base}/instanceGroups/{group}",
+        "ResizeRequestName": kept["name"],
+        "NodePoolName": place.pool.name,
+        "AcceleratorType": place.pool.gpu[0],
+        "SelectedZone": zone,
+        "NodePoolAutoProvisioned": "false",
+        "PodTemplateName": ", ".join(it["podTemplateRef"]["name"] for it in names),
+        "ProvisioningMode": "resize_request",
+    }
+    request["_run"] = run
+    key = _PREFIX + metadata["uid"]
+    world.store.put(world.cluster.collection(capacity.ASKED), key, kept)
+    _take(world, request, kept, answer)
+    return True
+
+
+def resize_request(namespace: str, name: str) -> str:
+    """What the resize request of a ProvisioningRequest is called."""
+    digest = hashlib.sha256(f"{namespace}/{name}".encode()).hexdigest()[:16]
+    return f"gke-{namespace[:_NAME_PART]}-{name[:_NAME_PART]}-{digest}"
+
+
+def _take(world: World, request: Object, asked: dict[str, str], answer: Answer) -> None:
+    """See whether Compute Engine took a new resize request."""
+    if answer.state == "CREATING":
         return
-    if objects.holds(request, "Provisioned"):
-        _watch_booking(world, request)
+    if answer.state == "FAILED":
+        base, _, group = asked["group"].partition(_MANAGERS)
+        zone = base.rpartition("/")[2]
+        error = answer.errors[0]
+        _fail(world, request, reasons.refused(error, group, zone))
+        if error.code not in reasons.WITHOUT_BACKOFF:
+            backoff.note(world, asked["group"])
         return
+    _say(world, request, "Accepted", reasons.ACCEPTED)
+    _await(world, request)
+
+
+# ------------------------------------------------------------------ accepted, and after
+
+
+def _await(world: World, request: Object) -> None:
+    """See what has become of the resize request of an accepted request."""
+    asked = _asked(world, request)
+    answer = (
+        capacity.Answer(capacity.MISSING)
+        if asked is None
+        else capacity.find(world.request, world.store, **asked)
+    )
+    match answer.state:
+        case "SUCCEEDED":
+            request["_provisioned"] = world.now
+            _say(world, request, "Provisioned", reasons.PROVISIONED)
+            _expire(world, request)
+        case "FAILED":
+            _fail(world, request, reasons.ended(answer.errors))
+        case "CANCELLED" | capacity.MISSING:
+            lost = request.setdefault("_lost", world.now)
+            if _has_passed(world, lost, _PATIENCE):
+                cancelled = answer.state == "CANCELLED"
+                _fail(world, request, reasons.CANCELLED if cancelled else reasons.MISSING)
+        case _:
+            said = reasons.waiting(answer.errors)
+            if said is not None:
+                _say(world, request, "Provisioned", said, holds=False)
+
+
+def _expire(world: World, request: Object) -> None:
+    """End a request's booking, and then the request, by the clock alone: time has to pass."""
+    if not world.request.rate:
+        return
+    since = request["_provisioned"]
+    if not objects.holds(request, "BookingExpired"):
+        if _has_passed(world, since, _BOOKED):
+            _say(world, request, "BookingExpired", reasons.EXPIRED)
+            world.wake(world.request.after(_PERIOD))
+    elif _has_passed(world, since, float(request["_run"])):
+        _say(world, request, "CapacityRevoked", reasons.REVOKED)
+        request["_over"] = world.now
+    if _has_passed(world, since, _KEPT):
+        _drop(world, request)
+
+
+def _fail(world: World, request: Object, said: Said) -> None:
+    _say(world, request, "Failed", said)
+    request["_over"] = world.now
+    _clean(world, request)
+
+
+def _clean(world: World, request: Object) -> None:
+    """Let the resize request of a request that is over go: one that waits at once."""
     asked = _asked(world, request)
     if asked is None:
-        answer = _ask(world, request)
+        return
+    waits = capacity.find(world.request, world.store, **asked).is_open
+    if waits or (world.request.rate and _has_passed(world, request["_over"], _KEPT)):
+        _drop(world, request)
+
+
+def _drop(world: World, request: Object) -> None:
+    asked = _asked(world, request)
+    if asked is None:
+        return
+    if capacity.delete(world.request, world.store, **asked):
+        key = _PREFIX + request["metadata"]["uid"]
+        world.store.delete(world.cluster.collection(capacity.ASKED), key)
     else:
-        answer = capacity.find(world.request, world.store, **asked)
-    if answer is not None:
-        _tell(world, request, answer)
+        world.wake(world.request.after(_PERIOD))
 
 
 def _asked(world: World, request: Object) -> dict[str, str] | None:
@@ -68,86 +294,15 @@ def _asked(world: World, request: Object) -> dict[str, str] | None:
     return world.store.get(world.cluster.collection(capacity.ASKED), key)
 
 
-def _ask(world: World, request: Object) -> Answer | None:
-    """Ask for the nodes of a new request, if a pool can have them."""
-    sets = request["spec"].get("podSets") or []
-    if len(sets) != 1:
-        words = "A ProvisioningRequest of this class has exactly one set of pods"
-        objects.tell(world, request, "Failed", True, "InvalidRequest", words)
-        return None
-    templates = world.kind(*checks.TEMPLATES)
-    namespace, name = request["metadata"]["namespace"], sets[0]["podTemplateRef"]["name"]
-    found = world.get(templates, namespace, name) if templates else None
-    spec = ((found or {}).get("template") or {}).get("spec") or {}
-    for pool in pools.every(world):
-        count = pool.nodes_for(spec, int(sets[0]["count"]))
-        if not (pool.queued and pool.takes(spec) and _room(world, pool) >= count):
-            continue
-        uid = request["metadata"]["uid"]
-        short = f"gke-{world.cluster.key[:8]}-{hashlib.sha256(uid.encode()).hexdigest()[:16]}"
-        kept = {"group": pool.groups[0], "name": short}
-        world.store.put(world.cluster.collection(capacity.ASKED), _PREFIX + uid, kept)
-        given = (request["spec"].get("parameters") or {}).get(_DURATION)
-        return capacity.ask(world, **kept, count=count, seconds=int(given) if given else None)
-    words = "No node pool with queued provisioning has room for the pods."
-    objects.tell(world, request, "Provisioned", False, _WAITING, words)
-    return None
+def _name(request: Object) -> str:
+    return f"{request['metadata']['namespace']}/{request['metadata']['name']}"
 
 
-def _room(world: World, pool: Pool) -> int:
-    """How many more nodes a pool may have, those that are asked for counted as there."""
-    return pool.most - pools.size(world, pool)
-
-
-def _tell(world: World, request: Object, answer: Answer) -> None:
-    """Turn what Compute Engine says into conditions."""
-    if answer.state == "CREATING":
-        return
-    if answer.state in ("FAILED", "CANCELLED"):
-        reason = _REASONS.get(answer.code, "ProvisioningFailed")
-        words = answer.message or "The resize request was cancelled."
-        if reason == "ResourcePoolExhausted":
-            words = f"{words} {_INDEFINITE}"
-        objects.tell(world, request, "Provisioned", False, reason, words)
-        objects.tell(world, request, "Failed", True, reason, words)
-        return
-    accepted = "Provisioning Request was accepted."
-    objects.tell(world, request, "Accepted", True, "SuccessfullyQueued", accepted)
-    if answer.state == "ACCEPTED":
-        words = f"Waiting for resources. {answer.message or 'Provisioning has begun.'}"
-        objects.tell(world, request, "Provisioned", False, _WAITING, words)
-        return
-    asked = _asked(world, request) or {}
-    pool = _pool(world, asked["group"])
-    if pool is None:
-        return
-    request["status"]["provisioningClassDetails"] = {
-        "NodePoolName": pool.name,
-        "SelectedZone": asked["group"].split("/zones/")[1].split("/")[0],
-        "ResizeRequestName": asked["name"],
-    }
-    if len(nodes.ready(world, pool.name)) >= pools.size(world, pool):
-        words = "Provisioning Request was successfully provisioned."
-        objects.tell(world, request, "Provisioned", True, "SuccessfullyProvisioned", words)
-        request["_booked"] = world.now
-
-
-def _watch_booking(world: World, request: Object) -> None:
-    """The nodes are kept for their pods for a while only; time has to pass for that."""
-    over = request["_booked"] + _BOOKED * world.request.rate
-    if not world.request.rate or over > world.now or request.get("_used"):
-        return
-    name = request["metadata"]["name"]
-    kind = world.kind("v1", "pods")
-    request["_used"] = any(
-        (it["metadata"].get("annotations") or {}).get(checks.CONSUME) == name
-        for it in (world.each(kind) if kind else ())
-    )
-    if not request["_used"]:
-        words = "Capacity booking for the Provisioning Request has expired."
-        objects.tell(world, request, "BookingExpired", True, "BookingExpired", words)
-
-
-def _pool(world: World, group: str) -> Pool | None:
-    """The pool that a group belongs to; None when it is being deleted."""
-    return next((pool for pool in pools.every(world) if group in pool.groups), None)
+def _say(world: World, request: Object, name: str, said: Said, *, holds: bool = True) -> None:
+    """Set a condition; its moment moves with its reason and message too."""
+    before = objects.condition(request, name)
+    if before and (before["reason"], before["message"]) != (said.reason, said.message):
+        request["status"]["conditions"].remove(before)
+    objects.tell(world, request, name, holds, said.reason, said.message)
+    observed = {"observedGeneration": request["metadata"].get("generation", 1)}
+    objects.condition(request, name).update(observed)

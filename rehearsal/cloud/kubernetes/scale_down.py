@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _IDLE: Final = 600.0
 """Seconds of cloud time without a pod after which a node goes (rule Q12)."""
+_AFTER_ADD: Final = 600.0
+"""Seconds of cloud time after any new node in which none goes (the autoscaler's default)."""
 
 
 def look(world: World) -> None:
@@ -21,7 +23,10 @@ def look(world: World) -> None:
         return
     active = [it for it in pods.every(world) if not pods.is_over(it)]
     busy = {it["spec"].get("nodeName") for it in active}
-    waiting = [it["spec"] for it in active if "nodeName" not in it["spec"]]
+    waiting = [
+        it["spec"] for it in active if "nodeName" not in it["spec"] and not pods.consumed(it)
+    ]
+    newest = max((it.get("_joined", 0.0) for it in world.each(kind)), default=0.0)
     for pool in pools.every(world):
         if not pool.most:
             continue
@@ -30,8 +35,9 @@ def look(world: World) -> None:
         over: dict[str, list[str]] = {}
         for node in nodes.of(world, pool.name):
             name = node["metadata"]["name"]
-            since = None if wanted or name in busy else node.get("_idle") or world.now
-            if since is not None and spare > 0 and _is_over(world, node, since):
+            wanted_now = wanted or name in busy or not node["_ready"]
+            since = None if wanted_now else node.get("_idle") or world.now
+            if since is not None and spare > 0 and _is_over(world, node, since, newest):
                 over.setdefault(_group(pool, node), []).append(name)
                 world.remove(kind, node)
                 spare -= 1
@@ -41,11 +47,14 @@ def look(world: World) -> None:
             capacity.delete_nodes(world, group, names)
 
 
-def _is_over(world: World, node: Object, since: float) -> bool:
+def _is_over(world: World, node: Object, since: float, newest: float) -> bool:
     """Whether an idle node goes; where nothing takes time, those go that were of use before."""
     if not world.request.rate:
         return bool(node.get("_used"))
-    return since + _IDLE * world.request.rate <= world.now
+    pace = world.request.rate
+    moment = max(since + _IDLE * pace, newest + _AFTER_ADD * pace)
+    world.wake(moment)
+    return moment <= world.now
 
 
 def _group(pool: Pool, node: Object) -> str:

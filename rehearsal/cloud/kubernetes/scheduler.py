@@ -61,6 +61,7 @@ def _place(
     pod["status"] |= {"phase": "Running", "startTime": world.stamp}
     seconds = pod["_seconds"]
     pod["_ends"] = None if seconds is None else world.request.after(seconds)
+    world.wake(pod["_ends"] or world.now)
     pod["_machine"] = nodes[chosen]["metadata"]["labels"][_MACHINE]
     for name in ("PodScheduled", "Initialized", "ContainersReady", "Ready"):
         objects.tell(world, pod, name, True, "", "")
@@ -108,19 +109,7 @@ def _suits(pod: Object, node: Object) -> bool:
         return False
     tolerations = spec.get("tolerations") or []
     return all(
-        any(tolerates(toleration, taint) for toleration in tolerations)
+        any(pools.tolerates(toleration, taint) for toleration in tolerations)
         for taint in node["spec"].get("taints") or []
         if taint["effect"] in _REPELLING
     )
-
-
-def tolerates(toleration: Mapping[str, str], taint: Mapping[str, str]) -> bool:
-    """Whether a toleration covers a taint."""
-    if toleration.get("effect") not in (None, "", taint["effect"]):
-        return False
-    if not toleration.get("key"):
-        return toleration.get("operator") == "Exists"
-    if toleration["key"] != taint["key"]:
-        return False
-    exists = toleration.get("operator") == "Exists"
-    return exists or toleration.get("value", "") == taint.get("value", "")

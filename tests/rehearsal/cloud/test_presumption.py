@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rehearsal import inventory
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
 from rehearsal.presumption import named, things
@@ -174,3 +176,61 @@ def test_reservations_are_as_large_as_what_is_to_come_from_them(
 ) -> None:
     found = named.of(BASE | {"RESERVATION_NAME": "r"} | settings)
     assert ", ".join(thing.words for thing in found) == words
+
+
+def test_a_reservation_follows_the_settings_and_goes_when_nothing_uses_it(cloud: Cloud) -> None:
+    zone = "/compute/v1/projects/lab-owner/zones/us-central1-c/reservations/r"
+    named_so = {
+        "RESERVATION_NAME": "projects/lab-owner/reservations/r",
+        "VM_TYPE": "a2-ultragpu-8g",
+    }
+    _presumed(cloud, named_so | {"INSTANCE_COUNT": "2"})
+    made = _get(cloud, zone)
+    assert made is not None
+    assert made["specificReservationRequired"] is True
+    assert made["specificReservation"]["count"] == "2"
+    assert "my-project" in made["shareSettings"]["projectMap"]
+
+    grown = _presumed(cloud, named_so | {"INSTANCE_COUNT": "3"})
+    assert grown.there == ("the reservation r of 3 a2-ultragpu-8g in us-central1-c of lab-owner",)
+    assert (_get(cloud, zone) or {})["specificReservation"]["count"] == "3"
+    _presumed(cloud, named_so | {"VM_TYPE": "a2-highgpu-1g"})
+    changed = (_get(cloud, zone) or {})["specificReservation"]
+    assert (changed["count"], changed["instanceProperties"]["machineType"]) == (
+        "1",
+        "a2-highgpu-1g",
+    )
+    assert _presumed(cloud, named_so, missing=True).kept == ()
+    assert _get(cloud, zone) is None
+
+
+def test_a_machine_that_the_zone_does_not_have_cannot_be_reserved(cloud: Cloud) -> None:
+    settings = {"RESERVATION_NAME": "r", "VM_TYPE": "a4x-highgpu-4g", "ZONE": "us-west4-a"}
+    assert _presumed(cloud, settings).sentence == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "architecture"),
+    [
+        ({"IMAGE_NAME": "mine"}, "mine", "X86_64"),
+        ({"IMAGE_FAMILY_NAME": "ours"}, "family/ours", "X86_64"),
+        ({"IMAGE_FAMILY_NAME": "ours", "VM_TYPE": "a4x-highgpu-4g"}, "family/ours", "ARM64"),
+    ],
+)
+def test_an_image_of_ones_own_is_there_without_the_disk_that_it_was_made_of(
+    cloud: Cloud, settings: dict[str, str], path: str, architecture: str
+) -> None:
+    presumed = _presumed(cloud, settings | {"IMAGE_PROJECT": "lab-images"})
+    assert len(presumed.there) == 1
+    images = "/compute/v1/projects/lab-images/global/images"
+    made = _get(cloud, f"{images}/{path}")
+    assert made is not None
+    assert made["architecture"] == architecture
+    with cloud._database.transaction() as store:
+        left = list(inventory.resources(store, time.time()))
+    assert [line.split()[0] for line in left] == ["compute/images"]
+
+
+def test_nobody_makes_an_image_in_a_project_of_googles(cloud: Cloud) -> None:
+    settings = {"IMAGE_PROJECT": "debian-cloud", "IMAGE_NAME": "mine"}
+    assert _presumed(cloud, settings).sentence == ""

@@ -49,17 +49,19 @@ class Player:
 
     def __init__(self, folder: Path, proxy: Proxy) -> None:
         self._proxy = proxy
-        plugin = folder / "plugin"
-        provider = given.find(os.environ, plugin)
-        config = mirror.install(plugin, sys.executable)
-        if provider is not None:
-            config = mirror.install_given(plugin, provider.binary, provider.sha256)
         self._work = folder / "work"
         self._work.mkdir()
         endpoints = {
             variable: f"{proxy.base_url}{prefix}{version}"
             for prefix, variable, version in SERVICES.values()
         }
+        plugin = folder / "plugin"
+        provider = given.find(os.environ, plugin)
+        config = mirror.install(plugin, sys.executable)
+        if provider is not None:
+            config = mirror.install_given(plugin, provider.binary, provider.sha256)
+            # Whose its token is, it asks Google itself; this proxy takes the question nowhere.
+            endpoints |= {"HTTPS_PROXY": proxy.base_url}
         self._environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -175,9 +177,9 @@ def only_compute(base_url: str) -> None:
 def player(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Player]:
     """Plays stories against the simulated cloud."""
     monkeypatch.setenv("CLOUD_CLOCK_RATE", CLOUD_RATE)
-    # The recordings were made in a cloud that had every machine type in every zone.
-    started = Cloud(database=tmp_path / "cloud.db", scenario="everywhere")
-    with started as cloud, Proxy(cloud.base_url) as proxy:
+    # The recorded cloud gave every machine in every zone.
+    cloud = Cloud(database=tmp_path / "cloud.db", scenario="everywhere")
+    with cloud, Proxy(cloud.base_url) as proxy:
         only_compute(cloud.base_url)
         with Player(tmp_path, proxy).ready() as player:
             yield player

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.errors import CapacityError, ClusterError, StillWaiting
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, status
+from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
+from provision.time.retries import PassingError
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.bandwidth import Measurement
@@ -25,6 +26,7 @@ _FIRST: Final = f"{_SELECTOR},batch.kubernetes.io/job-completion-index=0"
 _POLL: Final = 10.0
 _NO_SCALE_UP: Final = "FailedScaleUp"
 """The reason of the autoscaler's event for a pod that got no node."""
+_LATER: Final = "run Test again later, or raise CAPACITY_TIMEOUT"
 _CLEANING: Final = 120.0  # seconds of cloud time
 _CLEANING_POLL: Final = 2.0
 
@@ -88,7 +90,7 @@ def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
     while not deadline.retry(lambda: _has_started(cluster), "look at the bandwidth test"):
         work = deadline.retry(lambda: _workload(cluster), "look at the queue")
         if work and work.state == "given up":
-            raise _refused(cluster, work)
+            raise _refused(work)
         state = work.state if work else "no nodes yet"
         why = work.message if work else deadline.retry(lambda: _warning(cluster), "look at it")
         news = "; ".join(filter(None, [state, why]))
@@ -99,7 +101,7 @@ def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
             raise StillWaiting(
                 f"No nodes came for the bandwidth test in time: {state}",
                 why=why,
-                fix="run Test again later, or raise CAPACITY_TIMEOUT",
+                fix="\n".join(filter(None, [_advice(cluster) or reasons.advice("", why), _LATER])),
                 setting="CAPACITY_TIMEOUT",
             )
         deadline.pause()
@@ -148,18 +150,22 @@ def _workload(cluster: Cluster) -> status.Workload | None:
     return next((work for work in found if work.name == f"{_KIND} {NAME}"), None)
 
 
-def _refused(cluster: Cluster, work: status.Workload) -> CapacityError:
-    """The error if Kueue makes no more attempts, with the reason of the last request."""
-    failed = [
-        request
-        for request in status.read(cluster).requests
-        if NAME in request.name and request.state == "failed"
-    ]
-    said, advice = (failed[-1].message, failed[-1].advice) if failed else ("", "")
+def _advice(cluster: Cluster) -> str:
+    """What Status advises about the test's request for nodes; "" for nothing."""
+    try:
+        found = status.read(cluster)
+    except (ClusterError, PassingError):
+        return ""
+    advice = [work.advice for work in found.workloads if work.name == f"{_KIND} {NAME}"]
+    advice += [request.advice for request in found.requests if NAME in request.name]
+    return next(filter(None, advice), "")
+
+
+def _refused(work: status.Workload) -> CapacityError:
+    """The error if Kueue makes no more attempts; the test is deleted, so it is not told to."""
+    advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
     return CapacityError(
-        "No nodes came for the bandwidth test",
-        why="\n".join(filter(None, [said, work.message])),
-        fix=advice,
+        "No nodes came for the bandwidth test", why=work.message, fix="\n".join(advice)
     )
 
 

@@ -30,7 +30,8 @@ class GpuPool:
         max_nodes: The largest number of nodes.
         mode: The capacity mode: standard, spot, reservation, flex_start, queued or
             flex_start_queued.
-        max_run_seconds: The longest run time of a node, in seconds; None for no limit.
+        max_run_seconds: The longest run time of a node, in seconds; None for no limit. In a queued
+            pool it is what a job's request asks for.
     """
 
     name: str
@@ -211,7 +212,7 @@ def _pool(asked: pools.Pool, made: Mapping[str, Any]) -> GpuPool:
         gpus=asked.gpus,
         max_nodes=made["max"],
         mode=made["mode"],
-        max_run_seconds=asked.max_run_seconds if asked.mode.means.run_of_nodes else None,
+        max_run_seconds=asked.max_run_seconds,
     )
 
 

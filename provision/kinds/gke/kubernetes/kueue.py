@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue.limits import LONGEST_RUN
 from provision.kinds.gke.kubernetes.objects import Object, build
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [
         build(API, "ResourceFlavor", DEFAULT_FLAVOR, spec={}),
         *(_flavor(pool) for pool in facts.queued_pools),
-        _config(),
+        _config(facts),
         _check(),
         _cluster_queue(facts),
         build(API, "LocalQueue", LOCAL_QUEUE, NAMESPACE, spec={"clusterQueue": CLUSTER_QUEUE}),
@@ -122,11 +123,15 @@ def _flavor(pool: GpuPool) -> Object:
     return build(API, "ResourceFlavor", pool.name, spec=spec)
 
 
-def _config() -> Object:
+def _config(facts: ClusterFacts) -> Object:
+    # A job that does not say how long its nodes run gets what MAX_RUN_DURATION allows. The
+    # autoscaler never asks the pool: without this, it would be 7 days.
+    longest = max(pool.max_run_seconds or LONGEST_RUN for pool in facts.queued_pools)
     spec = {
         "provisioningClassName": _CLASS,
         "managedResources": [GPU],
-        # A request has one pod set (rule Q10); equal pod sets of a job are merged.
+        "parameters": {RUN_SECONDS.rpartition("/")[2]: str(longest)},
+        # Google documents one pod set for a request (rule Q10); equal pod sets of a job are merged.
         "podSetMergePolicy": "IdenticalWorkloadSchedulingRequirements",
         "retryStrategy": {
             "backoffLimitCount": 3,

@@ -253,3 +253,11 @@ def test_nothing_is_made_where_a_policy_allows_another_place(api: Compute) -> No
     api.post(f"{PROJECT}/regions/europe-west4/subnetworks", body)
     body = {**body, "ipCidrRange": "10.1.0.0/16"}
     api.refusal("POST", f"{PROJECT}/regions/europe-west2/subnetworks", body)
+
+
+def test_a_name_that_is_taken_is_refused_as_such_where_the_quota_is_full(api: Compute) -> None:
+    api.scenarios = frozenset({"small-quotas"})
+    for number in range(4):
+        api.network(f"net-{number}")
+    body = {"name": "net-0", "autoCreateSubnetworks": False}
+    assert api.refusal("POST", f"{PROJECT}/global/networks", body)["code"] == 409

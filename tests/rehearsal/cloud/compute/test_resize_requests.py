@@ -82,7 +82,7 @@ def test_a_name_is_taken_as_long_as_its_request_is_there(flex: Compute) -> None:
     [
         ({"resizeBy": 0}, "resizeBy"),
         ({"resizeBy": 1001}, "resizeBy"),
-        ({"resizeBy": 1, "requestedRunDuration": {"seconds": "599"}}, "between 600 and 604800"),
+        ({"resizeBy": 1, "requestedRunDuration": {"seconds": "599"}}, "is equal to 10 minutes"),
         ({"resizeBy": 1, "requestedRunDuration": {"seconds": "604801"}}, "requestedRunDuration"),
     ],
 )
@@ -249,7 +249,7 @@ def test_what_is_never_granted_comes_once_the_scenario_is_over(flex: Compute) ->
 @pytest.mark.parametrize(
     ("scenario", "code"),
     [
-        ("stockout", "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"),
+        ("stockout", "QUEUING_INFEASIBLE_NO_CAPACITY"),
         ("quota", "QUOTA_EXCEEDED"),
     ],
 )

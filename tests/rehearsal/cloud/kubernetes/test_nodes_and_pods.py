@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -154,7 +155,10 @@ def test_a_pool_without_capacity_stays_as_it_is_and_pods_hear_why(
     cluster.pods()
     events = cluster.api.all("v1", "Event", "default")
     assert [it["reason"] for it in events] == ["FailedScaleUp"]
-    assert "does not have enough resources" in events[0]["message"]
+    assert events[0]["message"] == (
+        "Node scale up in zones us-central1-a associated with this pod failed: GCE out of"
+        " resources. Pod is at risk of not being scheduled."
+    )
     groups = "/compute/v1/projects/my-project/zones/us-central1-a/instanceGroupManagers"
     sizes = {it["name"]: it["targetSize"] for it in cluster.google("GET", groups)["items"]}
     assert [size for name, size in sizes.items() if "gke-l4" in name] == [0]
@@ -173,6 +177,69 @@ def test_a_flex_start_pool_gets_its_nodes_when_they_are_granted(
     assert cluster.nodes(pool) == 1
     clock.forward(60)
     assert _phases(cluster) == ["Running"]
+
+
+def test_a_flex_start_pool_asks_for_each_node_by_itself(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    # 18: it asked for all nodes at once
+    cluster = gke_of("gke-plain", "never", "1", **SCALING, ENABLE_FLEX_START="yes")
+    clock.forward(60)
+    cluster.api.create(_job("many", 2, gpus=2))
+    clock.forward(30)
+    cluster.pods()
+    assert [name.rpartition("-")[2] for name in _flex(cluster)] == ["0", "1"]
+    assert all(name.startswith("flex-") for name in _flex(cluster))
+
+
+def test_flex_start_gives_up_after_a_quarter_of_an_hour_and_rests_longer_each_time(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    # 18, 19: it waited for ever, and rested for five minutes always
+    cluster = gke_of("gke-plain", "never", "1", **SCALING, ENABLE_FLEX_START="yes")
+    clock.forward(60)
+    cluster.api.create(_job("one", gpus=1))
+    asked = []
+    for _ in range(420):
+        clock.forward(10)
+        cluster.pods()
+        asked.append(bool(_flex(cluster)))
+    turns = [0, *(at for at in range(1, len(asked)) if asked[at] != asked[at - 1]), len(asked)]
+    spans = [10 * (after - before) for before, after in itertools.pairwise(turns)]
+    assert asked[0]
+    waited, rested, again, longer = spans[:4]
+    assert 890 <= waited <= 1030
+    assert 890 <= again <= 1030
+    assert 170 <= rested <= 310
+    assert 470 <= longer <= 610
+    assert "FailedScaleUp" in {it["reason"] for it in cluster.api.all("v1", "Event", "default")}
+
+
+def _flex(cluster: Gke) -> list[str]:
+    """The names of the resize requests of the pool of GPUs, those that ended aside."""
+    groups = "/compute/v1/projects/my-project/zones/us-central1-a/instanceGroupManagers"
+    found = cluster.google("GET", groups)["items"]
+    (name,) = (it["name"] for it in found if "gke-l4" in it["name"])
+    asked = cluster.google("GET", f"{groups}/{name}/resizeRequests").get("items", [])
+    return sorted(it["name"] for it in asked if it["state"] in {"CREATING", "ACCEPTED"})
+
+
+def test_no_node_goes_soon_after_another_has_come(gke_of: Callable[..., Gke], clock: Clock) -> None:
+    # 20
+    cluster = gke_of("gke-plain", rate="1", **SCALING)
+    pool = cluster.facts.pools[0].name
+    clock.forward(60)
+    cluster.api.create(_job("first", gpus=2))
+    clock.forward(200)  # it has run; its node idles
+    cluster.pods()
+    clock.forward(500)
+    cluster.api.create(_job("second", 2, gpus=2))
+    clock.forward(200)
+    assert cluster.nodes(pool) == 2
+    clock.forward(390)
+    assert cluster.nodes(pool) == 2
+    clock.forward(500)
+    assert cluster.nodes(pool) == 0
 
 
 def test_a_daemon_set_counts_the_nodes_that_it_is_for(gke_of: Callable[..., Gke]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.cloud import compute, discovery
+from rehearsal.cloud import compute, discovery, iam
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request
 
@@ -49,6 +49,16 @@ class Replay:
         self._made = 0
         self._ids: dict[str, str] = {}
         self._fingerprints: dict[str, str] = {}
+        self._images: dict[str, str] = {}
+        # Another service's, so no request of those that are sent here makes it.
+        account = Request(
+            method="POST",
+            path="projects/proj-a1/serviceAccounts",
+            query={},
+            body=b'{"accountId": "a2-node"}',
+        )
+        with self._database.transaction() as store:
+            iam.service(account, store)
 
     def send(self, exchange: dict[str, Any]) -> Reply:
         text = json.dumps([exchange["path"], exchange["body"]])
@@ -78,13 +88,15 @@ class Replay:
             name = self._templates.pop(0) if oldest and "UNIQ" in text else self._templates[-1:]
             text = text.replace("a2-UNIQ", name if isinstance(name, str) else "".join(name))
         text = text.replace("NUMID", self._ids.get("template", "NUMID"))
-        for recorded, ours in self._fingerprints.items():
+        for recorded, ours in (*self._fingerprints.items(), *self._images.items()):
             text = text.replace(recorded, ours)
         return text
 
     def _learn(self, exchange: dict[str, Any], ours: dict[str, Any]) -> None:
         if exchange["method"] == "POST" and exchange["path"].endswith("/instanceTemplates"):
             self._ids["template"] = ours["targetId"]
+        if "/images/family/" in exchange["path"]:
+            self._images[exchange["response"]["name"]] = ours["name"]
         if "fingerprint" in exchange["response"]:
             self._fingerprints[exchange["response"]["fingerprint"]] = ours["fingerprint"]
 

@@ -49,8 +49,8 @@ def _told(
     document: dict[str, Any] = {
         "nodePools": [{"name": pool.name, "locations": [zones[pool.name]]} for pool in pools]
     }
-    (found,) = status.with_places([request], document, facts, cast("GoogleApi", api))
-    return found.advice.splitlines()
+    places = status.Places(document, facts, cast("GoogleApi", api))
+    return places.added(request).advice.splitlines()
 
 
 def _request(

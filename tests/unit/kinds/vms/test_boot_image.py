@@ -258,6 +258,20 @@ def test_a_family_that_is_gone_is_refused(asked: Asked, family: str) -> None:
     assert problem.fix.startswith("remove IMAGE_FAMILY_NAME for the newest supported image")
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"image_family_name": "ubuntu-accelerator-2404-amd64-with-nvidia-580"},
+        {"image_name": "ubuntu-accelerator-2404-amd64-with-nvidia-580-v20260418"},
+    ],
+)
+def test_an_image_of_another_project_of_googles_is_said(
+    asked: Asked, settings: dict[str, str]
+) -> None:
+    assert asked.problem(**settings).fix == f"IMAGE_PROJECT={ACCELERATOR}"
+    assert asked.image(image_project=ACCELERATOR, **settings)[0] == ACCELERATOR
+
+
 def test_a_deprecated_image_that_is_named_is_noted(asked: Asked) -> None:
     note = asked.note(image_name=f"{OLD}-v20260320")
 

@@ -128,6 +128,16 @@ def test_f7_q9_more_than_a_week_is_refused(given: Given) -> None:
     assert "MAX_RUN_DURATION" in given(**ULTRA, **FLEX, MAX_RUN_DURATION="8d").refused
 
 
+@pytest.mark.parametrize("asked", [FLEX, QUEUED, FLEX | QUEUED])
+def test_m3_a_run_of_less_than_ten_minutes_is_refused_where_nodes_are_requested(
+    given: Given, asked: dict[str, str]
+) -> None:
+    assert "MAX_RUN_DURATION" in given(**ULTRA, **asked, MAX_RUN_DURATION="9m").refused
+    assert "MAX_RUN_DURATION" not in given(**ULTRA, **asked, MAX_RUN_DURATION="10m").refused
+    pools = "name=a,vm_type=a3-ultragpu-8g,max_run_duration=9m"
+    _refused(given, "GKE_NODE_POOLS", "too short", **GKE, **asked, GKE_NODE_POOLS=pools)
+
+
 def test_f7_a_pool_without_flex_start_has_no_end_by_default() -> None:
     pools = "name=a,vm_type=a3-ultragpu-8g;name=b,vm_type=g2-standard-4,flex_start=no"
     made = _variables(**GKE, **FLEX, GKE_NODE_POOLS=pools)["node_pools"]

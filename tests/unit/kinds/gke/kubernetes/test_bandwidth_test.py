@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="utf-8")
 WAITING = {"type": "QuotaReserved", "status": "True"}
+GIVEN_UP = {
+    "type": "Evicted",
+    "status": "True",
+    "message": 'The workload is deactivated due to AdmissionCheck in Rejected state: "dws-prov"'
+    " (Could not enqueue the Provisioning Request due to insufficient capacity in zone"
+    " us-central1-a. Try different locations or hardware.)",
+}
 
 
 class Nodes:
@@ -59,13 +66,13 @@ class Nodes:
         if kind == "Workload":
             owner = [{"kind": "JobSet", "name": bandwidth_test.NAME}]
             metadata = {"name": "work", "ownerReferences": owner}
-            status = {"conditions": [WAITING]}
+            status = {"conditions": [WAITING, *([] if self._active else [GIVEN_UP])]}
             return [{"metadata": metadata, "spec": {"active": self._active}, "status": status}]
         if kind == "ProvisioningRequest":
-            failed = {"type": "Failed", "status": "True", "reason": "ResourcePoolExhausted"}
-            failed["message"] = "no H200 to give"
+            lacking = {"type": "Provisioned", "status": "False", "reason": "QuotaExceeded"}
+            lacking["message"] = "Quota 'NVIDIA_H200_GPUS' exceeded.  Limit: 8.0 in region r-1."
             name = f"jobset-{bandwidth_test.NAME}-1a2b3-dws-prov-4"
-            return [{"metadata": {"name": name}, "status": {"conditions": [failed]}}]
+            return [{"metadata": {"name": name}, "status": {"conditions": [lacking]}}]
         if kind != "Pod" or not self.there:
             return []
         self._looks -= "index" in selector
@@ -124,9 +131,13 @@ def test_a_test_that_fails_still_gives_its_log() -> None:
 
 def test_nodes_that_do_not_come_in_time_leave_no_test_behind() -> None:
     cluster = Nodes(looks=1000)
-    with pytest.raises(StillWaiting, match="waiting for nodes"):
+    with pytest.raises(StillWaiting, match="waiting for nodes") as caught:
         _run(cluster)
     assert not cluster.there
+    # A request that waits for quota waits for ever: what helps is said before "try again".
+    first, last = caught.value.problems[0].fix.splitlines()
+    assert "request a higher quota NVIDIA_H200_GPUS of r-1, now 8" in first
+    assert last == "run Test again later, or raise CAPACITY_TIMEOUT"
 
 
 def test_without_a_queue_the_autoscalers_last_words_on_these_pods_are_told() -> None:
@@ -140,7 +151,7 @@ def test_a_request_that_failed_for_good_says_what_to_do() -> None:
     with pytest.raises(CapacityError) as caught:
         _run(cluster)
     (problem,) = caught.value.problems
-    assert problem.why == "no H200 to give"
+    assert problem.why == GIVEN_UP["message"]
     assert "another zone" in problem.fix
     assert not cluster.there
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import status
+from provision.kinds.gke.kubernetes import reasons, status
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
@@ -35,7 +35,10 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
         (
             (("Provisioned", "False", "ResourcePoolExhausted", "Expected time is indefinite."),),
             "waiting",
-            "try another zone, region or machine type",
+            (
+                "the request stays in Google's queue: wait, or try another zone, region or machine"
+                " type"
+            ),
         ),
         (
             (
@@ -69,8 +72,27 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
         ((("Provisioned", "True", "Provisioned", ""),), "provisioned", "within 10 minutes"),
         (
             (("Provisioned", "True", "", ""), ("BookingExpired", "True", "", "")),
-            "failed",
-            "within 10 minutes",
+            "expired",
+            "no job runs on its nodes",
+        ),
+        (
+            (
+                ("Provisioned", "True", "", ""),
+                ("BookingExpired", "True", "", ""),
+                ("CapacityRevoked", "True", "CapacityRevoked", "reclaimed"),
+            ),
+            "ended",
+            "more time in the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds",
+        ),
+        (
+            (("Accepted", "False", "NotAccepted", "Provisioning Request wasn't accepted."),),
+            "pending",
+            "",
+        ),
+        (
+            (("Accepted", "False", "NodepoolSizeReached", "Max nodepool size reached"),),
+            "pending",
+            "raise GKE_MAX_NODE_COUNT",
         ),
         ((("Accepted", "True", "", ""), ("Failed", "True", "", "")), "failed", "another attempt"),
     ],
@@ -82,6 +104,90 @@ def test_q13_every_state_of_a_request_has_its_advice(
     assert found.state == state
     assert advice in found.advice
     assert bool(advice) == bool(found.advice)
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_the_request_of_a_job_that_runs_is_no_failure_when_its_booking_expires(
+    expired: bool,  # noqa: FBT001 - a case
+) -> None:
+    more = (("BookingExpired", "True", "BookingExpired", "expired"),) if expired else ()
+    thing = _request(("Accepted", "True", "", ""), ("Provisioned", "True", "", ""), *more)
+    found = status.request(thing, is_running=True)
+    assert (found.state, found.message, found.advice) == ("running", "", "")
+
+
+REASONS = """
+NodepoolSizeReached ClusterNodeLimitExceeded OutOfResources NodepoolInBackoff NodepoolNotReady
+ProvisioningRequestNotSchedulableInNodepool ProvisioningRequestSingleZoneInfeasible
+NoQueuedNodepoolAvailable CannotExecuteObtainabilityStrategy MissingPodTemplates
+ObtainabilityStrategyAndZoneIncompatible MultiplePodSetsUnsupported InvalidArgument
+InvalidArgumentMaxRunDurationParseError UnsupportedOperation QueuingInfeasibleNoCapacity
+ZoneNotSupported QuotaExceeded InvalidMachineType InvalidGPUType PermissionDenied ConditionNotMet
+InvalidReservation ReservationNotFound ReservationNotReady ReservationCapacityExceeded
+ReservationIncompatible InternalErrorFailedToQueue ResourcePoolExhausted IPSpaceExhausted
+PermissionsError VMExternalIPAccessPolicyConstraint LimitExceeded InternalError WaitTimeExceeded
+InternalErrorResizeRequestFailed InternalErrorResizeRequestGotCancelled
+InternalErrorResizeRequestWasBeingDeleted InternalErrorResizeRequestWasCreating
+MissingResizeRequest DuplicateResizeRequestName InternalErrorUnexpectedState
+InternalErrorSkippedNodepool CapacityRevoked
+"""
+
+
+@pytest.mark.parametrize("reason", REASONS.split())
+def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -> None:
+    found = status.request(_request(("Failed", "True", reason, "no words")))
+    assert found.state == "failed"
+    assert found.advice
+    assert "by itself" not in found.advice
+
+
+REST = "Nodepool in backoff after failed scale-up, affected nodepools: np-t4"
+QUOTA = "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 1.0 in region us-central1."
+
+
+def _given_up(message: str) -> Object:
+    words = f'The workload is deactivated due to AdmissionCheck in Rejected state: "c" ({message})'
+    evicted = {"type": "Evicted", "status": "True", "message": words}
+    return {
+        "metadata": {"name": "work", "uid": "1"},
+        "spec": {"active": False},
+        "status": {"conditions": [evicted]},
+    }
+
+
+def test_a_job_that_is_given_up_while_its_pool_rests_is_told_the_failure_before() -> None:
+    found = status.workload(_given_up(REST), [QUOTA, REST])
+    assert found.message.endswith(f"{REST}); the failure before: {QUOTA}")
+    assert "request a higher quota NVIDIA_T4_GPUS of us-central1, now 1" in found.advice
+    alone = status.workload(_given_up(REST), [REST])
+    assert "the cause is the failure before" in alone.advice
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            f'Evicted due to AdmissionCheck in Retry state: "c" (Retrying after failure: {QUOTA})',
+            QUOTA,
+        ),
+        (
+            'due to AdmissionCheck in Retry state: "c" (Retrying after failure: pool (why))',
+            "pool (why)",
+        ),
+        (
+            (
+                "Admission check c updated state from Pending to Retry with message: Retrying after"
+                " failure: pool (why)"
+            ),
+            "pool (why)",
+        ),
+        (f"Admission check c updated state from Pending to Rejected with message: {REST}", REST),
+        ("Admission check c updated state from Pending to Ready with message: provisioned", ""),
+        ("The ClusterQueue is stopped", ""),
+    ],
+)
+def test_the_autoscalers_words_are_found_in_kueues(words: str, message: str) -> None:
+    assert reasons.passed_on(words) == message
 
 
 def _workload(active: bool, checks: list[Object], **conditions: bool) -> Object:  # noqa: FBT001 - as the API has it
