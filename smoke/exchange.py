@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from smoke import redaction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from smoke import places, redaction
 
 _REFUSED: Final = 400
 
@@ -93,11 +90,6 @@ def document(content: bytes, kind: str, status: int, *, is_object: bool) -> dict
     return document if isinstance(document, dict) else None
 
 
-def is_object(path: str, query: Iterable[tuple[str, str]]) -> bool:
-    """Whether a request is for the content of an object of Cloud Storage."""
-    return path.startswith("/download/") or ("alt", "media") in query
-
-
 def _shown(body: bytes, content_type: str, path: str, secrets: frozenset[str]) -> Any:
     """A request's body as it is written down: JSON, or how much it was.
 
@@ -105,7 +97,7 @@ def _shown(body: bytes, content_type: str, path: str, secrets: frozenset[str]) -
     """
     if not body:
         return None
-    if path.startswith("/upload/"):
+    if path.startswith("/upload/") or places.is_object(path, ()):
         return {"bytes": len(body)}
     if content_type.startswith("application/") and "json" in content_type:
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import threading
 import time
 import zlib
@@ -18,36 +17,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import requests
 
-from smoke import exchange
+from smoke import exchange, places
 from smoke.exchange import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-GOOGLE: Final = {
-    "/compute/v1/": "https://compute.googleapis.com/compute/v1/",
-    "/storage/v1/": "https://storage.googleapis.com/storage/v1/",
-    "/upload/storage/v1/": "https://storage.googleapis.com/upload/storage/v1/",
-    "/download/storage/v1/": "https://storage.googleapis.com/download/storage/v1/",
-    "/iam/v1/": "https://iam.googleapis.com/v1/",
-    "/crm/v1/": "https://cloudresourcemanager.googleapis.com/v1/",
-    "/crm/v3/": "https://cloudresourcemanager.googleapis.com/v3/",
-    "/orgpolicy/v2/": "https://orgpolicy.googleapis.com/v2/",
-    "/cloudquotas/v1/": "https://cloudquotas.googleapis.com/v1/",
-    "/serviceusage/v1/": "https://serviceusage.googleapis.com/v1/",
-    "/serviceusage/v1beta1/": "https://serviceusage.googleapis.com/v1beta1/",
-    "/cloudbilling/v1/": "https://cloudbilling.googleapis.com/v1/",
-    "/container/v1/": "https://container.googleapis.com/v1/",
-    "/file/v1/": "https://file.googleapis.com/v1/",
-    "/secretmanager/v1/": "https://secretmanager.googleapis.com/v1/",
-    "/monitoring/": "https://monitoring.googleapis.com/",
-}
-"""Path that is served -> where Google serves it."""
-MEDIA: Final = "https://storage.googleapis.com/"
-"""Where Cloud Storage serves objects by "/BUCKET/OBJECT"."""
-_CONTROL_PLANE: Final = re.compile(r"/kubernetes/(?P<host>[\w.-]+\.gke\.goog)(?P<path>/.*)")
-"""Of a GKE cluster, by its DNS endpoint: no other host gets a token."""
 
 _HOPS: Final = frozenset(
     {"connection", "host", "keep-alive", "transfer-encoding", "content-length", "expect"}
@@ -96,20 +71,20 @@ class Recorder:
         """The address that serves a path; "" when nobody may be asked for it."""
         if self.upstream:
             return self.upstream + path
-        if found := _CONTROL_PLANE.fullmatch(path):
+        if found := places.CONTROL_PLANE.fullmatch(path):
             return f"https://{found['host']}{found['path']}"
         if path.startswith("/kubernetes/"):
             return ""
-        for prefix, base in GOOGLE.items():
+        for prefix, base in places.GOOGLE.items():
             if path.startswith(prefix):
                 return base + path.removeprefix(prefix)
-        return MEDIA + path.removeprefix("/")
+        return places.MEDIA + path.removeprefix("/")
 
     def here(self, address: str) -> str:
         """The address at which this proxy serves one of Google's."""
         if self.upstream:
             return address.replace(self.upstream, self.base_url)
-        for prefix, base in GOOGLE.items():
+        for prefix, base in places.GOOGLE.items():
             if address.startswith(base):
                 return self.base_url + prefix + address.removeprefix(base)
         return address
@@ -170,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
         kind = next((it for name, it in fields if name.lower() == "content-type"), "")
         upload = next((it for name, it in fields if name.lower() == "location"), "")
         parameters = tuple(parse_qsl(query, keep_blank_values=True))
-        of_object = exchange.is_object(path, parameters)
+        of_object = places.is_object(path, parameters)
         self.server.recorder.add(
             Exchange(
                 method="GET" if self.command == "HEAD" else self.command,

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import requests
 
 from rehearsal.cloud.server import Cloud
-from smoke import differences, exchange
+from smoke import differences, exchange, places
 from smoke.exchange import Pair
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class _Twin:
             answer.content,
             answer.headers.get("Content-Type", ""),
             answer.status_code,
-            is_object=exchange.is_object(asked.path, asked.query),
+            is_object=places.is_object(asked.path, asked.query),
         )
         return Pair(asked, answer.status_code, document, answer.headers.get("Location", ""))
 

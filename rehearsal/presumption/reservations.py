@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _RESERVATION: Final = re.compile(
-    r"(?:projects/(?P<project>[^/]+)/reservations/)?(?P<name>[^/]+)(?P<block>/reservationBlocks/.+)?"
+    r"(?:projects/(?P<project>[^/]+)/reservations/)?(?P<name>[^/]+)"
+    r"(?:/reservationBlocks/(?P<block>[^/]+)(?:/reservationSubBlocks/(?P<part>[^/]+))?)?"
 )
 
 
@@ -72,7 +73,8 @@ def _reservation(user: str, path: str, name: str, reserved: Sequence[_Machines])
 
     def mend(found: Mapping[str, Any]) -> Sequence[Ask]:
         held = found["specificReservation"]
-        if held["instanceProperties"]["machineType"] != first.machine:
+        same = held["instanceProperties"]["machineType"] == first.machine
+        if not same or found["description"] != body["description"]:
             return thing.anew if is_free(found) else ()
         if held["count"] == count:
             return ()
@@ -104,12 +106,14 @@ def _reservation_body(name: str, count: str, reserved: Sequence[_Machines]) -> d
     if first.gpu and first.machine.startswith("n1-"):
         gpus = {"acceleratorType": first.gpu, "acceleratorCount": texts.number(first.gpus)}
         properties["guestAccelerators"] = [gpus]
-    # Only dense capacity has blocks.
-    dense = any(one.reservation["block"] for one in reserved)
+    # Only dense capacity has blocks; the cloud gives the first of them these names.
+    block, part = first.reservation["block"], first.reservation["part"]
+    called = [f"first block {block}"] if block else []
+    called += [f"first sub-block {part}"] if part else []
     return {
         "name": name,
-        "description": MARK,
+        "description": ", ".join([MARK, *called]),
         "specificReservationRequired": True,
         "specificReservation": {"count": count, "instanceProperties": properties},
-        **({"deploymentType": "DENSE"} if dense else {}),
+        **({"deploymentType": "DENSE"} if block else {}),
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from provision.kinds.gke.kubernetes import manifests
 from provision.kinds.gke.kubernetes.objects import from_yaml
 from tests.kubernetes import processes, programs
 from tests.kubernetes.world import World
@@ -35,7 +36,7 @@ _KUEUE_OVERLAY = {
         {
             "name": "us-central1-docker.pkg.dev/k8s-staging-images/kueue/kueue",
             "newName": "registry.k8s.io/kueue/kueue",
-            "newTag": "v0.16.1",
+            "newTag": f"v{manifests.KUEUE.version}",
         }
     ],
 }
@@ -78,7 +79,7 @@ def manifest(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = subprocess.run(
         [str(kustomize), "build", str(folder)], capture_output=True, check=True, cwd=folder
     )
-    path = folder / "kueue-v0.16.1.yaml"
+    path = folder / manifests.KUEUE.file
     path.write_bytes(made.stdout)
     return path
 

@@ -133,7 +133,7 @@ def queue(world: World) -> World:
     """A queue that gives up after one retry, at once, so that a test need not wait."""
     _apply(world, samples.everything())
     hasty = {"backoffLimitCount": 1, "backoffBaseSeconds": 1, "backoffMaxSeconds": 2}
-    config = kueue._config()
+    config = kueue._config(samples.everything())
     config["spec"]["retryStrategy"] = hasty
     world.cluster.apply(config)
     world.until(lambda: _is_active(world))
@@ -218,21 +218,60 @@ def test_a_job_whose_requests_fail_is_given_up_and_stays_suspended(queue: World)
     for attempt in (1, 2):
         request = queue.request("refused", attempt)
         queue.answer(request, "Failed", "QuotaExceeded", words)
-    given_up = queue.until(
-        lambda: next(
-            (
-                work
-                for work in status.read(queue.cluster).workloads
-                if work.name == "Job refused" and work.state == "given up"
-            ),
-            None,
-        )
-    )
-    assert given_up.advice
+    given_up = queue.until(lambda: _given_up(queue, "refused"))
+    # Kueue deletes the requests that failed; what they said stays in what it says of the job.
+    assert words in given_up.message
+    assert "NVIDIA_A100_GPUS of us-central1" in given_up.advice
+    queue.until(lambda: not _requests(queue, "refused"))
     assert _find(queue, job)["spec"]["suspend"]
-    failed = [each for each in status.read(queue.cluster).requests if "refused" in each.name]
-    assert {each.state for each in failed} == {"failed"}
-    assert all("NVIDIA_A100_GPUS of us-central1" in each.advice for each in failed)
+
+
+def test_a_job_that_is_given_up_while_its_pool_rests_is_told_the_failure_before(
+    queue: World,
+) -> None:
+    _job(queue, "hidden", samples.A100.name)
+    words = "Quota 'NVIDIA_A100_GPUS' exceeded.  Limit: 1.0 in region us-central1."
+    rests = "Nodepool in backoff after failed scale-up, affected nodepools: pool"
+    queue.answer(queue.request("hidden", 1), "Failed", "QuotaExceeded", words)
+    queue.answer(queue.request("hidden", 2), "Failed", "NodepoolInBackoff", rests)
+    given_up = queue.until(lambda: _given_up(queue, "hidden"))
+    assert rests in given_up.message
+    assert given_up.message.endswith(f"the failure before: {words}")
+    assert "NVIDIA_A100_GPUS of us-central1" in given_up.advice
+
+
+def test_an_expired_booking_is_nothing_to_a_job_that_runs_and_revoked_capacity_ends_it(
+    queue: World,
+) -> None:
+    job = _job(queue, "kept", samples.A100.name)
+    request = queue.request("kept")
+    queue.answer(request, "Provisioned", "Provisioned", "words")
+    queue.until(lambda: _find(queue, job)["spec"]["suspend"] is False)
+    queue.answer(_find(queue, request), "BookingExpired", "BookingExpired", "the booking is over")
+    time.sleep(2)
+    assert _admitted(queue, "Job kept")
+    (found,) = _requests(queue, "kept")
+    assert (found.state, found.advice) == ("running", "")
+    queue.answer(_find(queue, request), "CapacityRevoked", "CapacityRevoked", REVOKED)
+    given_up = queue.until(lambda: _given_up(queue, "kept"))
+    assert REVOKED in given_up.message
+    assert "maxRunDurationSeconds" in given_up.advice
+    queue.until(lambda: _find(queue, job)["spec"]["suspend"])
+
+
+REVOKED = (
+    "Capacity provisioned for the Provisioning Request was reclaimed and is no longer available in"
+    " the cluster."
+)
+
+
+def _given_up(queue: World, name: str) -> status.Workload | None:
+    works = status.read(queue.cluster).workloads
+    return next((it for it in works if it.name == f"Job {name}" and it.state == "given up"), None)
+
+
+def _requests(queue: World, words: str) -> list[status.ProvisioningRequest]:
+    return [it for it in status.read(queue.cluster).requests if words in it.name]
 
 
 def test_a_job_without_gpus_does_not_wait_for_a_gpu_node(queue: World) -> None:

@@ -179,10 +179,13 @@ def retry(call: Call, name: str, group: Resource) -> Resource:
         return group
     if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
-    group = {key: value for key, value in group.items() if key not in {"_waiting", "_lost"}}
+    lost = group.get("_lost", [])
+    group = {**group, "_waiting": [], "_lost": []}
     resources.keep(call, GROUP_MANAGER, name, group)
     rest = _make_allowed(call, name, group, waiting)
-    group = {**resources.require(call, GROUP_MANAGER, name), "_waiting": list(rest)}
+    lost = [member for member in lost if member in rest]
+    made = resources.require(call, GROUP_MANAGER, name)
+    group = {**made, "_waiting": list(rest), "_lost": lost}
     resources.keep(call, GROUP_MANAGER, name, group)
     return group
 

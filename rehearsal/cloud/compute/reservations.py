@@ -7,7 +7,8 @@ is gone from that moment on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import catalogue, links, lists, resources, templates
@@ -20,6 +21,7 @@ from rehearsal.cloud.wire import GoogleError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+_FIRST = re.compile(r"first (?P<what>block|sub-block) (?P<name>[a-z][-a-z0-9]*)")
 _LARGEST = 1000
 _ENDED = "TERMINATED"
 _DEFAULTS: Resource = {
@@ -78,13 +80,27 @@ def blocks_of(reservation: Resource) -> list[Block]:
         return []
     count = count_of(reservation)
     size = facts.of_a_block(machine_of(reservation), count)
-    return _cut(f"{reservation['name']}-block", count, size)
+    cut = _cut(f"{reservation['name']}-block", count, size)
+    return _with_first(cut, reservation, "block")
 
 
 def sub_blocks_of(reservation: Resource, block: Block) -> list[Block]:
     """The sub-blocks of one of its blocks."""
     size = facts.of_a_sub_block(machine_of(reservation), block.count)
-    return _cut(f"{block.name}-subblock", block.count, size)
+    cut = _cut(f"{block.name}-subblock", block.count, size)
+    first = blocks_of(reservation)[0] == block
+    return _with_first(cut, reservation, "sub-block") if first else cut
+
+
+def _with_first(cut: list[Block], reservation: Resource, what: str) -> list[Block]:
+    """Blocks, the first by the name that the reservation's description has for it, if any.
+
+    Nobody chooses names of blocks: only so can there be one that a user has met at Google.
+    """
+    for match in _FIRST.finditer(reservation.get("description", "")):
+        if match["what"] == what:
+            return [replace(cut[0], name=match["name"]), *cut[1:]]
+    return cut
 
 
 def _cut(beginning: str, count: int, size: int) -> list[Block]:

@@ -148,7 +148,10 @@ def _queueing(pool: Pool) -> Iterator[str]:
         yield "Queued_provisioning requires the initial number of nodes to be 0."
     if (pool.get("placementPolicy") or {}).get("type") == "COMPACT":
         yield "Queued_provisioning does not support compact placement."
-    machine = (pool.get("config") or {}).get("machineType", "")
+    config = pool.get("config") or {}
+    machine = config.get("machineType", "")
+    if config.get("maxRunDuration") and not is_flex(pool):
+        yield "MaxRunDuration cannot be set on non-bulk QueuedProvisioning pools."
     if is_flex(pool) and machine.startswith(_TPU):
         yield "Flex start node pools don't support TPUs with queued provisioning."
 

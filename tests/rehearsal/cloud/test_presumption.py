@@ -204,6 +204,21 @@ def test_a_reservation_follows_the_settings_and_goes_when_nothing_uses_it(cloud:
     assert _get(cloud, zone) is None
 
 
+def test_the_block_and_the_sub_block_that_are_named_are_there(cloud: Cloud) -> None:
+    name = "r/reservationBlocks/row-7/reservationSubBlocks/rack-2"
+    settings = {"RESERVATION_NAME": name, "VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b"}
+    _presumed(cloud, settings)
+    zone = "/compute/v1/projects/my-project/zones/us-central1-b/reservations"
+    part = _get(cloud, f"{zone}/{name}")
+    assert part is not None
+    assert (part["resource"]["name"], part["resource"]["count"]) == ("rack-2", 1)
+    assert (_get(cloud, f"{zone}/r") or {})["deploymentType"] == "DENSE"
+
+    _presumed(cloud, settings | {"RESERVATION_NAME": "r/reservationBlocks/row-8"})
+    assert _get(cloud, f"{zone}/r/reservationBlocks/row-8") is not None
+    assert _get(cloud, f"{zone}/r/reservationBlocks/row-7") is None
+
+
 def test_a_machine_that_the_zone_does_not_have_cannot_be_reserved(cloud: Cloud) -> None:
     settings = {"RESERVATION_NAME": "r", "VM_TYPE": "a4x-highgpu-4g", "ZONE": "us-west4-a"}
     assert _presumed(cloud, settings).sentence == ""

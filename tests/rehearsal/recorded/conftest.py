@@ -177,9 +177,9 @@ def only_compute(base_url: str) -> None:
 def player(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Player]:
     """Plays stories against the simulated cloud."""
     monkeypatch.setenv("CLOUD_CLOCK_RATE", CLOUD_RATE)
-    # The recorded cloud gave every machine in every zone.
-    cloud = Cloud(database=tmp_path / "cloud.db", scenario="everywhere")
-    with cloud, Proxy(cloud.base_url) as proxy:
+    # The recordings were made in a cloud that had every machine type in every zone.
+    started = Cloud(database=tmp_path / "cloud.db", scenario="everywhere")
+    with started as cloud, Proxy(cloud.base_url) as proxy:
         only_compute(cloud.base_url)
         with Player(tmp_path, proxy).ready() as player:
             yield player

@@ -12,7 +12,8 @@ from rehearsal import session
 from rehearsal.cloud.server import Cloud
 from smoke import differences, replay
 from smoke.differences import Kind
-from smoke.recorder import GOOGLE, Recorder
+from smoke.places import GOOGLE
+from smoke.recorder import Recorder
 
 if TYPE_CHECKING:
     from pathlib import Path

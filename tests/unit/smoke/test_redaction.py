@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from smoke import exchange, redaction
+from smoke import exchange, places, redaction
 from smoke.exchange import Exchange
 from smoke.redaction import GONE
 
@@ -76,9 +76,10 @@ def test_an_objects_content_is_known_by_its_size_alone() -> None:
     row = _exchange(path="/upload/storage/v1/b/bucket/o", body=state).row(frozenset())
     assert row["body"] == {"bytes": len(state)}
     path = "/storage/v1/b/bucket/o/state"
-    assert exchange.is_object(path, [("alt", "media")])
-    assert exchange.is_object("/download/storage/v1/b/x/o/y", [])
-    assert not exchange.is_object(path, [("alt", "json")])
+    assert places.is_object(path, [("alt", "media")])
+    assert places.is_object("/download/storage/v1/b/x/o/y", [])
+    assert places.is_object("/bucket/terraform/state/default.tfstate", [])
+    assert not places.is_object(path, [("alt", "json")])
     kind = "application/json"
     assert exchange.document(state, kind, 200, is_object=True) is None
     assert exchange.document(state, kind, 404, is_object=True) == json.loads(state)

@@ -65,8 +65,8 @@ class Manifest:
 
 KUEUE: Final = AddOn(
     name="Kueue",
-    version="0.16.1",
-    sha256="3201a66ff731be440ecfcf3c0fa5979d001b834f68389208fe7ee18017fbcfe8",
+    version="0.18.3",
+    sha256="d605eec48cc2c557ba5f3f66111af1f1265368dab1497eacc2292a140b023737",
 )
 JOBSET: Final = AddOn(
     name="JobSet",

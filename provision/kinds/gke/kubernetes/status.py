@@ -215,7 +215,9 @@ def workload(thing: Object, said_before: Sequence[str] = ()) -> Workload:
         if holds(thing, condition):
             return Workload(name=name, state=state, message=_message(said[condition]))
     if thing["spec"].get("active") is False:
-        evicted = _message(said.get("Evicted", {}))
+        # Between its deactivation and its eviction, the condition tells of the attempt before.
+        said_of = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
+        evicted = _message(said.get(said_of, {}))
         return _refused(name, "given up", evicted, said_before, GIVEN_UP)
     checks = (thing.get("status") or {}).get("admissionChecks") or []
     words = "; ".join(check["message"] for check in checks if check.get("message"))

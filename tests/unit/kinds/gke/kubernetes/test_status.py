@@ -163,6 +163,17 @@ def test_a_job_that_is_given_up_while_its_pool_rests_is_told_the_failure_before(
     assert "the cause is the failure before" in alone.advice
 
 
+def test_until_it_is_evicted_a_job_that_is_given_up_tells_why_it_will_be() -> None:
+    thing = _given_up(REST)
+    before = {"type": "Evicted", "status": "False", "message": "Previously: another attempt"}
+    words = f'AdmissionCheck in Rejected state: "c" ({QUOTA})'
+    target = {"type": "DeactivationTarget", "status": "True", "message": words}
+    thing["status"]["conditions"] = [before, target]
+    found = status.workload(thing)
+    assert found.message == words
+    assert "request a higher quota NVIDIA_T4_GPUS" in found.advice
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
