@@ -156,10 +156,11 @@ class GkeCluster:
         release.release(context, cloud, record)
 
     def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
-        """Remove the load balancers, firewall rules and disks that GKE has left."""
-        from provision.kinds.gke import leftovers
+        """Remove pools that the state has lost, and what GKE made for Services and claims."""
+        from provision.kinds.gke import leftovers, lost_pools
 
-        return leftovers.sweep(context, cloud, last=last)
+        lost = 0 if last else lost_pools.delete(context, cloud)
+        return lost + leftovers.sweep(context, cloud, last=last)
 
 
 GKE_CLUSTER: Final[Kind[GkeSpec]] = GkeCluster()
