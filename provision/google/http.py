@@ -11,7 +11,7 @@ from provision.errors import CheckError, CredentialsError, Problem
 from provision.google import refusals
 from provision.google.auth import refusals as credential_refusals
 from provision.time import retries
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -95,7 +95,7 @@ class GoogleApiError(CheckError):
         self.message = message
 
 
-class UnreachableError(PassingError):
+class UnreachableError(TransientError):
     """No answer came: the trouble is between this machine and Google."""
 
 
@@ -214,7 +214,7 @@ class Rest:
             return again(self._once, method, url, query, body)
         except UnreachableError as error:
             raise NoAnswerError(str(error), url) from error
-        except PassingError as error:
+        except TransientError as error:
             raise GoogleApiError(503, f"{error}; tried {retries.TRIES} times", url) from error
 
     def _once(
@@ -249,12 +249,12 @@ def _document(answer: Any) -> dict[str, Any]:
     """The JSON document of a response.
 
     Raises:
-        PassingError: It is not JSON, such as the error page of a proxy.
+        TransientError: It is not JSON, such as the error page of a proxy.
     """
     try:
         document: dict[str, Any] = answer.json()
     except ValueError as error:
-        raise PassingError(f"{answer.status_code} with a response that is not JSON") from error
+        raise TransientError(f"{answer.status_code} with a response that is not JSON") from error
     return document
 
 
@@ -267,8 +267,8 @@ def _failure(answer: Any, url: str) -> Exception:
     except (ValueError, KeyError, TypeError, AttributeError):
         message, reason = str(answer.text[:500]), ""
     code = int(answer.status_code)
-    if retries.is_passing(code, reason, message):
-        return PassingError(f"{code} {message}")
+    if retries.is_transient(code, reason, message):
+        return TransientError(f"{code} {message}")
     if code == _UNAUTHORIZED:
         return _unauthorized(message)
     return credential_refusals.explain(message) or GoogleApiError(code, message, url)

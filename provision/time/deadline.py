@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from provision.errors import ClusterError
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ class Deadline:
         """Repeat an attempt until it succeeds, as long as its errors are transient.
 
         Args:
-            attempt: Raises `PassingError` for a transient error.
+            attempt: Raises `TransientError` for a transient error.
             doing: What the attempt does; it completes "Could not ... in time".
 
         Raises:
@@ -69,7 +69,7 @@ class Deadline:
         while True:
             try:
                 return attempt()
-            except PassingError as error:
+            except TransientError as error:
                 if self.is_over:
                     raise ClusterError(
                         f"Could not {doing} in time",

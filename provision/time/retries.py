@@ -17,14 +17,14 @@ _LONGEST_PAUSE: Final = 20.0  # seconds of cloud time
 _TIMEOUT, _CONFLICT, _TOO_MANY, _SERVER_ERROR, _NOT_IMPLEMENTED = 408, 409, 429, 500, 501
 
 
-class PassingError(Exception):
+class TransientError(Exception):
     """A transient error, with a message of one line."""
 
     def __init__(self, words: str) -> None:
         super().__init__(" ".join(words.split()))
 
 
-def is_passing(code: int, reason: str, message: str) -> bool:
+def is_transient(code: int, reason: str, message: str) -> bool:
     """Whether an error is transient, so that a retry may succeed.
 
     Of the conflicts (409) only one with a running operation is transient: a name that is taken
@@ -41,7 +41,7 @@ def is_passing(code: int, reason: str, message: str) -> bool:
 
 
 def policy(clock: Clock, tell: Callable[[str], None]) -> tenacity.Retrying:
-    """Retry after a `PassingError`, with exponential backoff and jitter, up to `TRIES` times.
+    """Retry after a `TransientError`, with exponential backoff and jitter, up to `TRIES` times.
 
     Only for requests that are safe to retry: reads, deletions, and changes with an etag.
 
@@ -58,7 +58,7 @@ def policy(clock: Clock, tell: Callable[[str], None]) -> tenacity.Retrying:
 
     pause = clock.wall(1.0)
     return tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(PassingError),
+        retry=tenacity.retry_if_exception_type(TransientError),
         wait=tenacity.wait_random_exponential(multiplier=pause, max=_LONGEST_PAUSE * pause),
         stop=tenacity.stop_after_attempt(TRIES),
         before_sleep=say,

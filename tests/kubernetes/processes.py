@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from provision.kinds.gke.kubernetes.client import Cluster
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -186,7 +186,7 @@ class ControlPlane:
             secret = self.cluster().find(
                 "v1", "Secret", "kueue-webhook-server-cert", "kueue-system"
             )
-        except PassingError:
+        except TransientError:
             return False
         data: dict[str, str] = (secret or {}).get("data") or {}
         for name, value in data.items():

@@ -15,7 +15,7 @@ from provision.kinds.gke import control_plane, leftovers, traces
 from provision.kinds.gke.kubernetes import cancel, clearing
 from provision.kinds.gke.traces import Traces
 from provision.lifecycle import ownership, remove
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
         return []
     try:
         return clearing.going(_reach(context, cloud, document))
-    except (ClusterError, CredentialsError, PassingError):
+    except (ClusterError, CredentialsError, TransientError):
         return []
 
 
@@ -107,7 +107,7 @@ def _reach(context: Context, cloud: Cloud, document: Mapping[str, Any]) -> Clust
 def _cancel(context: Context, cluster: Cluster, facts: ClusterFacts) -> None:
     try:
         count = cancel.open_requests(cluster, facts)
-    except (ClusterError, CredentialsError, PassingError) as error:
+    except (ClusterError, CredentialsError, TransientError) as error:
         context.console.progress(f"Could not cancel the requests in the cluster first: {error}")
         return
     if count:
@@ -120,7 +120,7 @@ def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> N
     try:
         leftovers.keep(cloud.folder, _answer(deadline, lambda: _told(cluster, known)))
         _delete(context, cluster, deadline)
-    except (ClusterError, CredentialsError, PassingError) as error:
+    except (ClusterError, CredentialsError, TransientError) as error:
         context.console.progress(
             "Could not delete Services and claims in Kubernetes first, so what GKE made for them"
             f" is looked for when the cluster is gone: {error}"
@@ -145,12 +145,12 @@ def _answer(deadline: Deadline, ask: Callable[[], T]) -> T:
     """The answer of a control plane that may be silent for a while.
 
     Raises:
-        PassingError: It stays silent.
+        TransientError: It stays silent.
     """
     for _ in range(_SILENCES - 1):
         try:
             return ask()
-        except PassingError:
+        except TransientError:
             deadline.pause()
     return ask()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, title
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,7 +92,7 @@ def _apply(cluster: Cluster, thing: Object) -> bool:
         # GKE's own kinds exist only some time after the cluster does, and a namespace is usable
         # only some time after its object exists.
         if error.code == _NOT_FOUND:
-            raise PassingError(error.message) from error
+            raise TransientError(error.message) from error
         raise
     return before is None or _version(before) != _version(after)
 
@@ -119,7 +119,7 @@ def _await(cluster: Cluster, thing: Object, deadline: Deadline) -> None:
         )
         words = _unmet(found or {}, condition)
         if words is not None:
-            raise PassingError(words)
+            raise TransientError(words)
 
     deadline.retry(look, doing)
 

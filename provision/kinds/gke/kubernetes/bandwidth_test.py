@@ -8,7 +8,7 @@ from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.bandwidth import Measurement
@@ -154,7 +154,7 @@ def _advice(cluster: Cluster) -> str:
     """What Status advises about the test's request for nodes; "" for nothing."""
     try:
         found = status.read(cluster)
-    except (ClusterError, PassingError):
+    except (ClusterError, TransientError):
         return ""
     advice = [work.advice for work in found.workloads if work.name == f"{_KIND} {NAME}"]
     advice += [request.advice for request in found.requests if NAME in request.name]

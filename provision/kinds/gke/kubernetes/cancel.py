@@ -25,7 +25,7 @@ def open_requests(cluster: Cluster, facts: ClusterFacts) -> int:
 
     Raises:
         KubernetesError: These credentials may not do that.
-        PassingError: The cluster does not answer now.
+        TransientError: The cluster does not answer now.
     """
     requests = cluster.all(status.REQUEST_API, status.REQUEST_KIND)
     waiting = [one for one in requests if not (holds(one, "Provisioned") or holds(one, "Failed"))]

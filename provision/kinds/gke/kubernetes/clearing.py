@@ -25,7 +25,7 @@ def step(cluster: Cluster) -> list[str]:
 
     Raises:
         KubernetesError: These credentials may not do that.
-        PassingError: The cluster does not answer now.
+        TransientError: The cluster does not answer now.
     """
     volumes = {it["metadata"]["name"]: it for it in cluster.all("v1", _VOLUME)}
     claims = [it for it in cluster.all("v1", _CLAIM) if _goes(it, volumes)]

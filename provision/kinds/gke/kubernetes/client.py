@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from provision import __version__
 from provision.errors import ClusterError, CredentialsError
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, title
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,7 +89,7 @@ class Body:
 class Cluster:
     """A cluster's API, without retries: each call is one request, or two for a new kind.
 
-    All methods raise PassingError for a transient error, KubernetesError for any other, and
+    All methods raise TransientError for a transient error, KubernetesError for any other, and
     CredentialsError if the cluster does not accept the token.
 
     Args:
@@ -245,7 +245,7 @@ class Cluster:
                 allow_redirects=False,
             )
         except requests.RequestException as error:
-            raise PassingError(str(error)) from error
+            raise TransientError(str(error)) from error
         if answer.status_code >= http.HTTPStatus.MULTIPLE_CHOICES:
             raise _failure(answer, doing)
         return answer.content
@@ -266,5 +266,5 @@ def _failure(answer: requests.Response, doing: str) -> Exception:
         )
     broken = code == http.HTTPStatus.INTERNAL_SERVER_ERROR
     if code in _BUSY or (broken and any(words in message for words in _PASSING_WORDS)):
-        return PassingError(f"{code} {message}")
+        return TransientError(f"{code} {message}")
     return KubernetesError(code, message, doing)

@@ -124,7 +124,7 @@ def read(cluster: Cluster) -> Status:
 
     Raises:
         KubernetesError: These credentials may not read it.
-        PassingError: The cluster does not answer now.
+        TransientError: The cluster does not answer now.
     """
     works = cluster.all(kueue.API, "Workload")
     running = {work["metadata"].get("uid") for work in works if _runs(work)}

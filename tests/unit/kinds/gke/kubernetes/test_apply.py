@@ -12,7 +12,7 @@ from provision.kinds.gke.kubernetes.objects import build
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def _in_version(thing: Object, version: str) -> Object:
 
 
 def test_what_may_go_by_is_tried_again() -> None:
-    cluster = Answers(None, PassingError("500 failed calling webhook"), None, QUEUE)
+    cluster = Answers(None, TransientError("500 failed calling webhook"), None, QUEUE)
     assert _apply(cluster, QUEUE) == ["Kubernetes: the queue (1 of 1 objects changed)"]
     assert cluster.asked == 2 * ["find LocalQueue", "apply LocalQueue"]
 
@@ -101,7 +101,7 @@ def test_a_stage_waits_until_its_kinds_are_established() -> None:
 
 def test_the_last_hindrance_is_told_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
-    cluster = Answers(PassingError("503 try again"), QUEUE)
+    cluster = Answers(TransientError("503 try again"), QUEUE)
     with pytest.raises(ClusterError) as caught:
         _apply(cluster, QUEUE)
     (problem,) = caught.value.problems

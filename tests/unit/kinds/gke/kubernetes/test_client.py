@@ -13,7 +13,7 @@ from provision.errors import CredentialsError
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
 from provision.kinds.gke.kubernetes.objects import build
-from provision.time.retries import PassingError
+from provision.time.retries import TransientError
 from rehearsal.provider import certificate
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_a_kind_is_looked_for_once(cluster: Cluster) -> None:
 )
 def test_what_may_go_by_is_told_apart(cluster: Cluster, code: int, message: str) -> None:
     _status(code, message)
-    with pytest.raises(PassingError, match=str(code)):
+    with pytest.raises(TransientError, match=str(code)):
         cluster.apply(THING)
     assert len(Handler.requests) == 2
 
@@ -145,7 +145,7 @@ def test_listed_objects_know_their_kind(cluster: Cluster) -> None:
 
 def test_no_answer_may_be_one_later() -> None:
     unheard = Cluster("http://127.0.0.1:9", lambda: "a-token")
-    with pytest.raises(PassingError):
+    with pytest.raises(TransientError):
         unheard.apply(THING)
 
 
@@ -183,7 +183,7 @@ def test_only_the_certificate_that_was_named_is_trusted(
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other))
         assert Cluster(url, lambda: "a-token", str(mine)).all("v1", "ConfigMap") == []
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(mine))
-        with pytest.raises(PassingError, match="CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(TransientError, match="CERTIFICATE_VERIFY_FAILED"):
             Cluster(url, lambda: "a-token", str(other)).all("v1", "ConfigMap")
         server.shutdown()
 
