@@ -40,7 +40,12 @@ KINDS = {
         "NETWORK_CONFIG": "multi_nic_network",
         "IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2204-nvidia-580",
     },
-    "gke": {"ORCHESTRATOR_TYPE": "gke", "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
+    "gke": {
+        "ORCHESTRATOR_TYPE": "gke",
+        "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD",
+        # GKE makes no pool of A3 Ultra on demand.
+        "ENABLE_SPOT": "yes",
+    },
 }
 
 SLOW = pytest.mark.slow(sibling="tests/runs/test_moves.py::test_row_7_a_cluster_moves_and_goes")
