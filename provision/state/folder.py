@@ -163,8 +163,11 @@ class StateFolder:
         )
 
     def has_state(self) -> bool:
-        """Whether the folder has a Terraform state with at least one resource."""
-        return bool(self._state().get("resources"))
+        """Whether the folder has a Terraform state with at least one resource.
+
+        What Terraform has only read, such as an image, is none.
+        """
+        return bool(self.addresses())
 
     def record(self) -> Record | None:
         """The record of what is deployed here; None if nothing is.
@@ -310,8 +313,7 @@ class StateFolder:
 
     def has_empty_state(self) -> bool:
         """Whether a state is here that no longer has, or never had, any resource."""
-        state = self._state()
-        return bool(state) and not state.get("resources")
+        return bool(self._state()) and not self.has_state()
 
     def clear(self) -> None:
         """Delete everything in the folder except the logs."""
