@@ -43,7 +43,8 @@ def test_the_image_rehearses_with_the_provider_that_lies_in_it(
     image: Image, volume: str, env_list: Path
 ) -> None:
     # Here that one is a stand-in, too, which looks for its Python where a rehearsal leaves it.
-    options = kept(volume, env_list, "--env=REHEARSAL_PYTHON=/opt/venv/bin/python")
+    python = ("--env=REHEARSAL_PYTHON=/opt/venv/bin/python", "--env=PYTHONPATH=/opt/aiinfra")
+    options = kept(volume, env_list, *python)
 
     made = image.run("Create", "--rehearse=real-provider", options=options)
 
