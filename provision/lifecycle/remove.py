@@ -9,7 +9,7 @@ from provision.errors import StateError, TerraformError
 from provision.google import resources
 from provision.google.api import GoogleApiError
 from provision.google.owner import Owner
-from provision.lifecycle import namesakes, ownership, sweep
+from provision.lifecycle import exclusive, namesakes, ownership, settle, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -104,10 +104,16 @@ def without_state(context: Context, cloud: Cloud) -> int:
         How many there were.
 
     Raises:
-        StateError: Something does, and nobody agreed to its removal, or it is another's.
+        StateError: Something does, and nobody agreed to its removal, or it is another's; or
+            another run is at work here.
         TerraformError: Something can't be removed.
     """
     location, place = cloud.folder.location, context.settings
+    lock = cloud.folder.lock() if cloud.has_bucket() else None
+    if lock is not None:
+        # Of a run that was killed before it wrote a state; what it asked for may still be made.
+        exclusive.free_stale(context, cloud, lock)
+        settle.wait(cloud.api, [place], context.progress)
     found = namesakes.find(cloud.api, place, location)
     own = {one.id for one in ownership.ours(context, place, location)}
     if found and not context.agreed:
