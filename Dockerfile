@@ -132,7 +132,8 @@ COPY image/terraform.rc /etc/terraform.rc
 COPY --from=program /opt/aiinfra /opt/aiinfra
 
 # HOME is /root whoever runs: there the documented mounts are, for Python and for Terraform alike.
-ENV AIINFRA_MANIFESTS=/opt/aiinfra/manifests \
+ENV AIINFRA_IMAGE=yes \
+    AIINFRA_MANIFESTS=/opt/aiinfra/manifests \
     AIINFRA_REHEARSAL_FOLDER=/var/lib/aiinfra/rehearsal \
     CLOUDSDK_PYTHON=/usr/local/bin/python3 \
     HOME=/root \

@@ -31,6 +31,9 @@ _NO_ACTION = Problem(
     fix=f"write one of {', '.join(Action)} after the image's name",
 )
 
+_IMAGE = "AIINFRA_IMAGE"
+"""The environment of the container image has it."""
+
 _ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""
 
@@ -61,7 +64,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """
     line = read(argv)
     options = line.options
-    console = Console(as_json=options.as_json)
+    console = Console(as_json=options.as_json, in_image=_IMAGE in environ)
     report = Report(action=options.action or "")
     code = ExitCode.DONE
     changes_found = False

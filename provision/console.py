@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import sys
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
 from provision.settings import masking
 
@@ -28,15 +29,25 @@ _MOST_LINES = 10
 """The maximum number of lines of a why or fix; the JSON and Terraform's output above have all."""
 
 
+_NOT_IN_THE_IMAGE: Final = re.compile(r"\bgcloud (?!auth\b)[a-z]|\bkubectl ")
+_ELSEWHERE: Final = (
+    "gcloud and kubectl: run them in Cloud Shell or on your own machine; this image has"
+    " nothing of them but gcloud auth"
+)
+
+
 class Console:
     """Prints everything that the program prints.
 
     Args:
         as_json: Whether stdout is for one JSON document; results as text are then not printed.
+        in_image: Whether this is the container image, which has few of the commands that mend
+            something.
     """
 
-    def __init__(self, *, as_json: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, in_image: bool = False) -> None:
         self._as_json = as_json
+        self._in_image = in_image
         self._out = _Outlet(sys.stdout)
         self._to_stderr = _Outlet(sys.stderr)
         self.veil = masking.Veil()
@@ -131,6 +142,8 @@ class Console:
                 for number, line_of_value in enumerate(lines):
                     lead = f"      {name}: " if number == 0 else "           "
                     self._err.print(_styled(lead, style="dim").append(line_of_value))
+        if self._in_image and any(_NOT_IN_THE_IMAGE.search(it.fix) for it in problems):
+            self._err.print(_styled(f"  {_ELSEWHERE}", style="dim"))
 
 
 def _styled(text: str, style: str = "") -> Text:

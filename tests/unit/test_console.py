@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from provision.console import Console
+from provision.errors import Problem
+
 _SPEAK = """
 import os, sys
 from provision.console import Console
@@ -37,6 +40,26 @@ def _spoken(*arguments: str, out: int, err: int) -> str:
     with os.fdopen(reader) as told:
         assert done.returncode == 0
         return told.read()
+
+
+@pytest.mark.parametrize(
+    ("fix", "in_image", "told"),
+    [
+        ("list them with: gcloud compute zones list", True, True),
+        ("run Create again, then: kubectl get pods", True, True),
+        ("1. run: gcloud auth application-default login", True, False),
+        ("set ZONE to another zone", True, False),
+        ("list them with: gcloud compute zones list", False, False),
+    ],
+)
+def test_what_the_image_lacks_is_named_as_for_elsewhere(
+    fix: str,
+    in_image: bool,  # noqa: FBT001 - a parameter
+    told: bool,  # noqa: FBT001 - a parameter
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Console(in_image=in_image).problems([Problem(what="something", fix=fix)], "Failed")
+    assert ("in Cloud Shell or on your own machine" in capsys.readouterr().err) == told
 
 
 @pytest.fixture
