@@ -126,8 +126,8 @@ def without_state(context: Context, cloud: Cloud) -> int:
             removed = _sweep_all(context, cloud, place, last=True)
     if others:
         raise namesakes.error(others, place, location)
-    if cloud.has_bucket() and cloud.folder.has_empty_state():
-        # A run that ended before it made anything leaves a state without resources.
+    if cloud.has_bucket() and (lock is not None or cloud.folder.has_empty_state()):
+        # A run that ended before it made anything leaves a state without resources, or its note.
         with cloud.folder.held("OperationTypeSweep"):
             cloud.folder.clear()
     return removed
