@@ -167,7 +167,7 @@ class StateFolder:
 
         What Terraform has only read, such as an image, is none.
         """
-        return bool(self.addresses())
+        return not terraform_state.is_empty(self._state())
 
     def record(self) -> Record | None:
         """The record of what is deployed here; None if nothing is.

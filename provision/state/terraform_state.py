@@ -61,6 +61,18 @@ def addresses(state: Mapping[str, Any]) -> set[str]:
     return {_address(*found) for found in _instances(state)}
 
 
+def is_empty(state: Mapping[str, Any]) -> bool:
+    """Whether it has no resources: neither of ours nor of a Terraform that wrote other formats.
+
+    What Terraform has only read, such as an image, is no resource; of what is not understood it
+    is taken that something lives.
+    """
+    resources = state.get("resources", [])
+    unknown = [one for one in resources if one.get("mode") not in {"managed", "data"}]
+    # Format 3, of Terraform before 0.12, has modules in place of resources.
+    return not (addresses(state) or unknown or state.get("modules"))
+
+
 def of_type(state: Mapping[str, Any], resource_type: str) -> dict[str, dict[str, Any]]:
     """The resources of one type in the state: address -> attributes."""
     return {
