@@ -6,6 +6,7 @@ it. It is pure data; this module does not call Google.
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterSpec:
+class ClusterSpec(abc.ABC):
     """The specification that all kinds of cluster have in common.
 
     Attributes:
@@ -55,23 +56,23 @@ class ClusterSpec:
     skipped_checks: tuple[OnlineCheck, ...] = ()
 
     @property
+    @abc.abstractmethod
     def pools(self) -> tuple[Pool, ...]:
         """All machines; those that run jobs come first."""
-        raise NotImplementedError
 
     @property
+    @abc.abstractmethod
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
         """The fields that have the machines that run jobs, each pool of them changed."""
-        raise NotImplementedError
 
     @property
+    @abc.abstractmethod
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
         """The networks of the additional interfaces, in order."""
-        raise NotImplementedError
 
     @property
     def boot_image(self) -> Image | None:
