@@ -37,6 +37,8 @@ FLOORS = [
     ["preflight"],
     ["context"],
     ["console", "report"],
+    ["screens"],
+    ["cost"],
     ["state"],
     ["intake"],
     ["spec"],
@@ -46,7 +48,7 @@ FLOORS = [
     ["files"],
     ["catalogue"],
     ["time"],
-    ["errors", "words", "signals", "background", "endpoints", "settings.masking", ""],
+    ["errors", "words", "signals", "background", "endpoints", "settings.masking", "documents", ""],
 ]
 LEVEL = {
     f"provision.{name}".removesuffix("."): level

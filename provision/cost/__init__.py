@@ -1,0 +1,1 @@
+"""What a cluster costs before it is made: its parts times dated prices."""

@@ -1,0 +1,34 @@
+"""The JSON documents of a run as types: the only shapes that programs read.
+
+One module for each noun. `plain` makes of them what `json.dumps` takes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+
+def plain(value: object) -> Any:
+    """A document without types: dicts, lists, strings, numbers; fields that are None are left out.
+
+    Args:
+        value: A dataclass, or a collection or a single value in one.
+    """
+    match value:
+        case enum.Enum():
+            return value.value
+        case Decimal():
+            return float(value)
+        case Mapping():
+            return {str(name): plain(one) for name, one in value.items()}
+        case list() | tuple():
+            return [plain(one) for one in value]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = ((it.name, getattr(value, it.name)) for it in dataclasses.fields(value))
+            return {name: plain(one) for name, one in fields if one is not None}
+        case _:
+            return value

@@ -1,0 +1,15 @@
+"""Documents become what JSON can say."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from provision.documents import plain
+from provision.documents.cost import Part, PartKind
+
+
+def test_a_document_becomes_plain_values_without_what_is_not_known() -> None:
+    part = Part(kind=PartKind.NAT, name="Cloud NAT", now=Decimal("0.0014"), most=None)
+    assert plain({"parts": (part,)}) == {
+        "parts": [{"kind": "nat", "name": "Cloud NAT", "now": 0.0014, "is_estimate": False}]
+    }
