@@ -1,4 +1,4 @@
-"""VMs and their disks, as far as they can be looked at and deleted one by one.
+"""VMs and their disks, as far as they can be looked at, changed and deleted one by one.
 
 They come from managed instance groups; a VM of its own is not part of the simulated cloud.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import fleet, links, lists, resources
+from rehearsal.cloud.compute import fleet, links, lists, properties, resources, shared_metadata
 from rehearsal.cloud.compute.resources import DISK, GROUP_MANAGER, INSTANCE, Call, Resource
 from rehearsal.cloud.wire import GoogleError
 
@@ -36,6 +36,21 @@ def _aggregated(call: Call) -> Resource:
 
 def _delete(call: Call) -> Resource:
     return fleet.delete(call, call.name(INSTANCE))
+
+
+def _set_metadata(call: Call) -> Resource:
+    name = call.name(INSTANCE)
+    instance = resources.require_ready(call, INSTANCE, name)
+    if call.body.get("fingerprint") != shared_metadata.of(call, instance)["fingerprint"]:
+        raise GoogleError(
+            412,
+            "Supplied fingerprint does not match current metadata fingerprint.",
+            reason="conditionNotMet",
+        )
+    items = call.body.get("items") or []
+    properties.check_metadata(items)
+    resources.keep(call, INSTANCE, name, {**instance, "_given": items})
+    return call.operate(name, instance["id"])
 
 
 def _insert_disk(call: Call) -> Resource:
@@ -114,6 +129,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.list": _list,
     "instances.aggregatedList": _aggregated,
     "instances.delete": _delete,
+    "instances.setMetadata": _set_metadata,
     "instanceGroups.get": _get_group,
     "instanceGroups.listInstances": _list_group_instances,
     "instanceGroups.setNamedPorts": _set_named_ports,
