@@ -6,9 +6,12 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from provision.documents import plain
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.documents.timeline import Stage
     from provision.errors import Problem
 
 
@@ -23,6 +26,7 @@ _WHERE_IT_APPLIES = (
     "connection",
     "status",
     "checks",
+    "timeline",
 )
 
 
@@ -46,6 +50,7 @@ class Report:
         connection: How to connect to the cluster.
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
+        timeline: The stages of the run, in the order in which they began.
     """
 
     action: str = ""
@@ -62,6 +67,7 @@ class Report:
     connection: dict[str, Any] | None = None
     status: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
+    timeline: list[Stage] | None = None
 
     def document(self, exit_code: int, veil: Callable[[str], str] = str) -> dict[str, Any]:
         """The JSON document; keys that do not apply are absent.
@@ -85,5 +91,5 @@ class Report:
         for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)
             if value is not None:
-                document[key] = value
+                document[key] = plain(value)
         return document
