@@ -6,9 +6,12 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from provision import documents
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.documents.cost import Cost
     from provision.errors import Problem
 
 
@@ -41,6 +44,7 @@ class Report:
         tfvars: The variables for Terraform, with secrets masked.
         backend: "bucket" and "prefix" of the Terraform state.
         changes: The plan's counts "add", "change" and "destroy".
+        cost: What the cluster costs; None where no prices are asked for.
         out_of_date: The machines that are older than the settings: "name" and "differences".
         outputs: Terraform's outputs after the apply.
         connection: How to connect to the cluster.
@@ -57,6 +61,7 @@ class Report:
     tfvars: dict[str, Any] | None = None
     backend: dict[str, str] | None = None
     changes: dict[str, int] | None = None
+    cost: Cost | None = None
     out_of_date: list[dict[str, Any]] | None = None
     outputs: dict[str, Any] | None = None
     connection: dict[str, Any] | None = None
@@ -86,4 +91,6 @@ class Report:
             value = getattr(self, key)
             if value is not None:
                 document[key] = value
+        if self.cost is not None:
+            document["cost"] = documents.plain(self.cost)
         return document
