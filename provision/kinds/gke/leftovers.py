@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from provision.state.folder import StateFolder
 
 _FILE: Final = "leftovers.json"
-_NAMED: Final = 'name eq "(a|k8s|gke-|pvc-).*"'
+_NAMED: Final = 'name eq "(a|k8s|gke|pvc-).*"'
 """All names that GKE gives to such things; whose they are is decided one by one."""
 _FORBIDDEN: Final = 403
 _AGAIN: Final = "then run Destroy again"
@@ -49,6 +49,7 @@ _BALANCERS: Final[Mapping[str, Look]] = {
     "target-pools": _look("regions/-/targetPools"),
     "backend-services": _look("regions/-/backendServices"),
     "network-endpoint-groups": _look("zones/-/networkEndpointGroups"),
+    "instance-groups unmanaged": _look("zones/-/instanceGroups"),
     "health-checks": _look("regions/-/healthChecks"),
     "http-health-checks": _look("global/httpHealthChecks"),
     "addresses": _look("regions/-/addresses"),
@@ -109,6 +110,7 @@ def sweep(context: Context, cloud: Cloud, *, last: bool) -> int:
     with remove.told("Could not look for what GKE has left"):
         if cloud.api.find(CLUSTER.look.service, path) is not None:
             return 0
+        traces = traces.beside(cloud.api.listed(CLUSTER.look, traces.project))
         # What the rules tell is kept first: they go last, and the rest is known by them alone.
         grown = traces.with_rules(cloud.api.listed(FIREWALL.look, traces.project, filter=_NAMED))
         if grown != traces:

@@ -5,10 +5,18 @@ They come from managed instance groups; a VM of its own is not part of the simul
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import fleet, links, lists, properties, resources, shared_metadata
-from rehearsal.cloud.compute.resources import DISK, GROUP_MANAGER, INSTANCE, Call, Resource
+from rehearsal.cloud.compute.resources import (
+    DISK,
+    GROUP_MANAGER,
+    INSTANCE,
+    INSTANCE_GROUP,
+    Call,
+    Resource,
+)
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -93,7 +101,22 @@ def _group_name(call: Call) -> str:
 
 
 def _get_group(call: Call) -> Resource:
-    return _group(call, _group_name(call))
+    unmanaged = resources.find(call, INSTANCE_GROUP, _group_name(call))
+    return resources.show(unmanaged) if unmanaged else _group(call, _group_name(call))
+
+
+def _aggregated_groups(call: Call) -> Resource:
+    """Groups that are not managed, and the unmanaged side of those that are."""
+    project = f"projects/{call.project}/"
+    entries = [
+        (name, resources.show(group))
+        for name, group in resources.each(call, INSTANCE_GROUP, project)
+    ]
+    for _, manager in resources.each(call, GROUP_MANAGER, project):
+        name = links.name_of(manager["instanceGroup"])
+        entries.append((name, _group(call, name)))
+    entries.sort(key=operator.itemgetter(0))
+    return lists.aggregated(call, INSTANCE_GROUP.collection, INSTANCE_GROUP.singular, entries)
 
 
 def _set_named_ports(call: Call) -> Resource:
@@ -131,6 +154,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.delete": _delete,
     "instances.setMetadata": _set_metadata,
     "instanceGroups.get": _get_group,
+    "instanceGroups.aggregatedList": _aggregated_groups,
     "instanceGroups.listInstances": _list_group_instances,
     "instanceGroups.setNamedPorts": _set_named_ports,
     "disks.insert": _insert_disk,

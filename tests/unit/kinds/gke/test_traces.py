@@ -54,6 +54,11 @@ LABELS = {"goog-k8s-cluster-name": "np-gke", "goog-k8s-cluster-location": "us-ce
         (f"k8s2-tcp-{SHORT}-default-web-8a9b0c1d", SHORT),
         (f"k8s2-um-{SHORT}-default-web-8a9b0c1d", SHORT),
         (f"k8s1-{SHORT}-default-web-80-8a9b0c1d", SHORT),
+        (f"k8s-ig--{ID}", ID),
+        ("gkegw1-nv9e-default-web-80-t9htdxlbxe5i", "gkegw1-nv9e"),
+        ("gkegw1-nv9e-l7-np-net-global", "gkegw1-nv9e"),
+        ("gkegw1-nv9", None),
+        ("gkemcg1-l7-default-global", None),
         ("np-internal", None),
         ("allow-ssh", None),
         ("a-balancer", None),
@@ -108,6 +113,33 @@ def test_a_rule_of_this_network_for_this_clusters_nodes_is_ours(found: dict[str,
 def test_any_other_rule_is_not(found: dict[str, Any]) -> None:
     assert not OURS.has_rule(found)
     assert OURS.with_rules([found]) == OURS
+
+
+GATEWAYS = rule("gkegw1-nv9e-l7-np-net-global")
+
+
+@pytest.mark.parametrize(
+    ("others", "found", "expected"),
+    [
+        ([], GATEWAYS, True),
+        (
+            [{"networkConfig": {"network": "projects/p/global/networks/default"}}, {}],
+            GATEWAYS,
+            True,
+        ),
+        # Its name has the network, and nothing of the cluster.
+        ([{"networkConfig": {"network": NETWORK}}], GATEWAYS, False),
+        ([], rule(GATEWAYS["name"], network="projects/p/global/networks/default"), False),
+        ([], rule("gkegw1-nv9e-mine"), False),
+        ([], rule(f"k8s-fw-{BALANCER}"), False),
+    ],
+)
+def test_the_rule_of_gateways_is_that_of_the_only_cluster_of_its_network(
+    others: list[dict[str, Any]], found: dict[str, Any], *, expected: bool
+) -> None:
+    known = OURS.beside(others)
+    assert known.has_rule(found) is expected
+    assert known.with_rules([found]).stems == (frozenset({"gkegw1-nv9e"}) if expected else set())
 
 
 def test_a_dot_in_no_name_stands_for_anything() -> None:
