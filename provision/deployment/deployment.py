@@ -77,11 +77,13 @@ class OutOfDate:
 
     Attributes:
         name: Its name.
+        template: The path of what it was made from.
         differences: What differs, in words.
         in_place: Whether Google can change all of it while the machine runs.
     """
 
     name: str
+    template: str = ""
     differences: tuple[str, ...]
     in_place: bool = False
 

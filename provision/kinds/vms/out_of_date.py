@@ -6,13 +6,14 @@ are changed without a restart where Google can do that, and replaced only when s
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import names
 from provision.deployment.deployment import OutOfDate
-from provision.google.api import Service
+from provision.google.api import GoogleApiError, Service
 from provision.google.resources import GROUP, path_in_document
 from provision.kinds.vms import metadata
 
@@ -29,6 +30,8 @@ _LONGEST: Final = 1800.0
 """Seconds of cloud time that one share of the VMs may take."""
 _AT_ONCE: Final = 4
 """VMs are replaced by a quarter of them at a time, so that most go on working."""
+_NOT_SO: Final = 400
+_MORE: Final = "what Google changes only by replacing it"
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,15 @@ def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
     group = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, group)
     older = {
-        one["instance"].rpartition("/")[2]
+        one["instance"].rpartition("/")[2]: _path(_template_of(one))
         for one in members
         if "id" in one and _path(_template_of(one)) not in {"", newest}
     }
     if not older:
         return []
     vms = [vm for vm in _running(api, place) if vm["name"] in older]
-    return sorted((_compared(vm, template) for vm in vms), key=lambda vm: vm.name)
+    found = (_compared(vm, template, older[vm["name"]]) for vm in vms)
+    return sorted(found, key=lambda vm: vm.name)
 
 
 def refresh(
@@ -72,27 +76,43 @@ def refresh(
 ) -> list[OutOfDate]:
     """Change what can be changed of running VMs; returns those that need more than that.
 
+    What a VM is made of is not all told by Google, so it is Google who decides: an update that
+    needs a restart or more is refused (compute v1, mostDisruptiveAllowedAction).
+
     Args:
         api: Google.
         place: Where they are.
         found: The VMs.
         progress: The run's clock and voice.
     """
-    light = {vm.name: vm for vm in found if vm.in_place}
-    if light:
-        group = names.GROUP.of(place.name_prefix)
-        changes = sorted({one for vm in light.values() for one in vm.differences})
-        progress.tell(
-            f"Changing {'; '.join(changes)} of {words.listed(sorted(light))}, without a restart"
-        )
-        keeper = metadata.Keeper(
-            api,
-            {path_in_document(vm): vm for vm in _running(api, place) if vm["name"] in light},
-        )
-        api.apply_updates(place.project_id, place.zone, group, light, action="REFRESH")
-        _await_new(api, place, group, light, progress)
-        keeper.restore(_newest(api, place)[1])
-    return [vm for vm in found if not vm.in_place]
+    light = [vm for vm in found if vm.in_place]
+    templates = sorted({vm.template for vm in light})
+    for template in templates:  # one that needs more would have all others refused
+        same = [vm for vm in light if vm.template == template]
+        changes = sorted({one for vm in same for one in vm.differences})
+        named = words.listed([vm.name for vm in same])
+        progress.tell(f"Changing {'; '.join(changes)} of {named}, without a restart")
+        _refresh(api, place, {vm.name for vm in same}, progress)
+    still = {vm.name for vm in find(api, place)} if light else set()
+    return [
+        dataclasses.replace(vm, differences=(*vm.differences, _MORE)) if vm.in_place else vm
+        for vm in found
+        if not vm.in_place or vm.name in still
+    ]
+
+
+def _refresh(api: GoogleApi, place: Place, some: Collection[str], progress: Progress) -> None:
+    group = names.GROUP.of(place.name_prefix)
+    vms = {path_in_document(vm): vm for vm in _running(api, place) if vm["name"] in some}
+    keeper = metadata.Keeper(api, vms)
+    try:
+        api.apply_updates(place.project_id, place.zone, group, some, action="REFRESH")
+    except GoogleApiError as error:
+        if error.code != _NOT_SO:
+            raise
+        return
+    _await_new(api, place, group, some, progress)
+    keeper.restore(_newest(api, place)[1])
 
 
 def replace(
@@ -165,10 +185,11 @@ def _path(url: str) -> str:
     return "projects/" + url.partition("/projects/")[2] if "/projects/" in url else ""
 
 
-def _compared(vm: Mapping[str, Any], template: Mapping[str, Any]) -> OutOfDate:
+def _compared(vm: Mapping[str, Any], template: Mapping[str, Any], made_from: str) -> OutOfDate:
     found = list(_differences(vm, template))
     return OutOfDate(
         name=vm["name"],
+        template=made_from,
         differences=tuple(one.words for one in found) or ("its image, disk or network",),
         in_place=bool(found) and all(one.in_place for one in found),
     )

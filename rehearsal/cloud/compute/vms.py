@@ -63,12 +63,23 @@ def from_template(group: str, template: Resource) -> Resource:
         "labelFingerprint": resources.fingerprint(labels),
         "_group": group,
         "_template": template["selfLink"],
+        "_built": built(template),
         "_metadata": shared_metadata.key(template),
         "_items": [
             {"key": "instance-template", "value": links.name_of(template["selfLink"])},
             {"key": "created-by", "value": group},
         ],
     }
+
+
+def built(template: Resource) -> str:
+    """What stands for all that no running VM can get anew of a template."""
+    properties = {**template["properties"], "labels": None, "metadata": None}
+    properties["disks"] = [
+        {**disk, "initializeParams": {**disk.get("initializeParams", {}), "labels": None}}
+        for disk in properties["disks"]
+    ]
+    return resources.fingerprint(properties)
 
 
 def _policies(call: Call, wanted: Resource) -> list[str]:

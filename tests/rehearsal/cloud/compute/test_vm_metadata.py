@@ -75,3 +75,15 @@ def test_an_update_by_the_group_gives_a_vm_the_templates(
     assert keys["purpose"] == "serving"
     assert "ssh-keys" not in keys
     assert keys["instance-template"].endswith("/next")
+
+
+def test_no_update_without_a_restart_changes_what_a_vm_is_made_of(wired: Compute, vm: str) -> None:
+    wired.template("next", machineType="e2-standard-8", labels={"team": "ml"})
+    group = f"{ZONE}/instanceGroupManagers/grp"
+    link = "projects/proj-a1/global/instanceTemplates/next"
+    wired.patch(group, {"versions": [{"instanceTemplate": link}]})
+    body = {"instances": [vm], "minimalAction": "REFRESH"}
+    action = {"mostDisruptiveAllowedAction": "REFRESH"}
+    error = wired.refusal("POST", f"{group}/applyUpdatesToInstances", body | action)
+    assert error["code"] == 400
+    assert "team" not in wired.get(vm)["labels"]
