@@ -172,6 +172,9 @@ def make_gateway(rehearsal: Rehearsal, network: str) -> None:
     }
     for collection, body in parts.items():
         rehearsal.google("POST", f"{COMPUTE}{everywhere}/{collection}", body)
+    zone = "projects/my-project/zones/us-central1-a"
+    group = {"name": "k8s1-4cd82deb-default-web-80-d9441438", "network": network}
+    rehearsal.google("POST", f"{COMPUTE}{zone}/networkEndpointGroups", group)
 
 
 def test_without_a_state_what_a_cluster_has_left_is_named_and_goes_by_yes(gke: Rehearsal) -> None:

@@ -39,6 +39,7 @@ def _look(path: str) -> Look:
     )
 
 
+_ENDPOINTS: Final = "network-endpoint-groups"
 # gcloud's name of a collection -> how it is listed, ordered so that each is unused by the time it
 # is deleted. What a list of regions has is listed with what is global.
 _BALANCERS: Final[Mapping[str, Look]] = {
@@ -49,7 +50,7 @@ _BALANCERS: Final[Mapping[str, Look]] = {
     "ssl-certificates": _look("regions/-/sslCertificates"),
     "target-pools": _look("regions/-/targetPools"),
     "backend-services": _look("regions/-/backendServices"),
-    "network-endpoint-groups": _look("zones/-/networkEndpointGroups"),
+    _ENDPOINTS: _look("zones/-/networkEndpointGroups"),
     "instance-groups unmanaged": _look("zones/-/instanceGroups"),
     "health-checks": _look("regions/-/healthChecks"),
     "http-health-checks": _look("global/httpHealthChecks"),
@@ -140,7 +141,14 @@ def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
         return traces
     strict = dataclasses.replace(CLUSTER.look, may_be_off=False)  # else a 403 looks like none
     traces = traces.beside(api.listed(strict, traces.project))
-    return traces.with_rules(api.listed(FIREWALL.look, traces.project, filter=_NAMED))
+    traces = traces.with_rules(api.listed(FIREWALL.look, traces.project, filter=_NAMED))
+    try:
+        groups = api.listed(_LOOKS[_ENDPOINTS], traces.project, filter=_NAMED)
+    except GoogleApiError as error:
+        if error.code != _FORBIDDEN:
+            raise
+        groups = []  # the sweep says so
+    return traces.with_endpoints(groups)
 
 
 @dataclass

@@ -7,7 +7,8 @@ and name them by rules of their own. The rules are read in these sources:
   vendor/k8s.io/cloud-provider/cloud.go: `a` and the Service's UID for a load balancer, `k8s-fw-` of
   that for its firewall rule, `k8s-ID-node` for a health check and its rules, where ID is random.
 - github.com/kubernetes/ingress-gce at acbcf5d, pkg/utils/namer: `k8s2-`, perhaps a word of two or
-  three letters, eight characters that stand for the cluster, and the names of what it is for.
+  three letters, eight characters that stand for the cluster, and the names of what it is for;
+  network endpoint groups and what they serve are `k8s1-` and the first half of the cluster's ID.
 - the annotations networking.gke.io/... of a Gateway of 2025-12-04 and of a multi-cluster one of
   2024-07-24, as people have published them: `gkegw1-HASH-` and the names of what it is for, and for
   all of a cluster one firewall rule, `gkegw1-HASH-l7-NETWORK-global`, without target tags.
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 _BALANCER: Final = "a[0-9a-f]{31}"
 _ID: Final = "[0-9a-f]{16}"
-_SHORT_ID: Final = "[0-9a-z]{8}"
+_SHORT: Final = 8
+_SHORT_ID: Final = f"[0-9a-z]{{{_SHORT}}}"
 _NAMES: Final = (
     re.compile(rf"(?:k8s-(?:fw-)?)?(?P<stem>{_BALANCER})(?:-deny|-(?:http-)?hc)?"),
     re.compile(rf"k8s-(?P<stem>{_ID})-(?:node|internal|external)(?:-[-a-z0-9]+)?"),
@@ -146,7 +148,19 @@ class Traces:
     def with_stems(self, names: Iterable[str]) -> Traces:
         """With the stems of names that are of this cluster's things."""
         found = {found for name in names if (found := stem(name))}
-        return dataclasses.replace(self, stems=self.stems | found)
+        short = {one[:_SHORT] for one in found if re.fullmatch(_ID, one)}
+        return dataclasses.replace(self, stems=self.stems | found | short)
+
+    def with_endpoints(self, groups: Iterable[Mapping[str, Any]]) -> Traces:
+        """With the stems of the network endpoint groups that are of this cluster.
+
+        These keep a network from going, and for a Gateway no rule tells of them.
+
+        Args:
+            groups: Network endpoint groups as Google has them.
+        """
+        own = [it for it in groups if self.alone and _network(it) in self.networks]
+        return self.with_stems(it["name"] for it in own)
 
     def with_rules(self, rules: Iterable[Mapping[str, Any]]) -> Traces:
         """With the stems of the firewall rules that are of this cluster.
@@ -162,7 +176,7 @@ class Traces:
 
     def has_rule(self, rule: Mapping[str, Any]) -> bool:
         """Whether a firewall rule is GKE's, in a network of this deployment, for this cluster."""
-        if str(rule.get("network", "")).partition("/v1/")[2] not in self.networks:
+        if _network(rule) not in self.networks:
             return False
         if self.has_named(rule):
             return True
@@ -193,6 +207,11 @@ class Traces:
         if policy is None:
             return Fate.UNKNOWN
         return Fate.GOES if policy == "Delete" else Fate.STAYS
+
+
+def _network(document: Mapping[str, Any]) -> str:
+    """The path of the network that something is in; "" for none."""
+    return str(document.get("network", "")).partition("/v1/")[2]
 
 
 def stem(name: str) -> str | None:

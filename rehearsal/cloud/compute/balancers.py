@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rehearsal.cloud.compute import lists, resources
 from rehearsal.cloud.compute.resources import (
     BACKEND_SERVICE,
+    ENDPOINT_GROUP,
     FORWARDING_RULE,
     GLOBAL_FORWARDING_RULE,
     HEALTH_CHECK,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _UNMADE: Final = (
     Kind("addresses", "region", "address", "address"),
-    Kind("networkEndpointGroups", "zone", "network_endpoint_group", "networkEndpointGroup"),
     Kind("sslCertificates", "", "ssl_certificate", "sslCertificate"),
     Kind("targetHttpsProxies", "", "target_https_proxy", "targetHttpsProxy"),
 )
@@ -40,6 +40,7 @@ _UNMADE: Final = (
 _REFERENCES: Final[Mapping[Kind, Mapping[str, Kind]]] = {
     FORWARDING_RULE: {"network": NETWORK, "subnetwork": SUBNETWORK, "target": TARGET_POOL},
     GLOBAL_FORWARDING_RULE: {"target": TARGET_HTTP_PROXY},
+    ENDPOINT_GROUP: {"network": NETWORK, "subnetwork": SUBNETWORK},
     TARGET_POOL: {"healthChecks": HTTP_HEALTH_CHECK},
     TARGET_HTTP_PROXY: {"urlMap": URL_MAP},
     URL_MAP: {"defaultService": BACKEND_SERVICE},
@@ -110,6 +111,7 @@ _LISTED: Final = (
     URL_MAP,
     BACKEND_SERVICE,
     HEALTH_CHECK,
+    ENDPOINT_GROUP,
     *_UNMADE,
 )
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
@@ -120,6 +122,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **_methods(URL_MAP),
     **_methods(BACKEND_SERVICE),
     **_methods(HEALTH_CHECK),
+    **_methods(ENDPOINT_GROUP),
     **_methods(HTTP_HEALTH_CHECK),
     "instanceGroups.insert": _insert(INSTANCE_GROUP),
     "instanceGroups.delete": _delete(INSTANCE_GROUP),

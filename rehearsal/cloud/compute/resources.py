@@ -69,6 +69,9 @@ INSTANCE = Kind("instances", "zone", "instance", "instance")
 DISK = Kind("disks", "zone", "disk", "disk")
 IMAGE = Kind("images", "", "image", "image")
 INSTANCE_GROUP = Kind("instanceGroups", "zone", "instance_group", "instanceGroup")
+ENDPOINT_GROUP = Kind(
+    "networkEndpointGroups", "zone", "network_endpoint_group", "networkEndpointGroup"
+)
 FORWARDING_RULE = Kind("forwardingRules", "region", "forwarding_rule", "forwardingRule")
 GLOBAL_FORWARDING_RULE = Kind("forwardingRules", "", "forwarding_rule", "forwardingRule")
 TARGET_HTTP_PROXY = Kind("targetHttpProxies", "", "target_http_proxy", "targetHttpProxy")
