@@ -140,15 +140,23 @@ def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
     if not traces.networks:
         return traces
     strict = dataclasses.replace(CLUSTER.look, may_be_off=False)  # else a 403 looks like none
-    traces = traces.beside(api.listed(strict, traces.project))
+    others = _allowed(api, strict, traces.project)
+    if others is not None:
+        traces = traces.beside(others)
     traces = traces.with_rules(api.listed(FIREWALL.look, traces.project, filter=_NAMED))
+    # That this may not be listed is one of the problems of the sweep.
+    groups = _allowed(api, _LOOKS[_ENDPOINTS], traces.project, filter=_NAMED)
+    return traces.with_endpoints(groups or ())
+
+
+def _allowed(api: GoogleApi, look: Look, project: str, **query: str) -> list[dict[str, Any]] | None:
+    """What there is of a type; None where these credentials may not know."""
     try:
-        groups = api.listed(_LOOKS[_ENDPOINTS], traces.project, filter=_NAMED)
+        return api.listed(look, project, **query)
     except GoogleApiError as error:
         if error.code != _FORBIDDEN:
             raise
-        groups = []  # the sweep says so
-    return traces.with_endpoints(groups)
+        return None
 
 
 @dataclass

@@ -139,6 +139,12 @@ def test_what_gateways_have_left_may_be_another_clusters_of_the_network() -> Non
     assert google.paths == GATEWAY
 
 
+def test_without_a_list_of_clusters_gateways_may_be_anothers() -> None:
+    google = Google(*GATEWAY, *PARTS, refused={"clusters": 403})
+    assert swept(google) == (len(PARTS), [])
+    assert google.paths == GATEWAY
+
+
 def test_the_groups_of_nodes_of_ingresses_go_but_no_managed_one() -> None:
     zone = "projects/p/zones/us-central1-a/instanceGroups"
     managed = f"{zone}/gke-np-gke-np-gpu-0a1b2c3d-grp"

@@ -90,13 +90,17 @@ def test_what_is_found_goes() -> None:
     [
         pytest.param(Google(lives=True), id="the cluster is there"),
         pytest.param(Google(refused={"find": 403}), id="nobody may ask for it"),
-        pytest.param(Google(refused={"clusters": 403}), id="nor for others of its network"),
     ],
 )
 def test_nothing_is_a_dead_clusters_as_long_as_none_is_known_to_be_dead(google: Google) -> None:
     assert _found(google) == Left()
     assert _swept(google) == 0
     assert google.paths == [POOL, RULE]
+
+
+@pytest.mark.parametrize("what", ["clusters", "networkEndpointGroups"])
+def test_what_nobody_may_list_does_not_hide_the_rest(what: str) -> None:
+    assert _found(Google(refused={what: 403})).paths == (POOL, RULE)
 
 
 def test_without_a_network_there_can_only_be_disks() -> None:
