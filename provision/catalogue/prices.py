@@ -41,7 +41,7 @@ NAT: Final = "nat"
 """A VM behind Cloud NAT, per hour."""
 NAT_ADDRESS: Final = "nat address"
 """An address that Cloud NAT uses, per hour."""
-ADDRESS: Final = "address"
+ADDRESS: Final = "external address"
 """An external address of a VM, per hour."""
 
 
@@ -82,7 +82,7 @@ def throughput(kind: str) -> str:
 
 def share(tier: Tier) -> str:
     """A GiB of a Filestore share, per month."""
-    return f"share {tier}"
+    return f"Filestore {tier}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,16 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def amount(text: str) -> float:
+    """A number of US dollars: `100`, `7.50`, `$100`."""
+    found = re.fullmatch(r"\$? ?(?P<usd>[0-9]{1,9}(\.[0-9]{1,6})?)", text)
+    if not found:
+        raise InvalidValueError(
+            "is not an amount in US dollars", "digits, with a point before cents: 100 or 7.50"
+        )
+    return float(found["usd"])
+
+
 def boolean(text: str) -> bool:
     """yes/no, true/false, on/off, 1/0 in any case; anything else is an error, never a no."""
     try:

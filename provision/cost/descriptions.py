@@ -1,0 +1,178 @@
+"""How the Cloud Billing Catalog describes what a cluster consists of: one table, whole texts.
+
+Sources: dumps of the catalogue of 2026-07-30 and 2026-08-11, bills, and sums of SKUs that equal
+Google's price pages. "DWS Defined Duration" is flex start: such sums show it. A description ends
+with the place where it holds, which is cut off here: only the field `serviceRegions` tells regions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import machines, prices
+from provision.catalogue.filestores import Tier
+from provision.catalogue.machines import Consumption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+LOCAL_SSD: Final = "local ssd"
+_HOURLY: Final = "h"
+GIB_HOUR: Final = "GiBy.h"
+_MONTHLY: Final = "mo"
+GIB_MONTH: Final = "GiBy.mo"
+_PLACE: Final = re.compile(r" (?:running )?in [^()]*$")
+_SPOT: Final = "Spot Preemptible "
+_ON_SPOT: Final = " attached to Spot Preemptible VMs"
+_FLEX: Final = "DWS Defined Duration "
+_ON_FLEX: Final = " attached to DWS Defined Duration VMs"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a SKU is.
+
+    Attributes:
+        item: What is sold.
+        unit: The unit that it must have.
+        way: How machines are got.
+    """
+
+    item: str
+    unit: str
+    way: Consumption = Consumption.ON_DEMAND
+
+
+SERIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "a2-highgpu": "A2",
+        "a2-megagpu": "A2",
+        "a2-ultragpu": "A2",
+        "a3-highgpu": "A3",
+        "a3-megagpu": "A3Plus",
+        "a3-ultragpu": "A3Ultra",
+        "g2-standard": "G2",
+        "g4-standard": "G4",
+    }
+)
+"""Family -> how SKUs name its vCPUs and memory."""
+
+_GPUS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "nvidia-tesla-a100": ("Nvidia Tesla A100 GPU",),
+        "nvidia-a100-80gb": ("Nvidia Tesla A100 80GB GPU",),
+        "nvidia-h100-80gb": ("Nvidia H100 80GB GPU",),
+        "nvidia-h100-mega-80gb": (
+            "Nvidia H100 80GB Mega GPU",
+            "Nvidia H100 80GB Plus GPU",
+            "Nvidia H100 Mega 80GB GPU",
+        ),
+        "nvidia-h200-141gb": ("H200 141GB GPU",),
+        "nvidia-l4": ("Nvidia L4 GPU",),
+        "nvidia-rtx-pro-6000": ("RTX 6000 96GB",),
+        "nvidia-tesla-t4": ("Nvidia Tesla T4 GPU",),
+        "nvidia-tesla-v100": ("Nvidia Tesla V100 GPU",),
+        "nvidia-tesla-p100": ("Nvidia Tesla P100 GPU",),
+        "nvidia-tesla-p4": ("Nvidia Tesla P4 GPU",),
+    }
+)
+"""GPU -> how SKUs name it; the same in all ways to get it."""
+
+_B200: Final = "A4 Nvidia B200 (1 gpu slice)"
+
+
+def part_of_gpu(part: str) -> str:
+    """How SKUs name a part of a G4's GPU, with all that belongs to it."""
+    return f"{part} vGPU no lssd"
+
+
+def _meanings() -> Iterator[tuple[str, Meaning]]:
+    """Description without its place -> what it is."""
+    ways = Consumption
+    for series in (*dict.fromkeys(SERIES.values()), "E2"):
+        for word, item, unit in (
+            ("Core", prices.core(series.lower()), _HOURLY),
+            ("Ram", prices.memory(series.lower()), GIB_HOUR),
+        ):
+            yield f"{series} Instance {word}", Meaning(item, unit)
+            yield f"{_SPOT}{series} Instance {word}", Meaning(item, unit, ways.SPOT)
+            yield f"{_FLEX}{series} {word}", Meaning(item, unit, ways.FLEX_START)
+    for word, item, unit in (
+        ("Core", prices.core("n1"), _HOURLY),
+        ("Ram", prices.memory("n1"), GIB_HOUR),
+    ):
+        yield f"N1 Predefined Instance {word}", Meaning(item, unit)
+        yield f"{_SPOT}N1 Predefined Instance {word}", Meaning(item, unit, ways.SPOT)
+        yield f"{_FLEX}N1 {word}", Meaning(item, unit, ways.FLEX_START)
+    parts = {shape.part for row in machines.ROWS for shape in row.shapes if shape.part}
+    attached = [(name, prices.gpu(gpu)) for gpu, names in _GPUS.items() for name in names]
+    for name, item in [
+        *attached,
+        *((part_of_gpu(part), prices.gpu(part_of_gpu(part))) for part in parts),
+    ]:
+        yield name, Meaning(item, _HOURLY)
+        yield f"{name}{_ON_SPOT}", Meaning(item, _HOURLY, ways.SPOT)
+        yield f"{name}{_ON_FLEX}", Meaning(item, _HOURLY, ways.FLEX_START)
+    for part in parts:
+        yield (
+            f"{_SPOT}{part_of_gpu(part)}",
+            Meaning(prices.gpu(part_of_gpu(part)), _HOURLY, ways.SPOT),
+        )
+    b200 = prices.gpu("nvidia-b200")
+    yield _B200, Meaning(b200, _HOURLY)
+    yield f"{_SPOT}{_B200}", Meaning(b200, _HOURLY, ways.SPOT)
+    yield f"{_FLEX}{_B200}", Meaning(b200, _HOURLY, ways.FLEX_START)
+    ssd = "SSD backed Local Storage"
+    yield ssd, Meaning(LOCAL_SSD, GIB_MONTH)
+    yield f"{ssd}{_ON_SPOT}", Meaning(LOCAL_SSD, GIB_MONTH, ways.SPOT)
+    yield f"{_FLEX}{ssd}", Meaning(LOCAL_SSD, GIB_MONTH, ways.FLEX_START)
+    yield "SSD backed PD Capacity", Meaning(prices.disk("pd-ssd"), GIB_MONTH)
+    yield "Balanced PD Capacity", Meaning(prices.disk("pd-balanced"), GIB_MONTH)
+    yield "Storage PD Capacity", Meaning(prices.disk("pd-standard"), GIB_MONTH)
+    fast = "hyperdisk-balanced"
+    yield "Hyperdisk Balanced Capacity", Meaning(prices.disk(fast), GIB_MONTH)
+    yield "Hyperdisk Balanced IOPS", Meaning(prices.iops(fast), _MONTHLY)
+    yield "Hyperdisk Balanced Throughput", Meaning(prices.throughput(fast), _MONTHLY)
+    yield "External IP Charge on a Standard VM", Meaning(prices.ADDRESS, _HOURLY)
+    spot_address = Meaning(prices.ADDRESS, _HOURLY, ways.SPOT)
+    yield "External IP Charge on a Spot Preemptible VM", spot_address
+    yield "Regional Kubernetes Clusters", Meaning(prices.CONTROL_PLANE, _HOURLY)
+    yield "Networking Cloud Nat Gateway Uptime", Meaning(prices.NAT, _HOURLY)
+
+
+_MEANINGS: Final = MappingProxyType(dict(_meanings()))
+
+_SHARES: Final = MappingProxyType(
+    {
+        "Filestore Capacity Basic HDD (Standard)": Tier.BASIC_HDD,
+        "Filestore Capacity Basic SSD (Premium)": Tier.BASIC_SSD,
+        "Filestore Capacity Zonal": Tier.ZONAL,
+        "Filestore Capacity Regional": Tier.REGIONAL,
+    }
+)
+"""How the descriptions of Filestore's capacity begin -> the tier; the place follows at once."""
+
+_BY_ID: Final[Mapping[str, Meaning]] = MappingProxyType(
+    {"8515-9425-D2CE": Meaning(prices.NAT_ADDRESS, _HOURLY)}
+)
+"""SKUs that are known by their ID alone."""
+
+
+def meaning(sku_id: str, description: str) -> Meaning | None:
+    """What a SKU is; None if it is nothing that a cluster consists of.
+
+    Args:
+        sku_id: Such as "8515-9425-D2CE".
+        description: Such as "Nvidia H100 80GB GPU running in Americas".
+    """
+    if sku_id in _BY_ID:
+        return _BY_ID[sku_id]
+    for start, tier in _SHARES.items():
+        if description == start or description.startswith(f"{start} "):
+            return Meaning(prices.share(tier), GIB_MONTH)
+    if "Calendar Mode" in description:
+        return None
+    return _MEANINGS.get(_PLACE.sub("", description))

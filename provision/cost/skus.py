@@ -1,0 +1,200 @@
+"""Google's Cloud Billing Catalog (v1) -> a list of prices. Pure.
+
+There is no SKU for a machine type: a machine is vCPUs, memory, GPUs and local SSDs, except where a
+part of a GPU is sold with all that belongs to it. A SKU is known by its whole description, up to
+where it holds; the field `usageType` says "OnDemand" of flex start, calendar mode and reservations
+too. So what is not in the table below is nothing, and where two SKUs that are in it disagree about
+a price, nobody knows it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from decimal import Decimal, DecimalException
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import billed_shapes, machines, prices
+from provision.catalogue.machines import Consumption
+from provision.catalogue.prices import EVERYWHERE, Prices, Source
+from provision.cost import descriptions
+from provision.documents.cost import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from provision.catalogue.machines import MachineType
+    from provision.cost.descriptions import Meaning
+
+SERVICES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Compute Engine": "6F81-5844-456A",
+        "Kubernetes Engine": "CCD8-9BF1-090E",
+        "Cloud Filestore": "D97E-AB26-5D95",
+        "Networking": "E505-1604-58F8",
+    }
+)
+"""The services whose SKUs are needed, by their IDs."""
+
+_SOURCE: Final = "live"
+_DECIMAL: Final[Mapping[str, str]] = MappingProxyType(
+    {"GBy.h": descriptions.GIB_HOUR, "GBy.mo": descriptions.GIB_MONTH}
+)
+"""A unit of 10^9 bytes -> the same of 2^30 bytes."""
+_GIB: Final = Decimal(2**30) / Decimal(10**9)
+
+
+class NoPricesError(ValueError):
+    """There is not one machine among the SKUs: this is not the catalogue as it is known here."""
+
+
+_Found = dict[tuple[str, Consumption], dict[str, Decimal]]
+"""Item and way -> region -> USD for the item's unit."""
+
+
+def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
+    """Make a list of prices from SKUs.
+
+    Args:
+        skus: Those of all `SERVICES`, as `services.skus.list` has them; others do not matter.
+        day: Today, such as "2026-11-22": the catalogue does not say since when a price holds.
+
+    Raises:
+        NoPricesError: There is no price of any machine among them.
+    """
+    seen: defaultdict[tuple[str, Consumption, str], set[Decimal]] = defaultdict(set)
+    for sku in skus:
+        for meaning, region, usd in _read(sku):
+            seen[meaning.item, meaning.way, region].add(usd)
+    found: _Found = defaultdict(dict)
+    for (item, way, region), values in seen.items():
+        if len(values) == 1:
+            found[item, way][region] = next(iter(values))
+    whole = {
+        (prices.machine(one.name), way): sums
+        for one in machines.MACHINE_TYPES.values()
+        for way in (Consumption.ON_DEMAND, Consumption.SPOT, Consumption.FLEX_START)
+        if (sums := _machine(one, way, found))
+    }
+    if not whole:
+        raise NoPricesError("there is no price of a machine in it")
+    own = {key: there for key, there in found.items() if key[0] not in _PARTS}
+    return Prices(
+        origin=Origin.LIVE,
+        sources={_SOURCE: Source(text="Cloud Billing Catalog", date=day)},
+        rows={
+            key: {region: (_text(usd), _SOURCE) for region, usd in there.items()}
+            for key, there in {**own, **whole}.items()
+        },
+    )
+
+
+def matters(sku: Mapping[str, Any]) -> bool:
+    """Whether a SKU is something that a cluster consists of."""
+    return _meaning(sku) is not None
+
+
+def _meaning(sku: Mapping[str, Any]) -> Meaning | None:
+    return descriptions.meaning(str(sku.get("skuId", "")), str(sku.get("description", "")))
+
+
+_PARTS: Final = frozenset(
+    {
+        descriptions.LOCAL_SSD,
+        *(prices.core(series.lower()) for series in descriptions.SERIES.values()),
+        *(prices.memory(series.lower()) for series in descriptions.SERIES.values()),
+        *(prices.gpu(row.gpu.name) for row in machines.ROWS if row.gpu),
+        *(
+            prices.gpu(descriptions.part_of_gpu(shape.part))
+            for row in machines.ROWS
+            for shape in row.shapes
+        ),
+    }
+)
+"""What machines are made of, and nobody gets alone."""
+
+
+def _read(sku: Mapping[str, Any]) -> Iterator[tuple[Meaning, str, Decimal]]:
+    """What a SKU is, in each region that it is for, and what it costs; nothing if it is no use."""
+    meaning = _meaning(sku)
+    if meaning is None:
+        return
+    usage = str(sku.get("category", {}).get("usageType", ""))
+    is_spot = meaning.way is Consumption.SPOT
+    if usage != "OnDemand" and not (is_spot and usage == "Preemptible"):
+        return
+    try:
+        usd = _usd(sku["pricingInfo"][0]["pricingExpression"], meaning.unit)
+    except (LookupError, TypeError, ValueError, DecimalException):
+        return
+    if usd is None:
+        return
+    for region in sku.get("serviceRegions", ()):
+        yield meaning, EVERYWHERE if region == "global" else str(region), usd
+
+
+def _usd(expression: Mapping[str, Any], wanted: str) -> Decimal | None:
+    """The price in USD for a unit; None if it is for another unit, or free.
+
+    What is free up to some amount costs something beyond that: the first price that is not 0.
+    """
+    unit = expression["usageUnit"]
+    factor = Decimal(1)
+    if unit in _DECIMAL:
+        unit, factor = _DECIMAL[unit], _GIB
+    if unit != wanted:
+        return None
+    for tier in expression["tieredRates"]:
+        money = tier["unitPrice"]
+        if money.get("currencyCode", "USD") != "USD":
+            return None
+        usd = Decimal(money.get("units") or 0) + Decimal(money.get("nanos") or 0) / 10**9
+        if usd > 0:
+            return usd * factor
+    return None
+
+
+def _machine(one: MachineType, way: Consumption, found: _Found) -> dict[str, Decimal]:
+    """Region -> what a machine type costs in an hour, where all its parts have a price."""
+    terms = _terms(one)
+    if not terms:
+        return {}
+    by_item = [(count, _of(item, way, found)) for count, item in terms]
+    regions = set.intersection(*(set(there) for _, there in by_item))
+    return {
+        region: sum((count * there[region] for count, there in by_item), Decimal(0))
+        for region in regions
+    }
+
+
+def _of(item: str, way: Consumption, found: _Found) -> Mapping[str, Decimal]:
+    """The prices of a part; local SSDs cost the same on demand and with flex start."""
+    there = found.get((item, way), {})
+    if item == descriptions.LOCAL_SSD and way is Consumption.FLEX_START:
+        return {**found.get((item, Consumption.ON_DEMAND), {}), **there}
+    return there
+
+
+def _terms(one: MachineType) -> list[tuple[Decimal, str]]:
+    """How many of what a machine type is; nothing for one that is not known by its parts."""
+    gpus = Decimal(one.gpus or 0)
+    if one.shape.part:
+        return [(gpus, prices.gpu(descriptions.part_of_gpu(one.shape.part)))]
+    if one.family.name == "a4-highgpu":
+        return [(gpus, prices.gpu(str(one.accelerator)))]
+    memory, series = billed_shapes.MEMORY.get(one.name), descriptions.SERIES.get(one.family.name)
+    if memory is None or series is None:
+        return []
+    terms = [
+        (Decimal(one.vcpus), prices.core(series.lower())),
+        (memory, prices.memory(series.lower())),
+        (gpus, prices.gpu(str(one.accelerator))),
+    ]
+    if one.local_ssd_gb:
+        terms.append((Decimal(one.local_ssd_gb) / prices.HOURS_OF_A_MONTH, descriptions.LOCAL_SSD))
+    return terms
+
+
+def _text(usd: Decimal) -> str:
+    """A price as lists have it: without zeros at the end, and at most nine digits of cents."""
+    return f"{usd.quantize(Decimal('1e-9')).normalize():f}"
