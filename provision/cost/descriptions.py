@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import machines, prices
+from provision.catalogue import prices
 from provision.catalogue.filestores import Tier
 from provision.catalogue.machines import Consumption
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 LOCAL_SSD: Final = "local ssd"
+"""A GiB of a local SSD that a machine type includes, per month."""
+EIGHTH: Final = "eighth of a gpu"
+"""An eighth of a G4's GPU with all that belongs to it, per hour: larger parts are several of it."""
 _HOURLY: Final = "h"
 GIB_HOUR: Final = "GiBy.h"
 _MONTHLY: Final = "mo"
@@ -84,9 +87,7 @@ _GPUS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 _B200: Final = "A4 Nvidia B200 (1 gpu slice)"
 
 
-def part_of_gpu(part: str) -> str:
-    """How SKUs name a part of a G4's GPU, with all that belongs to it."""
-    return f"{part} vGPU no lssd"
+_EIGHTH: Final = "1/8 vGPU no lssd"
 
 
 def _meanings() -> Iterator[tuple[str, Meaning]]:
@@ -107,20 +108,12 @@ def _meanings() -> Iterator[tuple[str, Meaning]]:
         yield f"N1 Predefined Instance {word}", Meaning(item, unit)
         yield f"{_SPOT}N1 Predefined Instance {word}", Meaning(item, unit, ways.SPOT)
         yield f"{_FLEX}N1 {word}", Meaning(item, unit, ways.FLEX_START)
-    parts = {shape.part for row in machines.ROWS for shape in row.shapes if shape.part}
     attached = [(name, prices.gpu(gpu)) for gpu, names in _GPUS.items() for name in names]
-    for name, item in [
-        *attached,
-        *((part_of_gpu(part), prices.gpu(part_of_gpu(part))) for part in parts),
-    ]:
+    for name, item in [*attached, (_EIGHTH, EIGHTH)]:
         yield name, Meaning(item, _HOURLY)
         yield f"{name}{_ON_SPOT}", Meaning(item, _HOURLY, ways.SPOT)
         yield f"{name}{_ON_FLEX}", Meaning(item, _HOURLY, ways.FLEX_START)
-    for part in parts:
-        yield (
-            f"{_SPOT}{part_of_gpu(part)}",
-            Meaning(prices.gpu(part_of_gpu(part)), _HOURLY, ways.SPOT),
-        )
+    yield f"{_SPOT}{_EIGHTH}", Meaning(EIGHTH, _HOURLY, ways.SPOT)
     b200 = prices.gpu("nvidia-b200")
     yield _B200, Meaning(b200, _HOURLY)
     yield f"{_SPOT}{_B200}", Meaning(b200, _HOURLY, ways.SPOT)
@@ -141,6 +134,7 @@ def _meanings() -> Iterator[tuple[str, Meaning]]:
     yield "External IP Charge on a Spot Preemptible VM", spot_address
     yield "Regional Kubernetes Clusters", Meaning(prices.CONTROL_PLANE, _HOURLY)
     yield "Networking Cloud Nat Gateway Uptime", Meaning(prices.NAT, _HOURLY)
+    yield "Networking Cloud NAT IP Usage", Meaning(prices.NAT_ADDRESS, _HOURLY)
 
 
 _MEANINGS: Final = MappingProxyType(dict(_meanings()))
@@ -155,21 +149,13 @@ _SHARES: Final = MappingProxyType(
 )
 """How the descriptions of Filestore's capacity begin -> the tier; the place follows at once."""
 
-_BY_ID: Final[Mapping[str, Meaning]] = MappingProxyType(
-    {"8515-9425-D2CE": Meaning(prices.NAT_ADDRESS, _HOURLY)}
-)
-"""SKUs that are known by their ID alone."""
 
-
-def meaning(sku_id: str, description: str) -> Meaning | None:
+def meaning(description: str) -> Meaning | None:
     """What a SKU is; None if it is nothing that a cluster consists of.
 
     Args:
-        sku_id: Such as "8515-9425-D2CE".
         description: Such as "Nvidia H100 80GB GPU running in Americas".
     """
-    if sku_id in _BY_ID:
-        return _BY_ID[sku_id]
     for start, tier in _SHARES.items():
         if description == start or description.startswith(f"{start} "):
             return Meaning(prices.share(tier), GIB_MONTH)

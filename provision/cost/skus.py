@@ -3,14 +3,16 @@
 There is no SKU for a machine type: a machine is vCPUs, memory, GPUs and local SSDs, except where a
 part of a GPU is sold with all that belongs to it. A SKU is known by its whole description, up to
 where it holds; the field `usageType` says "OnDemand" of flex start, calendar mode and reservations
-too. So what is not in the table below is nothing, and where two SKUs that are in it disagree about
-a price, nobody knows it.
+too. So what is not in the table of `descriptions` is nothing. Where two SKUs that are in it disagree
+about a price in a region, the higher one is taken for an estimate.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from decimal import Decimal, DecimalException
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +39,7 @@ SERVICES: Final[Mapping[str, str]] = MappingProxyType(
 """The services whose SKUs are needed, by their IDs."""
 
 _SOURCE: Final = "live"
+_DISPUTED: Final = "live, disputed"
 _DECIMAL: Final[Mapping[str, str]] = MappingProxyType(
     {"GBy.h": descriptions.GIB_HOUR, "GBy.mo": descriptions.GIB_MONTH}
 )
@@ -48,8 +51,21 @@ class NoPricesError(ValueError):
     """There is not one machine among the SKUs: this is not the catalogue as it is known here."""
 
 
-_Found = dict[tuple[str, Consumption], dict[str, Decimal]]
-"""Item and way -> region -> USD for the item's unit."""
+@dataclass(frozen=True)
+class _Value:
+    """What a unit of an item costs in a region.
+
+    Attributes:
+        usd: USD; of several the highest.
+        is_disputed: Whether SKUs disagree about it.
+    """
+
+    usd: Decimal
+    is_disputed: bool = False
+
+
+_Found = dict[tuple[str, Consumption], dict[str, _Value]]
+"""Item and way -> region -> what it costs."""
 
 
 def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
@@ -68,8 +84,7 @@ def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
             seen[meaning.item, meaning.way, region].add(usd)
     found: _Found = defaultdict(dict)
     for (item, way, region), values in seen.items():
-        if len(values) == 1:
-            found[item, way][region] = next(iter(values))
+        found[item, way][region] = _Value(max(values), is_disputed=len(values) > 1)
     whole = {
         (prices.machine(one.name), way): sums
         for one in machines.MACHINE_TYPES.values()
@@ -81,9 +96,19 @@ def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
     own = {key: there for key, there in found.items() if key[0] not in _PARTS}
     return Prices(
         origin=Origin.LIVE,
-        sources={_SOURCE: Source(text="Cloud Billing Catalog", date=day)},
+        sources={
+            _SOURCE: Source(text="Cloud Billing Catalog", date=day),
+            _DISPUTED: Source(
+                text="Cloud Billing Catalog, the highest of several prices",
+                date=day,
+                is_estimate=True,
+            ),
+        },
         rows={
-            key: {region: (_text(usd), _SOURCE) for region, usd in there.items()}
+            key: {
+                region: (_text(value.usd), _DISPUTED if value.is_disputed else _SOURCE)
+                for region, value in there.items()
+            }
             for key, there in {**own, **whole}.items()
         },
     )
@@ -95,20 +120,16 @@ def matters(sku: Mapping[str, Any]) -> bool:
 
 
 def _meaning(sku: Mapping[str, Any]) -> Meaning | None:
-    return descriptions.meaning(str(sku.get("skuId", "")), str(sku.get("description", "")))
+    return descriptions.meaning(str(sku.get("description", "")))
 
 
 _PARTS: Final = frozenset(
     {
         descriptions.LOCAL_SSD,
+        descriptions.EIGHTH,
         *(prices.core(series.lower()) for series in descriptions.SERIES.values()),
         *(prices.memory(series.lower()) for series in descriptions.SERIES.values()),
         *(prices.gpu(row.gpu.name) for row in machines.ROWS if row.gpu),
-        *(
-            prices.gpu(descriptions.part_of_gpu(shape.part))
-            for row in machines.ROWS
-            for shape in row.shapes
-        ),
     }
 )
 """What machines are made of, and nobody gets alone."""
@@ -154,7 +175,7 @@ def _usd(expression: Mapping[str, Any], wanted: str) -> Decimal | None:
     return None
 
 
-def _machine(one: MachineType, way: Consumption, found: _Found) -> dict[str, Decimal]:
+def _machine(one: MachineType, way: Consumption, found: _Found) -> dict[str, _Value]:
     """Region -> what a machine type costs in an hour, where all its parts have a price."""
     terms = _terms(one)
     if not terms:
@@ -162,12 +183,15 @@ def _machine(one: MachineType, way: Consumption, found: _Found) -> dict[str, Dec
     by_item = [(count, _of(item, way, found)) for count, item in terms]
     regions = set.intersection(*(set(there) for _, there in by_item))
     return {
-        region: sum((count * there[region] for count, there in by_item), Decimal(0))
+        region: _Value(
+            sum((count * there[region].usd for count, there in by_item), Decimal(0)),
+            is_disputed=any(there[region].is_disputed for _, there in by_item),
+        )
         for region in regions
     }
 
 
-def _of(item: str, way: Consumption, found: _Found) -> Mapping[str, Decimal]:
+def _of(item: str, way: Consumption, found: _Found) -> Mapping[str, _Value]:
     """The prices of a part; local SSDs cost the same on demand and with flex start."""
     there = found.get((item, way), {})
     if item == descriptions.LOCAL_SSD and way is Consumption.FLEX_START:
@@ -179,7 +203,7 @@ def _terms(one: MachineType) -> list[tuple[Decimal, str]]:
     """How many of what a machine type is; nothing for one that is not known by its parts."""
     gpus = Decimal(one.gpus or 0)
     if one.shape.part:
-        return [(gpus, prices.gpu(descriptions.part_of_gpu(one.shape.part)))]
+        return [(Decimal(int(8 * Fraction(one.shape.part))), descriptions.EIGHTH)]
     if one.family.name == "a4-highgpu":
         return [(gpus, prices.gpu(str(one.accelerator)))]
     memory, series = billed_shapes.MEMORY.get(one.name), descriptions.SERIES.get(one.family.name)
