@@ -93,21 +93,15 @@ _EIGHTH: Final = "1/8 vGPU no lssd"
 def _meanings() -> Iterator[tuple[str, Meaning]]:
     """Description without its place -> what it is."""
     ways = Consumption
-    for series in (*dict.fromkeys(SERIES.values()), "E2"):
+    for series in (*dict.fromkeys(SERIES.values()), "E2", "N1"):
+        kind = "N1 Predefined" if series == "N1" else series
         for word, item, unit in (
             ("Core", prices.core(series.lower()), _HOURLY),
             ("Ram", prices.memory(series.lower()), GIB_HOUR),
         ):
-            yield f"{series} Instance {word}", Meaning(item, unit)
-            yield f"{_SPOT}{series} Instance {word}", Meaning(item, unit, ways.SPOT)
+            yield f"{kind} Instance {word}", Meaning(item, unit)
+            yield f"{_SPOT}{kind} Instance {word}", Meaning(item, unit, ways.SPOT)
             yield f"{_FLEX}{series} {word}", Meaning(item, unit, ways.FLEX_START)
-    for word, item, unit in (
-        ("Core", prices.core("n1"), _HOURLY),
-        ("Ram", prices.memory("n1"), GIB_HOUR),
-    ):
-        yield f"N1 Predefined Instance {word}", Meaning(item, unit)
-        yield f"{_SPOT}N1 Predefined Instance {word}", Meaning(item, unit, ways.SPOT)
-        yield f"{_FLEX}N1 {word}", Meaning(item, unit, ways.FLEX_START)
     attached = [(name, prices.gpu(gpu)) for gpu, names in _GPUS.items() for name in names]
     for name, item in [*attached, (_EIGHTH, EIGHTH)]:
         yield name, Meaning(item, _HOURLY)
@@ -139,26 +133,27 @@ def _meanings() -> Iterator[tuple[str, Meaning]]:
 
 _MEANINGS: Final = MappingProxyType(dict(_meanings()))
 
-_SHARES: Final = MappingProxyType(
+_SHARES: Final[Mapping[str, tuple[Tier, ...]]] = MappingProxyType(
     {
-        "Filestore Capacity Basic HDD (Standard)": Tier.BASIC_HDD,
-        "Filestore Capacity Basic SSD (Premium)": Tier.BASIC_SSD,
-        "Filestore Capacity Zonal": Tier.ZONAL,
-        "Filestore Capacity Regional": Tier.REGIONAL,
+        "Filestore Capacity Basic HDD (Standard)": (Tier.BASIC_HDD,),
+        "Filestore Capacity Basic SSD (Premium)": (Tier.BASIC_SSD,),
+        "Filestore Capacity Zonal and High Scale": (Tier.ZONAL, Tier.HIGH_SCALE_SSD),
+        "Filestore Capacity Regional and Enterprise": (Tier.REGIONAL, Tier.ENTERPRISE),
     }
 )
-"""How the descriptions of Filestore's capacity begin -> the tier; the place follows at once."""
+"""How the descriptions of Filestore's capacity begin -> the tiers; the place follows at once."""
 
 
-def meaning(description: str) -> Meaning | None:
-    """What a SKU is; None if it is nothing that a cluster consists of.
+def meanings(description: str) -> tuple[Meaning, ...]:
+    """What a SKU is; nothing if it is nothing that a cluster consists of.
 
     Args:
         description: Such as "Nvidia H100 80GB GPU running in Americas".
     """
-    for start, tier in _SHARES.items():
+    for start, tiers in _SHARES.items():
         if description == start or description.startswith(f"{start} "):
-            return Meaning(prices.share(tier), GIB_MONTH)
+            return tuple(Meaning(prices.share(tier), GIB_MONTH) for tier in tiers)
     if "Calendar Mode" in description:
-        return None
-    return _MEANINGS.get(_PLACE.sub("", description))
+        return ()
+    found = _MEANINGS.get(_PLACE.sub("", description))
+    return () if found is None else (found,)

@@ -3,8 +3,8 @@
 There is no SKU for a machine type: a machine is vCPUs, memory, GPUs and local SSDs, except where a
 part of a GPU is sold with all that belongs to it. A SKU is known by its whole description, up to
 where it holds; the field `usageType` says "OnDemand" of flex start, calendar mode and reservations
-too. So what is not in the table of `descriptions` is nothing. Where two SKUs that are in it disagree
-about a price in a region, the higher one is taken for an estimate.
+too. So what is not in the table of `descriptions` is nothing. Where two SKUs that are in it
+disagree about a price in a region, the higher one is taken for an estimate.
 """
 
 from __future__ import annotations
@@ -40,11 +40,15 @@ SERVICES: Final[Mapping[str, str]] = MappingProxyType(
 
 _SOURCE: Final = "live"
 _DISPUTED: Final = "live, disputed"
-_DECIMAL: Final[Mapping[str, str]] = MappingProxyType(
-    {"GBy.h": descriptions.GIB_HOUR, "GBy.mo": descriptions.GIB_MONTH}
-)
-"""A unit of 10^9 bytes -> the same of 2^30 bytes."""
 _GIB: Final = Decimal(2**30) / Decimal(10**9)
+_FACTORS: Final[Mapping[tuple[str, str], Decimal]] = MappingProxyType(
+    {
+        ("GBy.h", descriptions.GIB_HOUR): _GIB,
+        ("GBy.mo", descriptions.GIB_MONTH): _GIB,
+        ("GiBy.h", descriptions.GIB_MONTH): Decimal(prices.HOURS_OF_A_MONTH),
+    }
+)
+"""A unit, and the unit that is wanted -> what makes a price for the one one for the other."""
 
 
 class NoPricesError(ValueError):
@@ -116,11 +120,11 @@ def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
 
 def matters(sku: Mapping[str, Any]) -> bool:
     """Whether a SKU is something that a cluster consists of."""
-    return _meaning(sku) is not None
+    return bool(_meanings(sku))
 
 
-def _meaning(sku: Mapping[str, Any]) -> Meaning | None:
-    return descriptions.meaning(str(sku.get("description", "")))
+def _meanings(sku: Mapping[str, Any]) -> tuple[Meaning, ...]:
+    return descriptions.meanings(str(sku.get("description", "")))
 
 
 _PARTS: Final = frozenset(
@@ -137,21 +141,18 @@ _PARTS: Final = frozenset(
 
 def _read(sku: Mapping[str, Any]) -> Iterator[tuple[Meaning, str, Decimal]]:
     """What a SKU is, in each region that it is for, and what it costs; nothing if it is no use."""
-    meaning = _meaning(sku)
-    if meaning is None:
-        return
     usage = str(sku.get("category", {}).get("usageType", ""))
-    is_spot = meaning.way is Consumption.SPOT
-    if usage != "OnDemand" and not (is_spot and usage == "Preemptible"):
-        return
-    try:
-        usd = _usd(sku["pricingInfo"][0]["pricingExpression"], meaning.unit)
-    except (LookupError, TypeError, ValueError, DecimalException):
-        return
-    if usd is None:
-        return
-    for region in sku.get("serviceRegions", ()):
-        yield meaning, EVERYWHERE if region == "global" else str(region), usd
+    for meaning in _meanings(sku):
+        is_spot = meaning.way is Consumption.SPOT
+        if usage != "OnDemand" and not (is_spot and usage == "Preemptible"):
+            continue
+        try:
+            usd = _usd(sku["pricingInfo"][0]["pricingExpression"], meaning.unit)
+        except (LookupError, TypeError, ValueError, DecimalException):
+            continue
+        if usd is not None:
+            for region in sku.get("serviceRegions", ()):
+                yield meaning, EVERYWHERE if region == "global" else str(region), usd
 
 
 def _usd(expression: Mapping[str, Any], wanted: str) -> Decimal | None:
@@ -159,11 +160,8 @@ def _usd(expression: Mapping[str, Any], wanted: str) -> Decimal | None:
 
     What is free up to some amount costs something beyond that: the first price that is not 0.
     """
-    unit = expression["usageUnit"]
-    factor = Decimal(1)
-    if unit in _DECIMAL:
-        unit, factor = _DECIMAL[unit], _GIB
-    if unit != wanted:
+    factor = _factor(expression["usageUnit"], wanted)
+    if factor is None:
         return None
     for tier in expression["tieredRates"]:
         money = tier["unitPrice"]
@@ -173,6 +171,11 @@ def _usd(expression: Mapping[str, Any], wanted: str) -> Decimal | None:
         if usd > 0:
             return usd * factor
     return None
+
+
+def _factor(unit: str, wanted: str) -> Decimal | None:
+    """What to multiply a price for one unit with, to have that for another; None for nothing."""
+    return Decimal(1) if unit == wanted else _FACTORS.get((unit, wanted))
 
 
 def _machine(one: MachineType, way: Consumption, found: _Found) -> dict[str, _Value]:
