@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from provision.documents.cost import Cost
     from provision.documents.ending import Ending
     from provision.documents.plan import Plan
+    from provision.documents.timeline import Stage
     from provision.errors import Problem
 
 
@@ -35,6 +36,7 @@ _WHERE_IT_APPLIES = (
     "connection",
     "status",
     "checks",
+    "timeline",
 )
 
 
@@ -62,6 +64,7 @@ class Report:
         connection: How to connect to the cluster.
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
+        timeline: The stages of the run, in the order in which they began.
     """
 
     action: str = ""
@@ -82,6 +85,7 @@ class Report:
     connection: dict[str, Any] | None = None
     status: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
+    timeline: list[Stage] | None = None
 
     def document(self, exit_code: int, veil: Callable[[str], str] = str) -> dict[str, Any]:
         """The JSON document; keys that do not apply are absent.
