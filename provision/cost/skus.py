@@ -38,8 +38,6 @@ SERVICES: Final[Mapping[str, str]] = MappingProxyType(
 )
 """The services whose SKUs are needed, by their IDs."""
 
-_SOURCE: Final = "live"
-_DISPUTED: Final = "live, disputed"
 _GIB: Final = Decimal(2**30) / Decimal(10**9)
 _FACTORS: Final[Mapping[tuple[str, str], Decimal]] = MappingProxyType(
     {
@@ -97,12 +95,13 @@ def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
     }
     if not whole:
         raise NoPricesError("there is no price of a machine in it")
+    source, disputed = f"catalogue {day}", f"catalogue {day}, disputed"
     own = {key: there for key, there in found.items() if key[0] not in _PARTS}
     return Prices(
         origin=Origin.LIVE,
         sources={
-            _SOURCE: Source(text="Cloud Billing Catalog", date=day),
-            _DISPUTED: Source(
+            source: Source(text="Cloud Billing Catalog", date=day),
+            disputed: Source(
                 text="Cloud Billing Catalog, the highest of several prices",
                 date=day,
                 is_estimate=True,
@@ -110,7 +109,7 @@ def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
         },
         rows={
             key: {
-                region: (_text(value.usd), _DISPUTED if value.is_disputed else _SOURCE)
+                region: (_text(value.usd), disputed if value.is_disputed else source)
                 for region, value in there.items()
             }
             for key, there in {**own, **whole}.items()

@@ -258,3 +258,26 @@ def test_a_list_is_read_as_it_was_written() -> None:
     for found in (read(), prices.listed()):
         again = prices.read(prices.write(found), found.origin)
         assert again == found
+
+
+def test_a_renewed_list_has_the_newer_price_wherever_there_is_one() -> None:
+    before = skus.read(
+        [*A2, sku("Balanced PD Capacity in Iowa", "0.2", unit="GiBy.mo")], "2026-01-01"
+    )
+    address = sku("External IP Charge on a Standard VM", "0.005")
+    before = prices.renewed(before, skus.read([*A2, address], "2026-01-02"))
+    everywhere = sku("External IP Charge on a Standard VM", "0.006", regions=("global",))
+    after = prices.renewed(before, read(everywhere))
+
+    for item, expected in (
+        (prices.ADDRESS, ("0.006", "2026-11-22")),
+        (prices.machine("a2-highgpu-1g"), (str(A2_HIGHGPU_1G), "2026-11-22")),
+        (prices.disk("pd-balanced"), ("0.2", "2026-01-01")),
+    ):
+        price = after.find(item, "us-central1")
+        assert price is not None
+        assert (str(price.usd), price.source.date) == expected
+    assert sorted(it.date or "" for it in after.sources.values()) == ["2026-01-01", "2026-11-22"]
+    assert set(prices.changes(before, after)) == {
+        "external address, on-demand: gone us-central1; new *"
+    }
