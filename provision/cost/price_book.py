@@ -6,12 +6,12 @@ So what matters of it is kept for a week, in the deployment's folder.
 
 from __future__ import annotations
 
-import concurrent.futures
 import datetime as dt
 import functools
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import background
 from provision.catalogue import prices
 from provision.cost import skus
 from provision.documents.cost import Origin
@@ -97,9 +97,11 @@ def read(api: GoogleApi, today: dt.date) -> Prices:
     Raises:
         ProvisionError: Google refuses, or there is no price of any machine in the answer.
     """
-    ask = functools.partial(_of_service, api)
-    with concurrent.futures.ThreadPoolExecutor(len(skus.SERVICES)) as pool:
-        lists = list(pool.map(ask, skus.SERVICES.values()))
+    asked = [
+        background.begin(functools.partial(_of_service, api, service))
+        for service in skus.SERVICES.values()
+    ]
+    lists = [answer.result() for answer in asked]
     try:
         return skus.read(itertools.chain.from_iterable(lists), today.isoformat())
     except skus.NoPricesError as error:
