@@ -202,6 +202,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     except ImportError as error:
         raise SettingsError(
             "The rehearsal's packages are not installed",
+            code=Code.REHEARSAL_UNAVAILABLE,
             why=str(error),
             fix="pip install -r requirements/rehearsal.txt",
         ) from error
@@ -213,9 +214,13 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     try:
         session.run(rest, environ, options.scenario or "", texts)
     except (errors.UnknownScenario, errors.ProviderNotUsable) as error:
-        raise SettingsError(error.what, why=error.why, fix=error.fix) from error
+        raise SettingsError(
+            error.what, code=Code.REHEARSAL_UNAVAILABLE, why=error.why, fix=error.fix
+        ) from error
     except errors.RehearsalError as error:
-        raise ProvisionError(error.what, why=error.why, fix=error.fix) from error
+        raise ProvisionError(
+            error.what, code=Code.REHEARSAL_UNAVAILABLE, why=error.why, fix=error.fix
+        ) from error
 
 
 # ------------------------------------------------------------------ the end

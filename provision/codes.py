@@ -307,10 +307,16 @@ class Code(enum.StrEnum):
     )
     STATE_LOCKED = (
         "state-locked",
-        "another run is changing this deployment, or has died without releasing its lock",
+        "another run is changing this deployment, or has died elsewhere and left it locked",
         "wait and run the same action again; a person may release `lock_id` with --break-lock",
         _STATE,
         Again.MAY_HELP,
+    )
+    STALE_LOCK = (
+        "stale-lock",
+        "a run of this machine was killed and left the deployment locked",
+        "run the same action again with --yes, which releases `lock_id`",
+        _STATE,
     )
     STATE_FOREIGN = (
         "state-foreign",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from provision.errors import Problem
+from provision.errors import Alternatives, Problem, assignments
 from provision.settings import derived, masking, messages, reading, spelling
 from provision.settings.derived import Derived
 from provision.settings.model import Settings
@@ -163,6 +163,8 @@ def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
         what=shown + finding.what,
         why=finding.why,
         fix=finding.fix,
+        code=finding.code,
+        alternatives=Alternatives(zones=finding.zones, settings=assignments(finding.fix)),
     )
     return _Found(finding.field, problem, is_note=finding.note)
 

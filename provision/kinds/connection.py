@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.owner import MARKER
 
@@ -101,6 +102,7 @@ def missing(vms: Collection[str]) -> list[Problem]:
         return []
     return [
         Problem(
+            code=Code.NO_URL,
             setting="SHOW_PROXY_URL",
             what=f"there is no URL yet for the notebook on {words.listed(vms)}",
             why="a VM writes it itself: it needs docker for that, and its account the permissions"

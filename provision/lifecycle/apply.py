@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision import __version__, preflight
+from provision.codes import Code
 from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
@@ -252,9 +253,12 @@ def _agree(context: Context, found: Plan) -> None:
         context.console.progress(losses)
         if context.console.ask("Apply these changes?"):
             return
-        raise SettingsError("Nothing was changed: you did not approve the plan", why=losses)
+        raise SettingsError(
+            "Nothing was changed: you did not approve the plan", code=Code.DECLINED, why=losses
+        )
     raise SettingsError(
         "This Create would replace, remove or shrink existing resources; nothing was changed",
+        code=Code.APPROVAL_NEEDED,
         why=losses,
         fix="if that is what you want, run Create again with --yes",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
+from provision.codes import Code
 from provision.errors import Problem
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def note(found: Sequence[OutOfDate]) -> Problem:
         lines.append(f"and {words.listed([one.name for one in found[_MOST:]])}")
     count = "1 VM is" if len(found) == 1 else f"{len(found)} VMs are"
     return Problem(
+        code=Code.OUT_OF_DATE,
         what=f"{count} not what the settings describe: made before they changed",
         why="\n".join(lines),
         fix="to make them anew, boot disks included, run Create with --replace-vms; they run, and"

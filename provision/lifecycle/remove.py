@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import StateError, TerraformError
 from provision.google import resources
 from provision.google.api import GoogleApiError
@@ -92,6 +93,7 @@ def told(what: str) -> Iterator[None]:
         (problem,) = error.problems
         raise TerraformError(
             what,
+            code=problem.code if problem.code is not Code.GOOGLE_REFUSED else Code.NOT_REMOVED,
             why=problem.why,
             fix="\n".join(filter(None, [problem.fix, "then run Destroy again"])),
         ) from error
@@ -179,6 +181,7 @@ def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
     if found:
         raise StateError(
             f"{len(found)} resources live on that the first version of this tool made",
+            code=Code.STATE_FOREIGN,
             why="their marker does not say of which state they are, so they may belong to another"
             " deployment with this NAME_PREFIX:\n" + "\n".join(found),
             fix="if they are this deployment's, run Destroy with --yes to delete them",

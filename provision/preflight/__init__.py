@@ -11,7 +11,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from provision.errors import CheckError, Problem, StateError
+from provision.codes import Code
+from provision.errors import CheckError, Problem, StateError, assignments
 from provision.google.api import GoogleApiError
 from provision.preflight.answers import Answers
 from provision.preflight.check import CheckContext, CheckNote, Foreign, Settled, SpecT
@@ -120,12 +121,19 @@ def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
         reasons.setdefault(error.message, ([], error))[0].append(check.name)
     return [
         Problem(
+            code=Code.NOT_CHECKED,
             what=f"could not be checked: {', '.join(names)}",
             why=message,
             fix=error.problems[0].fix or f"SKIP_CHECKS={','.join(names)} skips these checks",
         )
         for message, (names, error) in reasons.items()
     ]
+
+
+def _mended(problem: Problem) -> Problem:
+    """A problem with the settings that its fix begins with, for programs."""
+    there = dataclasses.replace(problem.alternatives, settings=assignments(problem.fix))
+    return dataclasses.replace(problem, alternatives=there)
 
 
 def _sorted(
@@ -135,7 +143,7 @@ def _sorted(
         if isinstance(one, Settled):
             spec = dataclasses.replace(spec, **one.values)
     return CheckResults(
-        problems=[one for one in found if isinstance(one, Problem)],
+        problems=[_mended(one) for one in found if isinstance(one, Problem)],
         foreign=[one.problem for one in found if isinstance(one, Foreign)],
         notes=[*(one.problem for one in found if isinstance(one, CheckNote)), *unmade],
         spec=spec,

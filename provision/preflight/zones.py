@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import offers
 from provision.catalogue import zones as places
-from provision.errors import Problem
+from provision.codes import Code
+from provision.errors import Alternatives, Problem
 from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield _no_zone(ctx, setting, name)
         elif _last(found["region"]) != ctx.spec.region:
             yield Problem(
+                code=Code.CONFLICTING_SETTINGS,
                 setting=setting,
                 what=f"{name} is not in {ctx.spec.region}",
                 why=f"Google has it in {_last(found['region'])}",
@@ -36,6 +38,7 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             )
         elif found.get("status", "UP") != "UP":
             yield Problem(
+                code=Code.ZONE_DOWN,
                 setting=setting,
                 what=f"the zone {name} is down",
                 why=f"Google reports its status as {found['status']}",
@@ -51,7 +54,13 @@ def _no_zone(ctx: CheckContext[ClusterSpec], setting: str, name: str) -> Problem
         fix = f"turn them on with: {places.turning_ai_zones_on(ctx.project)}"
     elif meant := places.did_you_mean_zone(name):
         why += f"; did you mean {meant}?"
-    return Problem(setting=setting, what=f"there is no zone {name}", why=why, fix=fix)
+    return Problem(
+        code=Code.RESOURCE_NOT_FOUND,
+        setting=setting,
+        what=f"there is no zone {name}",
+        why=why,
+        fix=fix,
+    )
 
 
 def find(ctx: CheckContext[ClusterSpec], name: str) -> dict[str, Any] | None:
@@ -94,6 +103,7 @@ def _attached(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
     elif place.gpus > int(found.get("maximumCardsPerInstance", place.gpus)):
         most = found["maximumCardsPerInstance"]
         yield Problem(
+            code=Code.NOT_OFFERED,
             setting="GPU_COUNT",
             what=f"{place.gpus} {place.gpu_type} are too many for one machine",
             why=f"Google allows at most {most} for each machine in {place.zone}",
@@ -107,6 +117,7 @@ def _built_in(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
         kind, count = own.get("guestAcceleratorType"), own.get("guestAcceleratorCount")
         if (kind, count) != (place.gpu_type, place.gpus):
             yield Problem(
+                code=Code.CONFLICTING_SETTINGS,
                 setting="ACCELERATOR_TYPE" if kind != place.gpu_type else "GPU_COUNT",
                 what=f"{place.machine_type} does not have {place.gpus} x {place.gpu_type}",
                 why=f"according to Google it has {count} x {kind}",
@@ -121,6 +132,7 @@ def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: 
     near = offers.nearest(others, place.region)
     in_pool = place.zone_setting == "GKE_NODE_POOLS"
     return Problem(
+        code=Code.NOT_OFFERED,
         setting=place.zone_setting if near else place.setting,
         what=f"{place.zone} has no {name}",
         why=_where(near, place.region),
@@ -129,6 +141,7 @@ def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: 
         else f"{place.zone_setting}={near[0]}"
         if near
         else "choose another machine type, or ask Google for access to this one",
+        alternatives=Alternatives(zones=tuple(near)),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.errors import Problem
+from provision.codes import Code
+from provision.errors import Alternatives, Problem
 from provision.settings import masking
 from provision.settings.model import Settings
 from provision.settings.parsing import InvalidValueError, shorten
@@ -36,6 +37,7 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
     given = read.given.get(name)
     if given is None:
         return Problem(
+            code=Code.MISSING_SETTING,
             setting=name.upper(),
             what="is not set",
             why=str(Settings.model_fields[name].description),
@@ -46,10 +48,12 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
     if " #" in given.raw:
         why = f"{why}; a comment must be on a line of its own"
     return Problem(
+        code=Code.INVALID_VALUE,
         setting=given.name,
         what=f"{shown(name, read)} {_place(details)}{what}",
         why=why,
         fix=f"{given.name}={fix or example_of(name)}",
+        alternatives=Alternatives(settings={given.name: fix} if fix and "<" not in fix else {}),
     )
 
 

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem
 from provision.settings import parsing, spelling
 from provision.settings.masking import mask
@@ -104,6 +105,7 @@ def _text_of(env_file: Path) -> str:
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else None
     return Problem(
+        code=Code.INVALID_ENV_FILE,
         what=f"{shorten(str(env_file))} can't be read as an env file",
         why=reason or str(error),
         fix="use a text file with NAME=value lines",
@@ -122,6 +124,7 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
         if name in found and found[name] != value:
             reading.notes.append(
                 Problem(
+                    code=Code.AMBIGUOUS_ENV_FILE,
                     setting=name,
                     what=f"is set on lines {seen[name]} and {line} to different values",
                     why="the last one is used",
@@ -141,7 +144,11 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
             assign(binding.key, binding.value, line)
         elif binding.key is not None:
             reading.notes.append(
-                Problem(setting=binding.key, what=f"has no = on line {line}, so it sets nothing")
+                Problem(
+                    code=Code.AMBIGUOUS_ENV_FILE,
+                    setting=binding.key,
+                    what=f"has no = on line {line}, so it sets nothing",
+                )
             )
     return found
 
@@ -149,11 +156,13 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
 def _no_assignment(line: int, source: str) -> Problem:
     if "\n" in source:
         return Problem(
+            code=Code.INVALID_ENV_FILE,
             what=f"a quote on line {line} is not closed on that line",
             why="a value can't span several lines",
             fix="close the quote, or remove it",
         )
     return Problem(
+        code=Code.INVALID_ENV_FILE,
         what=f"line {line} is not NAME=value: {shorten(mask(source))}",
         why="every line is NAME=value, a comment or blank",
         fix="begin a comment with #, and remove quotes",
@@ -168,7 +177,13 @@ def _check_name(name: str, in_environ: str, in_file: str, reading: Reading) -> N
         reading.problems.append(problem)
     elif in_file.strip():
         reading.notes.append(
-            Problem(setting=name, what="is not a setting", why="it is ignored", fix="remove it")
+            Problem(
+                code=Code.UNKNOWN_SETTING,
+                setting=name,
+                what="is not a setting",
+                why="it is ignored",
+                fix="remove it",
+            )
         )
 
 
@@ -185,6 +200,7 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
     if first and not strongest and _meaning(first.text) != _meaning(text):
         reading.problems.append(
             Problem(
+                code=Code.CONFLICTING_SETTINGS,
                 setting=name,
                 what=f"{shorten(mask(raw))} contradicts {first.name}, {shorten(mask(first.raw))}",
                 why=f"both set {field_name.upper()}",
@@ -201,6 +217,7 @@ def _text(name: str, raw: str, reading: Reading) -> str:
         if parsing.unquoted(raw.strip()) != raw.strip():
             reading.notes.append(
                 Problem(
+                    code=Code.AMBIGUOUS_ENV_FILE,
                     setting=name,
                     what="begins and ends with a quote",
                     why="it is used verbatim, so the shell sees one quoted word",
@@ -213,6 +230,7 @@ def _text(name: str, raw: str, reading: Reading) -> str:
     if bare != text:
         reading.notes.append(
             Problem(
+                code=Code.AMBIGUOUS_ENV_FILE,
                 setting=name,
                 what="had quotes around its value; they were removed",
                 why="docker run --env-file passes quotes on as part of the value",

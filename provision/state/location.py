@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
+from provision.codes import Code
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -78,5 +79,7 @@ def locate(settings: Settings) -> StateLocation:
     """Where the deployment that the settings describe keeps its state."""
     path = settings.terraform_gcs_path
     if path is None:  # a rule between settings requires it where there is no default bucket
-        raise SettingsError("TERRAFORM_GCS_PATH is not set", setting="TERRAFORM_GCS_PATH")
+        raise SettingsError(
+            "TERRAFORM_GCS_PATH is not set", code=Code.MISSING_SETTING, setting="TERRAFORM_GCS_PATH"
+        )
     return StateLocation.of(settings.project_id, settings.name_prefix, path)

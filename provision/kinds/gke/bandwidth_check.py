@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from provision.codes import Code
 from provision.errors import StateError
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import bandwidth, bandwidth_test, jobs
@@ -58,6 +59,7 @@ def _facts(context: Context, cloud: Cloud) -> ClusterFacts:
     if facts is None:
         raise StateError(
             f"The cluster in {cloud.folder.location.url} is not ready for a test",
+            code=Code.NO_CLUSTER,
             why="no Create has finished creating it",
             fix="run Create again",
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from provision import words
 from provision.catalogue import names
 from provision.catalogue.zones import region_of
+from provision.codes import Code
 from provision.errors import ClusterError, Problem
 from provision.google import refusals
 from provision.google.resources import CLUSTER
@@ -137,6 +138,7 @@ def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
         context.note(
             [
                 Problem(
+                    code=Code.NOT_CHECKED,
                     what="It is not known what runs in the cluster: Kubernetes could not be asked",
                     why=f"{problem.what}: {problem.why}",
                     fix=problem.fix,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import machines, names
+from provision.codes import Code
 from provision.errors import ClusterError, Problem, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds.vms import instances, out_of_date, status
@@ -74,6 +75,7 @@ def _require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
         )
     raise ClusterError(
         have,
+        code=Code.MACHINES_GONE,
         why="somebody changed the size of the group, or deleted VMs, after the last Create",
         fix=f"run Create to have {wanted} again; or set INSTANCE_COUNT to what you want, and run"
         " Create",
@@ -123,6 +125,7 @@ def judge(
         if wrong:
             problems.append(
                 Problem(
+                    code=Code.TEST_FAILED,
                     what=f"{vm.name}: {'; '.join(wrong)}",
                     why=f"its machine type is {vm.machine_type}",
                     fix="let Google recreate it with: gcloud compute instance-groups managed"
@@ -140,7 +143,11 @@ def _shortened(problems: Sequence[Problem]) -> list[Problem]:
     rest = [problem.what.partition(":")[0] for problem in problems[_MOST:]]
     return [
         *problems[:_MOST],
-        Problem(what=f"{len(rest)} more: {words.listed(rest)}", fix="Status has all of them"),
+        Problem(
+            code=Code.TEST_FAILED,
+            what=f"{len(rest)} more: {words.listed(rest)}",
+            fix="Status has all of them",
+        ),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google import refusals
 from provision.google.resources import GROUP
@@ -62,6 +63,7 @@ def _ended(
         return []
     return [
         Problem(
+            code=Code.MACHINES_GONE,
             setting="MAX_RUN_DURATION",
             what=f"{wanted - there} of {wanted} VMs are no longer part of the group",
             why=f"Google deletes a VM when its run duration of {words.duration(float(limit))} is"

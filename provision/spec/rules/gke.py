@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
+from provision.codes import Code
 from provision.settings import spelling
 from provision.settings.choices import Orchestrator
 from provision.settings.model import Settings
@@ -35,6 +36,7 @@ def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
         needs = _needs_of(case, name)
         if needs and needs != orchestrator:
             yield Finding(
+                code=Code.WITHOUT_EFFECT,
                 field=name,
                 what=f"has no effect with ORCHESTRATOR_TYPE={orchestrator}",
                 why=f"it is only for ORCHESTRATOR_TYPE={needs}",
@@ -59,6 +61,7 @@ def _limits(case: Case) -> Iterator[Finding]:
         if least is None:
             given, missing = missing, given
         yield Finding(
+            code=Code.MISSING_SETTING,
             field=given,
             what=f"is set without {missing.upper()}",
             why="autoscaling needs both limits; without both, pools have a fixed size",
@@ -66,6 +69,7 @@ def _limits(case: Case) -> Iterator[Finding]:
         )
     elif least is not None and most is not None and least > most:
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="gke_min_node_count",
             what=f"is more than GKE_MAX_NODE_COUNT, {most}",
             why="the minimum can't be larger than the maximum",
@@ -93,6 +97,7 @@ def _system_pool(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if settings.system_node_pool_min > settings.system_node_pool_max:
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="system_node_pool_min",
             what=f"is more than SYSTEM_NODE_POOL_MAX, {settings.system_node_pool_max}",
             why="the minimum can't be larger than the maximum",
@@ -173,6 +178,7 @@ def _in_pool(pool: NodePool, finding: Finding) -> Finding:
         # A setting of the whole cluster, which pools have no key for.
         subject = finding.field.upper()
         return Finding(
+            code=finding.code,
             field="gke_node_pools",
             what=f"has pool {pool.name}, for which {subject} {finding.what}",
             why=finding.why,
@@ -183,6 +189,7 @@ def _in_pool(pool: NodePool, finding: Finding) -> Finding:
         value = "yes" if value else "no"
     subject = finding.field if value is None else f"{finding.field}={value}"
     return Finding(
+        code=finding.code,
         field="gke_node_pools",
         what=f"has pool {pool.name}, whose {subject} {finding.what}",
         why=finding.why,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gpu_networks, machines
+from provision.codes import Code
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -77,6 +78,7 @@ def _attached(
     without = f"{machine.family.title} machines do not include GPUs"
     if accelerator_type is None:
         yield Finding(
+            code=Code.MISSING_SETTING,
             field="accelerator_type",
             what=f"is required for {machine.name}",
             why=f"{without}; you can attach {takes}",
@@ -84,6 +86,7 @@ def _attached(
         )
     if gpu_count is None:
         yield Finding(
+            code=Code.MISSING_SETTING,
             field="gpu_count",
             what=f"is required for {machine.name}",
             why=without,
@@ -131,6 +134,7 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
     if machines.lookup(case.settings.vm_type) is None:
         meant = machines.misspelt(case.settings.vm_type)
         yield Finding(
+            code=Code.NOT_CHECKED,
             field="vm_type",
             what="is a machine type that this tool does not know",
             why="the online check decides whether it exists and has GPUs",
@@ -168,6 +172,7 @@ def _gpus_without_network(machine: MachineType) -> Iterator[Finding]:
     if machine.gpu_network is not None:
         label = machine.gpu_network.label.upper()
         yield Finding(
+            code=Code.SLOWER,
             field="network_config",
             what=f"leaves each {machine.name} with one network interface instead of {machine.nics}",
             why=f"the GPUs of different VMs then communicate only over the first interface, without"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -16,6 +17,7 @@ def _to_somebody(case: Case) -> Iterator[Finding]:
         return
     if case.settings.orchestrator_type is Orchestrator.GKE:
         yield Finding(
+            code=Code.WITHOUT_EFFECT,
             field="secrets",
             what="does not reach the pods of a GKE cluster",
             why="VMs read the secrets for STARTUP_COMMAND, and a GKE cluster runs none",
@@ -23,6 +25,7 @@ def _to_somebody(case: Case) -> Iterator[Finding]:
         )
     elif case.settings.startup_command is None:
         yield Finding(
+            code=Code.MISSING_SETTING,
             field="secrets",
             what="is set without STARTUP_COMMAND",
             why="secrets stand in the environment of that command, and nowhere else",
