@@ -11,6 +11,9 @@ from provision.documents.problem import of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.documents.ending import Ending
+    from provision.documents.plan import Plan
+    from provision.documents.timeline import Stage
     from provision.errors import Problem
 
 
@@ -22,12 +25,16 @@ _WHERE_IT_APPLIES = (
     "image",
     "tfvars",
     "backend",
+    "plan",
+    "ending",
+    "log",
     "changes",
     "out_of_date",
     "outputs",
     "connection",
     "status",
     "checks",
+    "timeline",
 )
 
 
@@ -45,12 +52,16 @@ class Report:
             "resolved", which is false as long as Google has to be asked for its name.
         tfvars: The variables for Terraform, with secrets masked.
         backend: "bucket" and "prefix" of the Terraform state.
+        plan: What the run would make, change and lose.
+        ending: What a Destroy ends.
+        log: The URL of the log with Terraform's output.
         changes: The plan's counts "add", "change" and "destroy".
         out_of_date: The machines that are older than the settings: "name" and "differences".
         outputs: Terraform's outputs after the apply.
         connection: How to connect to the cluster.
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
+        timeline: The stages of the run, in the order in which they began.
     """
 
     action: str = ""
@@ -61,12 +72,16 @@ class Report:
     image: dict[str, Any] | None = None
     tfvars: dict[str, Any] | None = None
     backend: dict[str, str] | None = None
+    plan: Plan | None = None
+    ending: Ending | None = None
+    log: str | None = None
     changes: dict[str, int] | None = None
     out_of_date: list[dict[str, Any]] | None = None
     outputs: dict[str, Any] | None = None
     connection: dict[str, Any] | None = None
     status: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
+    timeline: list[Stage] | None = None
 
     def document(self, exit_code: int, veil: Callable[[str], str] = str) -> dict[str, Any]:
         """The JSON document; keys that do not apply are absent.
@@ -87,5 +102,5 @@ class Report:
         for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)
             if value is not None:
-                document[key] = value
+                document[key] = plain(value)
         return document
