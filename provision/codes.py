@@ -503,6 +503,12 @@ class Code(enum.StrEnum):
         "apply `alternatives.settings`",
         _NOTE,
     )
+    WITHOUT_GPU = (
+        "without-gpu",
+        "the machine type has no GPU",
+        "nothing if that is meant; else apply what `fix` says",
+        _NOTE,
+    )
     NO_URL = (
         "no-url",
         "a notebook has no URL yet",
