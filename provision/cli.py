@@ -15,6 +15,7 @@ from provision.codes import Code, ExitCode
 from provision.command_line import CommandLine, Option, Options, read, usage
 from provision.console import Console
 from provision.context import Context
+from provision.documents import plain
 from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
 from provision.settings.choices import Action
@@ -89,7 +90,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     if report.problems:
         console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(options, report, code, changes=changes_found)
-    console.document(report.document(exit_code, console.veil))
+    if options.as_json:
+        console.document(plain(report.document(exit_code, console.veil)))
     if console.unwritten:
         console.progress(f"The result could not be written: {console.unwritten}")
         return exit_code or int(ExitCode.UNEXPECTED)

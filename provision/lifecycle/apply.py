@@ -10,6 +10,7 @@ from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
+from provision.documents.changes import Changes
 from provision.errors import SettingsError
 from provision.google import resources
 from provision.lifecycle import adopt, exclusive, ownership, pricing, sweep
@@ -137,7 +138,7 @@ def _plan_and_apply(
 ) -> Plan:
     """Plan, show the plan, have it agreed to, and apply it."""
     found = _planned(context, cloud, kind, target, desk)
-    context.report.changes = _sum(context.report.changes, found.counts)
+    context.report.changes = (context.report.changes or Changes()) + found.counts
     older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
     context.console.progress(counts(found, older))
     _agree(context, found)
@@ -188,11 +189,6 @@ def _planned(
     return desk.plan(context.console.progress)
 
 
-def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[str, int]:
-    """The total of the counts of all plans in this run."""
-    return {name: count + (before or {}).get(name, 0) for name, count in counts.items()}
-
-
 def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     context: Context,
     before: Record | None,
@@ -221,7 +217,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
 
 def counts(found: Plan, older: Sequence[OutOfDate] = ()) -> str:
     """One sentence that sums up a plan, in Terraform's words."""
-    if not any(found.counts.values()) and not found.imported:
+    if not found.counts and not found.imported:
         if older:
             return f"No changes by Terraform, but {len(older)} VMs are older than the settings."
         return "No changes: what exists is what the settings describe."

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.codes import Code
+from provision.documents.older_machine import OlderMachine
 from provision.errors import Problem
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _MOST: Final = 5
 def tell(context: Context, found: Sequence[OutOfDate]) -> None:
     """Put them into the report, and note them."""
     context.report.out_of_date = [
-        {"name": one.name, "differences": list(one.differences)} for one in found
+        OlderMachine(name=one.name, differences=one.differences) for one in found
     ]
     if found:
         context.note([note(found)])

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
+from provision.documents.changes import Changes
 from provision.errors import StateError, TerraformError
 from provision.google import resources
 from provision.google.api import GoogleApiError
@@ -54,7 +55,7 @@ def remove(
     while True:
         removed += _sweep(context, cloud, record, last=False)
         found = tool.plan(destroy=True)
-        context.report.changes = found.counts | {"destroy": found.destroy + removed}
+        context.report.changes = found.counts + Changes(destroy=removed)
         try:
             tool.apply()
         except TerraformError:
@@ -71,9 +72,9 @@ def remove(
             break
     # A resource that a killed run had requested can appear after the first sweep.
     removed += _sweep(context, cloud, record, last=True)
-    context.report.changes = found.counts | {"destroy": found.destroy + removed}
+    context.report.changes = found.counts + Changes(destroy=removed)
     removed += kind.sweep(context, cloud, last=True)
-    context.report.changes = found.counts | {"destroy": found.destroy + removed}
+    context.report.changes = found.counts + Changes(destroy=removed)
     _require_no_older(context, cloud, record)
 
 

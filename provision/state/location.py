@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
 from provision.codes import Code
+from provision.documents.backend import Backend
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ class StateLocation:
         return f"gs://{self.bucket}/{self.folder}"
 
     @property
-    def backend(self) -> dict[str, str]:
+    def backend(self) -> Backend:
         """The settings of Terraform's gcs backend."""
-        return {"bucket": self.bucket, "prefix": self.state_prefix}
+        return Backend(bucket=self.bucket, prefix=self.state_prefix)
 
     @classmethod
     def of(cls, project_id: str, name_prefix: str, gcs_path: str) -> Self:

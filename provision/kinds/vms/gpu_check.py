@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.catalogue import machines, names
 from provision.codes import Code
+from provision.documents.vm_status import GpuCheck
 from provision.errors import ClusterError, Problem, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds.vms import instances, out_of_date, status
@@ -100,9 +101,7 @@ def _are_coming(cloud: Cloud, record: Record, wanted: int) -> bool:
     return int(group.get("targetSize", 0)) >= wanted or any(it.is_open for it in requests)
 
 
-def judge(
-    vms: Sequence[Vm], startups: Mapping[str, Startup], group: str
-) -> dict[str, dict[str, Any]]:
+def judge(vms: Sequence[Vm], startups: Mapping[str, Startup], group: str) -> dict[str, GpuCheck]:
     """Compare what the VMs found with what they should have.
 
     Args:
@@ -120,7 +119,7 @@ def judge(
     found = {}
     for vm in vms:
         check = startups[vm.name].gpu_check
-        found[vm.name] = dict(check or {})
+        found[vm.name] = _document(check or {})
         wrong = list(_wrong(vm, check)) if check else _unchecked(vm, startups[vm.name])
         if wrong:
             problems.append(
@@ -135,6 +134,17 @@ def judge(
     if problems:
         raise ClusterError.of(_shortened(problems))
     return found
+
+
+def _document(check: Mapping[str, Any]) -> GpuCheck:
+    """What a VM reported, which may be of another version of this program."""
+    return GpuCheck(
+        gpus=check.get("gpus"),
+        names=tuple(check.get("names") or ()),
+        driver=check.get("driver"),
+        ecc_errors=check.get("ecc_errors"),
+        interfaces=check.get("interfaces"),
+    )
 
 
 def _shortened(problems: Sequence[Problem]) -> list[Problem]:
