@@ -131,6 +131,7 @@ def _refuse(group: Group, requests: Sequence[ResizeRequest], api: GoogleApi) -> 
         explained = shortage.explain(group, request.errors, texts, api)
         problems += explained or [
             Problem(
+                code=Code.CAPACITY_REFUSED,
                 what=request.words[0].upper() + request.words[1:],
                 why="\n".join(map(refusals.words, request.errors)) or "Google gives no reason",
                 fix="run Create again to request the missing VMs, or Destroy to give up",
