@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from provision.documents.cost import Cost
     from provision.documents.ending import Ending
     from provision.documents.plan import Plan
+    from provision.documents.status import Status
     from provision.documents.timeline import Stage
     from provision.errors import Problem
 
@@ -83,7 +84,7 @@ class Report:
     out_of_date: list[dict[str, Any]] | None = None
     outputs: dict[str, Any] | None = None
     connection: dict[str, Any] | None = None
-    status: dict[str, Any] | None = None
+    status: Status | None = None
     checks: dict[str, Any] | None = None
     timeline: list[Stage] | None = None
 
