@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +75,7 @@ class Report:
     out_of_date: Sequence[OlderMachine] | None = None
     outputs: TerraformOutputs | None = None
     connection: Connection | None = None
-    status: dict[str, Any] | None = None
+    status: Status | None = None
     checks: Mapping[str, GpuCheck | Bandwidth] | None = None
     timeline: list[Stage] | None = None
 
@@ -110,7 +110,7 @@ class Report:
             out_of_date=None if self.out_of_date is None else tuple(self.out_of_date),
             outputs=self.outputs,
             connection=self.connection,
-            status=cast("Status | None", self.status),
+            status=self.status,
             checks=self.checks,
             timeline=None if self.timeline is None else tuple(self.timeline),
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
 from provision.documents.connection import VmsConnection
+from provision.documents.status import Status
 from provision.google import resources
 from provision.kinds import connection
 from provision.kinds.vms import variables
@@ -15,7 +16,7 @@ from provision.preflight.check import OfKind
 from provision.spec import cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from provision.state.location import Place, StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyStatus(Status):
+    """What its Status has beside what each kind has."""
+
+    toys: str
 
 
 @dataclass
@@ -97,12 +105,11 @@ class Toy:
         del cloud, target
         self.diary.append("explain")
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-        del context, cloud
-        return {"toys": record.name_prefix}
-
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        yield f"Toys of {found['toys']}"
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> ToyStatus:
+        del context, cloud, before
+        return ToyStatus(words="toys", toys=record.name_prefix)
 
     def page(self, record: Record) -> tuple[str, str]:
         return "Toys", f"toys/{record.name_prefix}"

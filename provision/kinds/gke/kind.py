@@ -12,12 +12,13 @@ from provision.spec import cluster
 from provision.state import reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
@@ -121,17 +122,14 @@ class GkeCluster:
 
         after_apply.explain(cloud, target)
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> Status:
         """The cluster's pools and nodes, the jobs in its queue, its ProvisioningRequests."""
         from provision.kinds.gke import status
 
+        del before
         return status.look(context, cloud, record)
-
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The same as text."""
-        from provision.kinds.gke import status
-
-        return status.lines(found)
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the cluster."""

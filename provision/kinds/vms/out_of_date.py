@@ -12,6 +12,7 @@ from provision.catalogue import names
 from provision.deployment.deployment import OutOfDate
 from provision.google.api import Service
 from provision.google.resources import GROUP
+from provision.kinds.vms.instances import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,24 +38,45 @@ def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
         place: Where they are.
     """
     group = names.GROUP.of(place.name_prefix)
-    zone = f"projects/{place.project_id}/zones/{place.zone}"
-    found = api.find(GROUP.look.service, f"{zone}/instanceGroupManagers/{group}")
-    newest = _path(_template_of(found or {}))
-    if not newest:
+    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
+    found = api.find(GROUP.look.service, path)
+    if not _path(_template_of(found or {})):
         return []
     members = api.managed_instances(place.project_id, place.zone, group)
-    older = {
-        one["instance"].rpartition("/")[2]
-        for one in members
-        if "id" in one and _path(_template_of(one)) not in {"", newest}
-    }
+    if not _older(Seen(group=found, members=members)):
+        return []
+    base = names.INSTANCE.of(place.name_prefix)
+    vms = api.named_instances(place.project_id, place.zone, base)
+    return among(api, Seen(group=found, members=members, documents=vms))
+
+
+def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
+    """The VMs that are of an older template than their group's, by name.
+
+    Args:
+        api: Google, for the template; it is asked only where there are such VMs.
+        seen: The group and its VMs.
+    """
+    older = _older(seen)
     if not older:
         return []
+    newest = _path(_template_of(seen.group or {}))
     template = (api.find(Service.COMPUTE, newest) or {}).get("properties", {})
-    vms = api.named_instances(place.project_id, place.zone, names.INSTANCE.of(place.name_prefix))
     return sorted(
-        (_compared(vm, template) for vm in vms if vm["name"] in older), key=lambda vm: vm.name
+        (_compared(vm, template) for vm in seen.documents if vm["name"] in older),
+        key=lambda vm: vm.name,
     )
+
+
+def _older(seen: Seen) -> set[str]:
+    newest = _path(_template_of(seen.group or {}))
+    if not newest:
+        return set()
+    return {
+        one["instance"].rpartition("/")[2]
+        for one in seen.members
+        if "id" in one and _path(_template_of(one)) not in {"", newest}
+    }
 
 
 def refresh(api: GoogleApi, place: Place, found: Sequence[OutOfDate]) -> list[OutOfDate]:

@@ -28,15 +28,15 @@ NAMESPACE: Final = "aiinfra"
 _KEY: Final = "startup"
 _STEP: Final = "step-"
 _GPU_CHECK: Final = "gpu-check"
-_COMMAND: Final = "command"
+COMMAND: Final = "command"
 """The step that runs the user's STARTUP_COMMAND, which may take as long as it likes."""
 
 _AT_ONCE: Final = 8
 """The number of concurrent requests."""
-_PER_SECOND: Final = 10.0
+PER_SECOND: Final = 10.0
 """Requests per second of cloud time, which is 600 per minute."""
 _POLL: Final = 15.0
-_AT_MOST: Final = 1800.0
+AT_MOST: Final = 1800.0
 """The longest wait for all VMs together, in seconds of cloud time."""
 _COMMAND_AT_MOST: Final = 300.0
 """The longest wait once only STARTUP_COMMAND is still running, in seconds of cloud time."""
@@ -146,7 +146,7 @@ class Reader:
     def __init__(self, api: GoogleApi, zone: str, clock: Clock) -> None:
         self._api = api
         self._zone = zone
-        self._gap = clock.wall(1 / _PER_SECOND)
+        self._gap = clock.wall(1 / PER_SECOND)
         self._next = 0.0
         self._lock = threading.Lock()
 
@@ -193,7 +193,7 @@ def wait(
     Raises:
         ClusterError: A start-up failed or did not end in time; the error lists all such VMs.
     """
-    deadline = progress.deadline(_AT_MOST, _POLL)
+    deadline = progress.deadline(AT_MOST, _POLL)
     found: dict[str, Startup] = dict.fromkeys(names, Startup())
     said = ""
     is_shorter: set[str] = set()
@@ -211,9 +211,9 @@ def wait(
         if any(it.state == "failed" for it in found.values()) and "failed" not in is_shorter:
             deadline.shorten(_AFTER_FAILURE)
             is_shorter.add("failed")
-        if all(it.step == _COMMAND for it in waiting) and _COMMAND not in is_shorter:
+        if all(it.step == COMMAND for it in waiting) and COMMAND not in is_shorter:
             deadline.shorten(_COMMAND_AT_MOST)
-            is_shorter.add(_COMMAND)
+            is_shorter.add(COMMAND)
         deadline.pause()
     _judge(found)
     return found
@@ -246,7 +246,7 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
                 fix="see the whole output in the VM's serial port 1",
             )
         )
-    running = [name for name, it in found.items() if not it.is_over and it.step == _COMMAND]
+    running = [name for name, it in found.items() if not it.is_over and it.step == COMMAND]
     if running:
         result.append(
             Problem(
@@ -277,7 +277,7 @@ def _judge(found: Mapping[str, Startup]) -> None:
     bad = {
         name: it
         for name, it in sorted(found.items())
-        if it.state == "failed" or (not it.is_over and it.step != _COMMAND)
+        if it.state == "failed" or (not it.is_over and it.step != COMMAND)
     }
     # Failed VMs first: they say more than late ones.
     order = sorted(bad.items(), key=lambda entry: entry[1].state != "failed")
@@ -292,14 +292,14 @@ def _judge(found: Mapping[str, Startup]) -> None:
 def _problem(name: str, it: Startup) -> Problem:
     what = f"{name} {it.words}"
     if it.state != "failed":
-        what = f"After {_AT_MOST / 60:g} minutes, {what}"
+        what = f"After {AT_MOST / 60:g} minutes, {what}"
     silent = (
         "it has not reported anything: its image may lack Google's guest agent, or its network may"
         " have no access to Google's APIs"
     )
     return Problem(
         code=Code.STARTUP_FAILED,
-        setting="STARTUP_COMMAND" if it.step == _COMMAND else "",
+        setting="STARTUP_COMMAND" if it.step == COMMAND else "",
         what=what,
         why=it.detail or ("" if it.state else silent),
         fix="the VM is kept: see the whole output in its serial port 1, fix the cause, restart the"

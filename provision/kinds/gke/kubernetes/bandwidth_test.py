@@ -13,6 +13,7 @@ from provision.kinds.gke.kubernetes.objects import holds
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
+    from provision.documents.gke_status import Workload
     from provision.kinds.gke.kubernetes.bandwidth import Measurement
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
@@ -148,7 +149,7 @@ def _log(cluster: Cluster) -> str:
     return cluster.log(NAMESPACE, pods[-1]["metadata"]["name"], all_gather.CONTAINER)
 
 
-def _workload(cluster: Cluster) -> status.Workload | None:
+def _workload(cluster: Cluster) -> Workload | None:
     found = status.read(cluster).workloads
     return next((work for work in found if work.name == f"{_KIND} {NAME}"), None)
 
@@ -164,7 +165,7 @@ def _advice(cluster: Cluster) -> str:
     return next(filter(None, advice), "")
 
 
-def _refused(work: status.Workload) -> CapacityError:
+def _refused(work: Workload) -> CapacityError:
     """The error if Kueue makes no more attempts; the test is deleted, so it is not told to."""
     advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
     return CapacityError(
