@@ -60,7 +60,10 @@ class Alternatives:
 
 
 _NONE: Final = Alternatives()
-_ASSIGNMENT: Final = re.compile(r"(?P<name>[A-Z][A-Z_]*)=(?P<value>[^\s,;<>]+)(?P<joint> and |, )?")
+_ASSIGNMENT: Final = re.compile(
+    # Whole values alone: one with <...> in it has to be completed by a person.
+    r"(?P<name>[A-Z][A-Z_]*)=(?P<value>[^\s,;<>]+)(?=[\s,;]|$)(?P<joint> and |, )?"
+)
 _RISKY: Final = "SKIP_CHECKS"
 """No program may choose by itself to look away."""
 

@@ -47,7 +47,7 @@ class Ended:
     said: str
 
     @property
-    def problem(self) -> dict[str, str]:
+    def problem(self) -> dict[str, Any]:
         """The only problem."""
         (problem,) = self.document["problems"]
         assert isinstance(problem, dict)
