@@ -20,13 +20,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
+from provision.documents import plain
 from provision.documents.json_value import Json
 from provision.documents.run import Run
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-ROOTS: Final = {"run": Run}
-"""What can be printed: a name of the schema -> its type."""
 
 _SIMPLE: Final[dict[Any, str]] = {
     bool: "boolean",
@@ -36,6 +34,7 @@ _SIMPLE: Final[dict[Any, str]] = {
     str: "string",
     type(None): "null",
 }
+_NONE: Final = re.compile(r"\bNone\b")
 _SECTION: Final = re.compile(r"\n\nAttributes:\n(?P<rows>(?: {4}.*\n?|\n)+)")
 _ROW: Final = re.compile(r"^ {4}(?P<name>\w+): (?P<text>.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -43,11 +42,10 @@ _ROW: Final = re.compile(r"^ {4}(?P<name>\w+): (?P<text>.*(?:\n {8}.*)*)", re.MU
 def schema() -> dict[str, Any]:
     """The schema. A document may have more keys than it tells: newer versions add some."""
     known: dict[str, Any] = {}
-    tops = [_of(root, known) for root in ROOTS.values()]
     return {
         "$schema": DIALECT,
-        "title": "What aiinfra-cluster prints with --output json",
-        "anyOf": tops,
+        "title": "What is printed with --output json",
+        **_of(Run, known),
         "$defs": dict(sorted(known.items())),
     }
 
@@ -72,6 +70,8 @@ def _of(kind: Any, known: dict[str, Any]) -> dict[str, Any]:
 
 def _compound(kind: Any, known: dict[str, Any]) -> dict[str, Any]:
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return {"const": plain(parts[0])}
     if origin in {types.UnionType, typing.Union}:
         return {"anyOf": [_of(part, known) for part in parts]}
     if origin in {list, collections.abc.Sequence} or (origin is tuple and parts[1:] == (...,)):
@@ -104,13 +104,14 @@ def _object(kind: type, known: dict[str, Any]) -> dict[str, Any]:
     hints, says = typing.get_type_hints(kind), _told_of_fields(kind)
     properties, required = {}, []
     for field in dataclasses.fields(kind):
-        hint = hints[field.name]
+        hint, nothing = hints[field.name], "null"
         if field.default is None:
             # It is left out rather than null.
-            hint = _without_none(hint)
+            hint, nothing = _without_none(hint), "absent"
         else:
             required.append(field.name)
-        properties[field.name] = {"description": says[field.name]} | _of(hint, known)
+        text = _NONE.sub(nothing, says[field.name])
+        properties[field.name] = {"description": text} | _of(hint, known)
     return {
         "description": _summary(kind),
         "type": "object",
