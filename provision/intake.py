@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from provision.errors import Problem
 from provision.settings import derived, masking, messages, reading, spelling
 from provision.settings.derived import Derived
-from provision.settings.model import Settings
+from provision.settings.model import Settings, example_of
 from provision.spec.rules import every
 from provision.spec.rules.findings import Case, Finding
 
@@ -141,7 +141,7 @@ def _settle(read: Reading, dropped: Collection[str]) -> Settings:
     texts = {name: given.text for name, given in read.given.items() if name not in dropped}
     for name, about in Settings.model_fields.items():
         if about.is_required():
-            texts.setdefault(name, messages.example_of(name))
+            texts.setdefault(name, example_of(name))
     return Settings(texts)
 
 

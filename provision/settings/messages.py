@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.errors import Problem
 from provision.settings import masking
-from provision.settings.model import Settings
+from provision.settings.model import Settings, example_of
 from provision.settings.parsing import InvalidValueError, shorten
 
 if TYPE_CHECKING:
@@ -51,12 +51,6 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
         why=why,
         fix=f"{given.name}={fix or example_of(name)}",
     )
-
-
-def example_of(name: str) -> str:
-    """A valid value of the field."""
-    examples = Settings.model_fields[name].examples
-    return str(examples[0]) if examples else ""
 
 
 def shown(name: str, read: Reading) -> str:

@@ -469,3 +469,9 @@ class Settings(BaseSettings):
         derived.TEST_NODES,
         only_with=_GKE,
     )
+
+
+def example_of(name: str) -> str:
+    """A valid value of the field."""
+    examples = Settings.model_fields[name].examples
+    return str(examples[0]) if examples else ""

@@ -27,8 +27,7 @@ from provision.catalogue import machines, meant
 from provision.errors import Alternatives, Problem
 from provision.settings import parsing
 from provision.settings.masking import mask
-from provision.settings.messages import example_of
-from provision.settings.model import Settings
+from provision.settings.model import Settings, example_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
