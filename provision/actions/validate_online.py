@@ -32,7 +32,8 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
         cloud = connect(context)
     except CredentialsError as error:
         (problem,) = error.problems
-        context.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
+        not_asked = dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")
+        context.note([*context.guesses, not_asked])
         context.console.result("The settings are valid. Google was not asked: no credentials.")
         return
     archive = target.inputs.files

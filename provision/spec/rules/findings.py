@@ -22,6 +22,7 @@ class Finding:
         why: The rule.
         fix: What to write instead.
         note: Whether it is a note, which does not stop the run.
+        guess: Whether it is a note from a dated list, which Google's own answer replaces.
     """
 
     field: str
@@ -29,6 +30,7 @@ class Finding:
     why: str = ""
     fix: str = ""
     note: bool = False
+    guess: bool = False
 
 
 @dataclass(frozen=True)

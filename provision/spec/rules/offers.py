@@ -44,7 +44,9 @@ def _unknown_zone(case: Case) -> Iterator[Finding]:
         what = "is in a region that is not in this tool's list"
         why = f"Google adds regions, and has some that are not public for all, so {_DECIDES}"
         fix = f"did you mean {meant}?" if meant else ""
-    yield Finding(field="zone", what=what, why=f"the list is of {date}: {why}", fix=fix, note=True)
+    yield Finding(
+        field="zone", what=what, why=f"the list is of {date}: {why}", fix=fix, note=True, guess=True
+    )
 
 
 def _ai_zone(case: Case) -> Iterator[Finding]:
@@ -55,6 +57,7 @@ def _ai_zone(case: Case) -> Iterator[Finding]:
             why=_DECIDES,
             fix=zones.turning_ai_zones_on(case.settings.project_id),
             note=True,
+            guess=True,
         )
 
 
@@ -84,6 +87,7 @@ def _lacking(listing: Listing, name: str, pool: Pool) -> Iterator[Finding]:
         what=f"{place} where {name} was not offered on {listing.date}",
         why=f"the list of that day has it {where}; {_DECIDES}",
         note=True,
+        guess=True,
     )
 
 
