@@ -42,6 +42,10 @@ _OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
 """Actions that work on an existing deployment, whatever the other settings are."""
 
 
+_ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE)
+"""Actions that ask Google what the settings ask for is to be had."""
+
+
 def entrypoint() -> NoReturn:
     """Run the program and exit with its exit code."""
     # requests would put a password of ~/.netrc in the place of the access token.
@@ -131,8 +135,12 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         loaded = load(only=_IDENTITY)
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
-    report.notes.extend(loaded.notes)
-    console.notes(loaded.notes)
+    is_offline = Option.OFFLINE in options.given
+    # What a list guesses is not told where Google answers; the action tells it if Google can't.
+    waits = loaded.guesses if report.action in _ASKING and not is_offline else ()
+    notes = [note for note in loaded.notes if note not in waits or loaded.problems]
+    report.notes.extend(notes)
+    console.notes(notes)
     problems = [*line.problems, *loaded.problems]
     if report.action in set(Action) and not line.problems:
         # The action may come from the settings, so its options can only be checked now.
@@ -141,7 +149,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         problems = [_NO_ACTION, *problems]
     if loaded.settings is None or problems:
         raise SettingsError.of(problems)
-    report.rehearsal = endpoints.is_rehearsal(environ) and Option.OFFLINE not in options.given
+    report.rehearsal = endpoints.is_rehearsal(environ) and not is_offline
     endpoints.require_safe(environ)
     run = Context(
         settings=loaded.settings,
@@ -149,7 +157,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         clock=Clock.of(environ),
         console=console,
         report=report,
-        offline=Option.OFFLINE in options.given,
+        offline=is_offline,
+        guesses=waits,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),

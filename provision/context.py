@@ -44,6 +44,7 @@ class Context:
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
+        guesses: Notes from dated lists, to tell where Google is not asked.
     """
 
     settings: Settings
@@ -56,6 +57,7 @@ class Context:
     replace_vms: bool = False
     break_lock: str = ""
     copy: Path | None = None
+    guesses: tuple[Problem, ...] = ()
 
     @property
     def location(self) -> StateLocation:

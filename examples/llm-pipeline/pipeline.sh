@@ -16,22 +16,19 @@ if (($# < 4)); then
   sed -n 's/^#   //p' "$0" >&2
   exit 2
 fi
-image=$1 account=$3
 here=$(dirname "$0")
+submit=$here/submit.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 env_list=$folder/env.list
 cp "$2" "$env_list" || exit 2
+job=("$1" "$env_list" "$3")
 shift 3
 RESULT=$folder/result.json
 export RESULT
 
 setting() { # NAME: its value in the env.list; the last one counts
   sed -n "s/^[[:space:]]*$1[[:space:]]*=[[:space:]]*\"\{0,1\}\([^\"[:space:]]*\).*/\1/p" "$env_list" | tail -n 1
-}
-
-run() { # ACTION [OPTION...]: run one action, its document goes to RESULT
-  "$here/submit.sh" "$image" "$env_list" "$account" "$@" >"$RESULT"
 }
 
 move() { # ZONE: from now on the cluster is there
@@ -47,7 +44,7 @@ limit=${CREATE_TIMEOUT:-21600}
 create() {
   local code choices next
   while true; do
-    JOB_TIMEOUT=$((limit - SECONDS)) run Create --yes
+    JOB_TIMEOUT=$((limit - SECONDS)) "$submit" "${job[@]}" Create --yes >"$RESULT"
     code=$?
     if ((code == 0)); then
       return 0
@@ -84,7 +81,7 @@ fi
 
 # What is not destroyed costs money: this is tried more often than anything else.
 for ((left = 5; left > 0; left--)); do
-  run Destroy
+  "$submit" "${job[@]}" Destroy >"$RESULT"
   destroyed=$?
   if ((destroyed == 0)) || [[ $("$here/decide.py" "$RESULT") != again* ]]; then
     break

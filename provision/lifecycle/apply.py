@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__, preflight
 from provision.codes import Code
@@ -14,6 +14,7 @@ from provision.documents.changes import Changes
 from provision.errors import SettingsError
 from provision.google import resources
 from provision.lifecycle import adopt, exclusive, ownership, pricing, sweep
+from provision.settings.choices import OnlineCheck
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.files.archive import Archive
     from provision.terraform.plan import Plan
+
+
+_OF_OFFERS: Final = frozenset({OnlineCheck.ZONE, OnlineCheck.MACHINE_TYPE, OnlineCheck.ACCELERATOR})
+"""The checks that answer what dated lists guess."""
 
 
 def settle(
@@ -53,7 +58,8 @@ def settle(
         record=record,
         makes_bucket=not bucket,
     )
-    context.note(found.notes)
+    unasked = _OF_OFFERS.intersection(asked.skipped_checks)
+    context.note([*(context.guesses if unasked else ()), *found.notes])
     if bucket:
         needs_uniform = kind.grants_in_state_folder(asked, archive)
         context.note(cloud.folder.audit(needs_uniform=needs_uniform))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from provision.codes import Code
@@ -100,7 +101,11 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         told = list(pool.map(lambda check: _made(check, ctx), chosen))
-    unmade = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
+    failures = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
+    answers = zip(chosen, told, strict=True)
+    no_zone = any(found for check, (found, _) in answers if check.name is OnlineCheck.ZONE)
+    # Of a zone that there is not, Google can't answer anything else either.
+    unmade = [it for it in failures if not (no_zone and it[1].code == HTTPStatus.BAD_REQUEST)]
     return _sorted(spec, [one for found, _ in told for one in found], _unmade(unmade))
 
 

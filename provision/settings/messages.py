@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.codes import Code
 from provision.errors import Alternatives, Problem
 from provision.settings import masking
-from provision.settings.model import Settings
+from provision.settings.model import Settings, example_of
 from provision.settings.parsing import InvalidValueError, shorten
 
 if TYPE_CHECKING:
@@ -55,12 +55,6 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
         fix=f"{given.name}={fix or example_of(name)}",
         alternatives=Alternatives(settings={given.name: fix} if fix and "<" not in fix else {}),
     )
-
-
-def example_of(name: str) -> str:
-    """A valid value of the field."""
-    examples = Settings.model_fields[name].examples
-    return str(examples[0]) if examples else ""
 
 
 def shown(name: str, read: Reading) -> str:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import Problem
-from provision.settings import parsing, spelling
+from provision.settings import parsing, spelling, synonyms
 from provision.settings.masking import mask
 from provision.settings.parsing import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 # A shell command is taken verbatim: its quotes and comments are for the shell.
@@ -77,8 +77,14 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
             lines = _assignments(_text_of(env_file), reading)
         except (OSError, ValueError) as error:
             return Reading(problems=[_unreadable(env_file, error)], readable=False)
+    named = {
+        spelling.setting_of(name)
+        for it in (lines, environ, flags)
+        for name in it
+        if it[name].strip()
+    }
     for name in dict.fromkeys((*lines, *environ)):
-        _check_name(name, environ.get(name, ""), lines.get(name, ""), reading)
+        _check_name(name, environ.get(name, ""), lines.get(name, ""), named, reading)
     # A blank value counts as unset, so a source with lower precedence can set it.
     values: dict[str, str] = {}
     for source in (lines, environ, flags):
@@ -169,10 +175,15 @@ def _no_assignment(line: int, source: str) -> Problem:
     )
 
 
-def _check_name(name: str, in_environ: str, in_file: str, reading: Reading) -> None:
-    if spelling.is_known(name):
+def _check_name(
+    name: str, in_environ: str, in_file: str, given: Collection[str], reading: Reading
+) -> None:
+    if spelling.is_known(name) or not (in_environ + in_file).strip():
         return
-    problem = spelling.misnomer(name) if (in_environ or in_file).strip() else None
+    if synonyms.is_synonym(name):
+        problem = synonyms.problem(name, in_file, in_environ, given)
+    else:
+        problem = spelling.misnomer(name)
     if problem:
         reading.problems.append(problem)
     elif in_file.strip():

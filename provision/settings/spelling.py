@@ -99,6 +99,12 @@ def is_known(name: str) -> bool:
     return name in SETTINGS or name in SPELLINGS
 
 
+def setting_of(name: str) -> str:
+    """The setting that a variable sets, by its own name; the variable itself if it sets none."""
+    other = SPELLINGS.get(name)
+    return other.setting if other else name
+
+
 def misnomer(name: str) -> Problem | None:
     """The problem of an unknown variable; None if it has nothing to do with this tool."""
     if name in _RETIRED:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import zones
 from provision.codes import Code
 from provision.settings.choices import Orchestrator, PriceList
-from provision.spec.rules import capacity, gke, images, machines, offers, secrets, storage
+from provision.spec.rules import (
+    capacity,
+    gke,
+    images,
+    machines,
+    offers,
+    orchestrator,
+    secrets,
+    storage,
+)
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -97,6 +106,7 @@ RULES: Final = (
         ("enable_notebook", "show_proxy_url", "image_project", "orchestrator_type"),
         _notebook,
     ),
+    *orchestrator.RULES,
     *gke.RULES,
 )
 """All rules between settings, in the order of the settings."""

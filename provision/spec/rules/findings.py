@@ -24,6 +24,7 @@ class Finding:
         why: The rule.
         fix: What to write instead.
         note: Whether it is a note, which does not stop the run.
+        guess: Whether it is a note from a dated list, which Google's own answer replaces.
         code: What it is about, for programs.
         zones: Zones that may do instead.
     """
@@ -33,6 +34,7 @@ class Finding:
     why: str = ""
     fix: str = ""
     note: bool = False
+    guess: bool = False
     code: Code = Code.CONFLICTING_SETTINGS
     zones: tuple[str, ...] = ()
 

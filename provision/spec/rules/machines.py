@@ -153,6 +153,7 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
         why="the online check decides whether it exists and has GPUs",
         fix=f"did you mean {' or '.join(like)}?" if like else "",
         note=True,
+        guess=True,
     )
 
 

@@ -52,6 +52,7 @@ def _unknown_zone(case: Case) -> Iterator[Finding]:
         why=f"the list is of {date}: {why}",
         fix=fix,
         note=True,
+        guess=True,
     )
 
 
@@ -64,6 +65,7 @@ def _ai_zone(case: Case) -> Iterator[Finding]:
             why=_DECIDES,
             fix=zones.turning_ai_zones_on(case.settings.project_id),
             note=True,
+            guess=True,
         )
 
 
@@ -95,6 +97,7 @@ def _lacking(listing: Listing, name: str, pool: Pool) -> Iterator[Finding]:
         why=f"the list of that day has it {where}; {_DECIDES}",
         note=True,
         zones=tuple(filter(zones.has_zone_form, near))[:_MOST_PLACES],
+        guess=True,
     )
 
 
