@@ -6,11 +6,13 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from provision.documents import plain
+from provision import documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.documents.ending import Ending
+    from provision.documents.plan import Plan
     from provision.documents.timeline import Stage
     from provision.errors import Problem
 
@@ -20,6 +22,9 @@ _WHERE_IT_APPLIES = (
     "image",
     "tfvars",
     "backend",
+    "plan",
+    "ending",
+    "log",
     "changes",
     "out_of_date",
     "outputs",
@@ -44,6 +49,9 @@ class Report:
             "resolved", which is false as long as Google has to be asked for its name.
         tfvars: The variables for Terraform, with secrets masked.
         backend: "bucket" and "prefix" of the Terraform state.
+        plan: What the run would make, change and lose.
+        ending: What a Destroy ends.
+        log: The URL of the log with Terraform's output.
         changes: The plan's counts "add", "change" and "destroy".
         out_of_date: The machines that are older than the settings: "name" and "differences".
         outputs: Terraform's outputs after the apply.
@@ -61,6 +69,9 @@ class Report:
     image: dict[str, Any] | None = None
     tfvars: dict[str, Any] | None = None
     backend: dict[str, str] | None = None
+    plan: Plan | None = None
+    ending: Ending | None = None
+    log: str | None = None
     changes: dict[str, int] | None = None
     out_of_date: list[dict[str, Any]] | None = None
     outputs: dict[str, Any] | None = None
@@ -91,5 +102,5 @@ class Report:
         for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)
             if value is not None:
-                document[key] = plain(value)
+                document[key] = documents.plain(value)
         return document
