@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents import plain
 from provision.documents.problem import of
 
-from provision import documents
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -104,5 +102,5 @@ class Report:
         for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)
             if value is not None:
-                document[key] = documents.plain(value)
+                document[key] = plain(value)
         return document

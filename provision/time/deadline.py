@@ -44,6 +44,11 @@ class Deadline:
         """Seconds of cloud time since the start."""
         return self._clock.cloud(time.monotonic() - self._start)
 
+    @property
+    def most(self) -> float:
+        """Seconds of cloud time from the start to the deadline."""
+        return self._clock.cloud(self._end - self._start)
+
     def shorten(self, seconds: float) -> None:
         """Move the deadline to this many seconds of cloud time from now, if that is earlier.
 

@@ -117,7 +117,8 @@ def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
     assert told == [
         "The bandwidth test is waiting for 2 nodes of demo-h200",
         "The bandwidth test: waiting for nodes",
-        "The bandwidth test is running",
+        "2 nodes of demo-h200",
+        "The bandwidth test is running on 2 nodes of demo-h200",
     ]
     (submitted,) = cluster.submitted
     assert submitted["metadata"]["name"] == bandwidth_test.NAME
