@@ -197,7 +197,7 @@ class Console:
         """Write the rows of the stages that go on anew, on a terminal."""
         if self._live is None:
             return
-        rows = [row for event in stages for row in progress_lines.live(event, self.width - 1)]
+        rows = progress_lines.live(stages, self.width - 1)
         with self._guard:
             if not self._asks:
                 self._live.become(rows)

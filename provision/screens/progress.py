@@ -9,7 +9,7 @@ from provision.documents.timeline import OnInterrupt, StageName, StageState
 from provision.screens.layout import Line, Look
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provision.documents.events import WaitingEvent
     from provision.documents.timeline import Stage
@@ -112,14 +112,17 @@ def sign_of_life(event: WaitingEvent, width: int) -> list[Line]:
     return list(_row(mark, title, text, "", width, look))
 
 
-def live(event: WaitingEvent, width: int) -> list[Line]:
-    """The lines of a stage as they stand on a terminal, with its time at the right end.
+def live(stages: Sequence[WaitingEvent], width: int) -> list[Line]:
+    """The last lines of a terminal: each open stage, and what an interrupt would leave.
 
     Args:
-        event: What is known of it.
+        stages: What is known of them, in the order in which they began.
         width: The columns.
     """
-    return _timed(event, _LEAVES[event.on_interrupt], width)
+    if not stages:
+        return []
+    rows = [row for event in stages for row in _timed(event, "", width)]
+    return [*rows, Line(" " * _LEAD + _LEAVES[stages[0].on_interrupt], Look.FAINT)]
 
 
 def _timed(event: WaitingEvent, leaves: str, width: int) -> list[Line]:

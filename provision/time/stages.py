@@ -88,8 +88,8 @@ class OpenStage:
             time=stamp(time.time()),
             stage=self.name,
             words="; ".join(filter(None, [self.words, extra])) or None,
-            passed=deadline.passed if deadline else passed,
-            most=deadline.most if deadline else None,
+            passed=round(deadline.passed if deadline else passed, 1),
+            most=round(deadline.most, 1) if deadline else None,
             on_interrupt=self.on_interrupt,
             is_news=is_news,
         )
@@ -221,7 +221,7 @@ class Stages:
             time=stamp(time.time()),
             stage=None,
             words=self._extra() or None,
-            passed=self.clock.cloud(now - self._start),
+            passed=round(self.clock.cloud(now - self._start), 1),
             on_interrupt=OnInterrupt.KEEPS,
             is_news=False,
         )

@@ -199,10 +199,10 @@ def wait(
         is_shorter: set[str] = set()
         while True:
             found |= reader.read(name for name, it in found.items() if not it.is_over)
-            stage.news(_progress(found.values()))
+            waiting = [it for it in found.values() if not it.is_over]
+            (stage.news if waiting else stage.counts)(_progress(found.values()))
             if not stay():
                 return found
-            waiting = [it for it in found.values() if not it.is_over]
             if not waiting or deadline.is_over:
                 break
             if any(it.state == "failed" for it in found.values()) and "failed" not in is_shorter:

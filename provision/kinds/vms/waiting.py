@@ -107,8 +107,10 @@ def for_urls(
         deadline = stage.deadline(_URLS_AT_MOST, _URL_POLL)
         while True:
             urls = {name: url for name, url in look().items() if url and name in wanted}
-            stage.news(f"{len(urls)} of {len(wanted)} notebooks have their URL")
-            if len(urls) == len(wanted) or deadline.is_over:
+            ends = len(urls) == len(wanted) or deadline.is_over
+            news = f"{len(urls)} of {len(wanted)} notebooks have their URL"
+            (stage.counts if ends else stage.news)(news)
+            if ends:
                 return urls
             deadline.pause()
 
