@@ -64,4 +64,4 @@ class Progress:
             seconds: Seconds of cloud time from now.
             poll: Poll interval in seconds of cloud time.
         """
-        return Deadline(seconds, poll, self.clock)
+        return Deadline(seconds, poll, self.clock, self.waits)

@@ -116,7 +116,11 @@ def for_urls(
 
 
 def _reason(request: ResizeRequest) -> str:
-    return "".join(f"; {line}" for line in dict.fromkeys(map(refusals.words, request.errors)))
+    lines = (
+        refusals.in_short(refusals.words(error), str(error.get("code", "")))
+        for error in request.errors
+    )
+    return "".join(f"; {line}" for line in dict.fromkeys(lines))
 
 
 def _refuse(group: Group, requests: Sequence[ResizeRequest], api: GoogleApi) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
+from provision.google import refusals
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
@@ -66,12 +67,11 @@ def run(
         deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
         deadline.retry(lambda: cluster.apply(wanted), "submit the bandwidth test")
         with progress.stage(StageName.TEST_NODES, OnInterrupt.ENDS_TEST) as stage:
-            waited = f"The bandwidth test is waiting for {nodes} nodes of {pool.name}"
-            stage.news(waited)
-            _await_start(cluster, timeout, stage)
-            stage.counts(f"{nodes} nodes of {pool.name}")
+            asked = f"{nodes} nodes of {pool.name}"
+            _await_start(cluster, asked, timeout, stage)
+            stage.counts(asked)
         with progress.stage(StageName.TEST, OnInterrupt.ENDS_TEST) as stage:
-            stage.news(f"The bandwidth test is running on {nodes} nodes of {pool.name}")
+            stage.news(f"The bandwidth test is running on {asked}")
             log = _await_end(cluster, stage.deadline(all_gather.SECONDS, _POLL))
     finally:
         _clean(cluster, progress)
@@ -94,7 +94,7 @@ def _clean(cluster: Cluster, progress: Progress) -> None:
             deadline.pause()
 
 
-def _await_start(cluster: Cluster, timeout: float, stage: OpenStage) -> None:
+def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage) -> None:
     deadline = stage.deadline(timeout, _POLL)
     while not deadline.retry(lambda: _has_started(cluster), "look at the bandwidth test"):
         work = deadline.retry(lambda: _workload(cluster), "look at the queue")
@@ -102,7 +102,7 @@ def _await_start(cluster: Cluster, timeout: float, stage: OpenStage) -> None:
             raise _refused(work)
         state = work.state if work else "no nodes yet"
         why = work.message if work else deadline.retry(lambda: _warning(cluster), "look at it")
-        stage.news("The bandwidth test: " + "; ".join(filter(None, [state, why])))
+        stage.news("; ".join(filter(None, [f"{wanted}: {state}", refusals.in_short(why)])))
         if deadline.is_over:
             raise StillWaiting(
                 f"No nodes came for the bandwidth test in time: {state}",
