@@ -17,9 +17,10 @@ from provision.documents.timeline import OnInterrupt, StageName, StageState
 from provision.errors import ProvisionError
 from provision.google.api import GoogleApi, Service
 from provision.kinds import machines
-from provision.kinds.gke import release
+from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing
+from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.vms import out_of_date, startup, waiting
 from provision.lifecycle import settle
 from provision.screens import progress as screen
@@ -198,6 +199,12 @@ MODULES = {
 """Where somebody waits for Google: above, and in the tests after that."""
 
 
+def _stage_of(event: Event) -> StageName | None:
+    if isinstance(event, StageEvent):
+        return event.stage.name
+    return event.stage if isinstance(event, WaitingEvent) else None
+
+
 @pytest.mark.parametrize("name", WAITS)
 def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
     monkeypatch: pytest.MonkeyPatch, name: StageName
@@ -207,11 +214,7 @@ def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
     run = Run(monkeypatch)
     with contextlib.suppress(ProvisionError):
         WAITS[name](run)
-    own = [
-        (when, event)
-        for when, event in run.screen.shown
-        if (event.stage.name if isinstance(event, StageEvent) else event.stage) is name
-    ]
+    own = [(when, event) for when, event in run.screen.shown if _stage_of(event) is name]
     moments = [when for when, _ in own]
     assert moments[-1] - moments[0] > MINUTE, "it did not wait"
     gaps = [after - before for before, after in itertools.pairwise(moments)]
@@ -262,12 +265,12 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
 ) -> None:
     run = Run(monkeypatch)
     silent = SimpleNamespace(read=None)
-    monkeypatch.setattr(gke_status.control_plane, "reach", lambda *_: silent)
+    monkeypatch.setattr(control_plane, "reach", lambda *_: silent)
 
     def no_answer(_: object) -> None:
         raise TransientError("503")
 
-    monkeypatch.setattr(gke_status.status, "read", no_answer)
+    monkeypatch.setattr(kubernetes_status, "read", no_answer)
     notes: list[Any] = []
     context = SimpleNamespace(progress=run.progress, environ={}, note=notes.extend)
     monkeypatch.setattr(gke_status, "_ANSWER_TIMEOUT", LONG)
