@@ -11,7 +11,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from google.oauth2.credentials import Credentials
 
+from provision.deployment.deployment import OutOfDate
 from provision.documents.events import StageEvent, WaitingEvent
 from provision.documents.timeline import OnInterrupt, StageName, StageState
 from provision.errors import ProvisionError
@@ -21,6 +23,7 @@ from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing
 from provision.kinds.gke.kubernetes import status as kubernetes_status
+from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import out_of_date, startup, waiting
 from provision.lifecycle import settle
 from provision.screens import progress as screen
@@ -31,7 +34,6 @@ from provision.time.progress import Progress
 from provision.time.retries import TransientError
 from provision.time.stages import Stages
 from tests.kubernetes import samples
-from tests.unit.google.test_api import Credentials
 from tests.unit.kinds.gke.kubernetes.test_bandwidth_test import Nodes
 from tests.unit.kinds.test_machines import COMING, _group
 from tests.unit.kinds.vms.test_waiting import GROUP, _request
@@ -122,7 +124,7 @@ def _replacement(run: Run) -> None:
         managed_instances=lambda *_: [{"instance": "zones/z/instances/vm-1"}],
         find=lambda *_: None,
     )
-    old = [out_of_date.OutOfDate(name="vm-1", differences=("its image",), in_place=False)]
+    old = [OutOfDate(name="vm-1", differences=("its image",), in_place=False)]
     out_of_date.replace(cast("GoogleApi", api), cast("Any", PLACE), old, run.progress)
 
 
@@ -156,7 +158,7 @@ def _release(run: Run) -> None:
         progress=run.progress, console=SimpleNamespace(progress=run.progress.tell)
     )
     cloud = SimpleNamespace(folder=SimpleNamespace(write=lambda *_: None))
-    known = release.Traces(project="p", location="us-central1", cluster="np", networks=frozenset())
+    known = Traces(project="p", location="us-central1", cluster="np", networks=frozenset())
     release._clear(cast("Any", context), cast("Any", cloud), cast("Any", None), known)
 
 
