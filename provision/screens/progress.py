@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from provision.documents.timeline import OnInterrupt, StageName, StageState
+from provision.screens import layout
 from provision.screens.layout import Line, Look
 
 if TYPE_CHECKING:
@@ -122,7 +123,9 @@ def live(stages: Sequence[WaitingEvent], width: int) -> list[Line]:
     if not stages:
         return []
     rows = [row for event in stages for row in _timed(event, "", width)]
-    return [*rows, Line(" " * _LEAD + _LEAVES[stages[0].on_interrupt], Look.FAINT)]
+    lead = " " * (2 + _WIDEST_MARK + 2)
+    leaves = _LEAVES[stages[0].on_interrupt]
+    return [*rows, *layout.wrapped(leaves, width, first=lead, rest=lead, look=Look.FAINT)]
 
 
 def _timed(event: WaitingEvent, leaves: str, width: int) -> list[Line]:
