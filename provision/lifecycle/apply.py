@@ -247,7 +247,7 @@ def _agree(context: Context, found: Plan) -> None:
     """
     if not found.losses or context.agreed:
         return
-    losses = "\n".join(found.losses)
+    losses = "\n".join(loss.words for loss in found.losses)
     if context.console.is_terminal:
         context.console.progress(losses)
         if context.console.ask("Apply these changes?"):
