@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.documents import plain
+from provision.documents.problem import of
 
 from provision import documents
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from provision.documents.plan import Plan
     from provision.errors import Problem
 
+
+SCHEMA_VERSION: Final = 1
+"""Rises when a key of the document goes or changes its meaning; new keys may come without."""
 
 _WHERE_IT_APPLIES = (
     "settings",
@@ -83,17 +88,14 @@ class Report:
             exit_code: The run's.
             veil: Hides credentials in the words of problems and notes.
         """
-
-        def words(problem: Problem) -> dict[str, str]:
-            return {name: veil(text) for name, text in dataclasses.asdict(problem).items()}
-
         document: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
             "action": self.action,
             "rehearsal": self.rehearsal,
             "ok": not self.problems,
             "exit_code": exit_code,
-            "problems": [words(problem) for problem in self.problems],
-            "notes": [words(note) for note in self.notes],
+            "problems": [plain(of(problem, veil)) for problem in self.problems],
+            "notes": [plain(of(note, veil)) for note in self.notes],
         }
         for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)
