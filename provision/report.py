@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents import plain
 from provision.documents.problem import of
 
-from provision import documents
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.documents.ending import Ending
     from provision.documents.plan import Plan
+    from provision.documents.timeline import Stage
     from provision.errors import Problem
 
 
@@ -35,6 +34,7 @@ _WHERE_IT_APPLIES = (
     "connection",
     "status",
     "checks",
+    "timeline",
 )
 
 
@@ -61,6 +61,7 @@ class Report:
         connection: How to connect to the cluster.
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
+        timeline: The stages of the run, in the order in which they began.
     """
 
     action: str = ""
@@ -80,6 +81,7 @@ class Report:
     connection: dict[str, Any] | None = None
     status: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
+    timeline: list[Stage] | None = None
 
     def document(self, exit_code: int, veil: Callable[[str], str] = str) -> dict[str, Any]:
         """The JSON document; keys that do not apply are absent.
@@ -100,5 +102,5 @@ class Report:
         for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)
             if value is not None:
-                document[key] = documents.plain(value)
+                document[key] = plain(value)
         return document

@@ -1,0 +1,178 @@
+"""The topology of a cluster, from its specification: a pure function, which asks nobody."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Final
+
+from provision.documents.topology import (
+    Door,
+    Machines,
+    Network,
+    NetworkRole,
+    Reach,
+    Store,
+    StoreKind,
+    Topology,
+)
+from provision.settings.choices import NetworkConfig
+from provision.spec.cluster import GkeSpec, VmSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.catalogue import gpu_networks
+    from provision.spec.cluster import ClusterSpec
+    from provision.spec.pools import Pool
+
+_OWN_MTU: Final = 8896
+"""The MTU of a first network that is made; modules/network has it, too."""
+
+_ADDRESSES: Final = "public addresses"
+_IAP: Final = "ssh through IAP"
+_NAT: Final = "Cloud NAT"
+_NO_WAY_IN: Final = "connections go out, none come in"
+
+
+def of(spec: ClusterSpec) -> Topology:
+    """The parts of a cluster, and how they hang together."""
+    return Topology(
+        name=spec.name_prefix,
+        what=_what(spec),
+        project=spec.project_id,
+        region=spec.region,
+        networks=(_first(spec), *_additional(spec)),
+        machines=tuple(_machines(spec, pool) for pool in spec.pools),
+        stores=tuple(_stores(spec)),
+        doors=tuple(sorted(_doors(spec), key=lambda it: list(Reach).index(it.reach))),
+    )
+
+
+def gpu_words(accelerator: str) -> str:
+    """A kind of GPU in words, from its name in the API: "nvidia-h100-mega-80gb" is "H100 80 GB"."""
+    short = re.sub(r"^nvidia-|tesla-|-mega", "", accelerator)
+    return re.sub(r"-?\b(\d+)gb\b", r" \1 GB", short).upper().replace("-", " ").strip()
+
+
+def _what(spec: ClusterSpec) -> str:
+    match spec:
+        case GkeSpec():
+            return "GKE cluster"
+        case VmSpec(ray_version=str()):
+            return "Ray cluster"
+        case _:
+            return "VM group"
+
+
+def _first(spec: ClusterSpec) -> Network:
+    """The network of the first interfaces."""
+    return Network(
+        role=NetworkRole.FIRST,
+        mtu=_OWN_MTU if spec.makes_network else None,
+        is_made=spec.makes_network,
+        has_nat=spec.makes_network,
+    )
+
+
+def _additional(spec: ClusterSpec) -> Iterator[Network]:
+    """The networks of the additional interfaces, equal ones beside each other as one."""
+    machine = next((pool.machine for pool in spec.pools if pool.networks), None)
+    kind = machine.gpu_network if machine else None
+    for network, same in itertools.groupby(spec.gpu_networks):
+        of_gpus = kind is not None and (network.nic_type, network.mtu) == (kind.nic_type, kind.mtu)
+        yield Network(
+            role=NetworkRole.GPUS if of_gpus else NetworkRole.MORE,
+            count=len(list(same)),
+            subnets=network.subnets,
+            nic_type=network.nic_type,
+            mtu=network.mtu,
+        )
+
+
+def _machines(spec: ClusterSpec, pool: Pool) -> Machines:
+    is_system = isinstance(spec, GkeSpec) and pool is spec.system_pool
+    gpu = gpu_words(pool.gpu_type) if pool.gpus and pool.gpu_type else None
+    return Machines(
+        name=pool.name,
+        machine_type=pool.machine_type,
+        zone=pool.zone,
+        mode=str(pool.mode),
+        first=pool.size.first,
+        most=pool.size.most,
+        gpus=pool.gpus,
+        gpu=" ".join(filter(None, [pool.gpu_part, gpu])) or None,
+        interfaces=1 + sum(network.subnets for network in _networks(spec, pool)),
+        boot_disk_gb=pool.disk_size_gb,
+        boot_disk_type=pool.disk_type,
+        local_ssd_gb=pool.machine.local_ssd_gb if pool.machine else 0,
+        has_public_address=pool.external_ip,
+        max_run_seconds=pool.max_run_seconds,
+        reservation=pool.reservation,
+        is_compact=pool.compact,
+        is_system=is_system,
+    )
+
+
+def _networks(spec: ClusterSpec, pool: Pool) -> tuple[gpu_networks.Network, ...]:
+    """The networks of a pool's additional interfaces; a pool of GKE has those of its machines."""
+    return pool.networks if isinstance(spec, GkeSpec) else spec.gpu_networks
+
+
+def _stores(spec: ClusterSpec) -> Iterator[Store]:
+    for share in spec.shares:
+        yield Store(
+            kind=StoreKind.FILESTORE,
+            path=share.path,
+            tier=str(share.tier),
+            size_gb=share.size_gb,
+            ends_with_cluster=True,
+        )
+    for mount in spec.buckets:
+        yield Store(
+            kind=StoreKind.BUCKET, path=mount.path, name=mount.bucket, ends_with_cluster=False
+        )
+
+
+def _doors(spec: ClusterSpec) -> Iterator[Door]:
+    match spec:
+        case GkeSpec():
+            yield from _doors_of_gke(spec)
+        case VmSpec():
+            yield from _doors_of_vms(spec)
+
+
+def _doors_of_gke(spec: GkeSpec) -> Iterator[Door]:
+    """See modules/gke-cluster: private nodes, and a control plane with a DNS endpoint."""
+    yield Door(
+        name="control plane, DNS endpoint", reach=Reach.IDENTITY, words="kubectl, as IAM allows"
+    )
+    if spec.authorized_cidrs:
+        yield Door(
+            name="control plane, IP endpoint",
+            reach=Reach.RANGES,
+            words=f"from {', '.join(spec.authorized_cidrs)} alone",
+        )
+    yield Door(name=_NAT, reach=Reach.OUTGOING, words=_NO_WAY_IN)
+
+
+def _doors_of_vms(spec: VmSpec) -> Iterator[Door]:
+    """See modules/network: a new network lets in ssh from IAP, and what is inside it."""
+    is_default = spec.network is NetworkConfig.DEFAULT
+    if spec.group.external_ip:
+        rules = "the default network's firewall rules" if is_default else "firewall rules"
+        let_in = "decide what comes in" if is_default else "let in ssh from IAP alone"
+        yield Door(name=_ADDRESSES, reach=Reach.INTERNET, words=f"on each VM; {rules} {let_in}")
+    if not is_default or not spec.group.external_ip:
+        rule = "if the default network lets it in" if is_default else "port 22, as IAM allows"
+        yield Door(name=_IAP, reach=Reach.IDENTITY, words=rule)
+    if spec.notebook and spec.shows_urls:
+        yield Door(
+            name="notebook URL", reach=Reach.IDENTITY, words="Google's proxy, for who may use it"
+        )
+    if not is_default:
+        yield Door(name=_NAT, reach=Reach.OUTGOING, words=_NO_WAY_IN)
+    elif not spec.group.external_ip:
+        yield Door(
+            name=_NAT, reach=Reach.OUTGOING, words="one that the default network has to have"
+        )
