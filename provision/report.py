@@ -31,6 +31,7 @@ _WHERE_IT_APPLIES = (
     "ending",
     "log",
     "changes",
+    "cost",
     "out_of_date",
     "outputs",
     "connection",
