@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from provision.errors import Problem, ProvisionError
@@ -43,6 +44,7 @@ class Context:
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
         full: Whether Terraform's own text is shown (`--full`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
+        begun: When the run began, by the clock of `time.monotonic`.
     """
 
     settings: Settings
@@ -56,6 +58,12 @@ class Context:
     break_lock: str = ""
     full: bool = False
     copy: Path | None = None
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of cloud time since the run began."""
+        return self.clock.cloud(time.monotonic() - self.begun)
 
     @property
     def location(self) -> StateLocation:

@@ -46,7 +46,7 @@ class Option(enum.StrEnum):
         *(
             "--yes",
             "",
-            "ask nothing: approve what is made, losses, and releasing a dead run's lock",
+            "ask nothing: approve it all, and releasing a dead run's lock",
         ),
         *(Action.CREATE, Action.DESTROY),
     )
@@ -59,7 +59,7 @@ class Option(enum.StrEnum):
         Action.CREATE,
     )
     FULL = (
-        *("--full", "", "show Terraform's own text too, which is otherwise only in the log"),
+        *("--full", "", "show Terraform's own text too"),
         *(Action.CREATE, Action.DESTROY, Action.PLAN),
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE

@@ -31,11 +31,15 @@ class Kind(Protocol[SpecT]):
 
     Attributes:
         name: Its name in the record and in Status.
+        called: What people call it.
+        member: What people call one of its machines.
         root: The name of its Terraform root, a folder of `terraform/`.
         takes_files: Whether it has VMs that a folder can be copied to.
     """
 
     name: str
+    called: str
+    member: str
     root: str
     takes_files: bool
 

@@ -386,6 +386,26 @@ pools, and all that GKE created for them, with their cluster. Filestore instance
 """
 
 
+OTHER: Final = "other resource"
+"""What people call one of a type that has no row."""
+
+_FIRST: Final = (
+    CLUSTER,
+    NODE_POOL,
+    GROUP,
+    RESIZE_REQUEST,
+    TEMPLATE,
+    FILESTORE,
+    NETWORK,
+    SUBNETWORK,
+    DASHBOARD,
+    SERVICE_ACCOUNT,
+)
+ORDER: Final[Mapping[str, int]] = {
+    noun: place for place, noun in enumerate(dict.fromkeys(row.noun for row in (*_FIRST, *ALL)))
+}
+"""What people call resources -> its place in a list, what matters most first."""
+
 WITHOUT_LOSS: Final = (TEMPLATE, RESOURCE_POLICY, ROUTER, FIREWALL, SUBNETWORK, NETWORK)
 """Those of SWEPT that hold neither machines nor data, in the same order.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provision.context import Context
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
-    from provision.documents.plan import Checks, Identity
+    from provision.documents.plan import Checks, Identity, SettingChange
     from provision.state.record import Record
     from provision.terraform import plan as terraform
 
@@ -33,7 +33,7 @@ def begun(
         record: What is deployed; None if nothing is.
         checks: The online checks.
     """
-    changed = ()
+    changed: tuple[SettingChange, ...] = ()
     if record is not None:
         given = {name.upper() for name in context.settings.model_fields_set}
         now = context.report.settings or {}

@@ -37,15 +37,15 @@ def per_hour_and_day(amount: Amount) -> str:
 
 
 def of_parts(parts: Iterable[Part]) -> str:
-    """What some parts cost per hour together, as the end of a line; "" without any."""
+    """What some parts cost per hour together once they are there; "" without any."""
     found = list(parts)
     if not found:
         return ""
-    known = [part.now for part in found if part.now is not None]
+    known = [part.most for part in found if part.most is not None]
     if not known:
         return "unknown"
     least = "at least " if len(known) < len(found) else ""
-    about = "≈ " if any(part.is_estimate for part in found if part.now) else ""
+    about = "≈ " if any(part.is_estimate for part in found if part.most) else ""
     return f"{least}{about}{usd(sum(known, Decimal(0)))}/h"
 
 

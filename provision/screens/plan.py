@@ -8,7 +8,7 @@ from provision.documents.cost import PartKind
 from provision.documents.plan import Change
 from provision.documents.topology import NetworkRole, Reach, StoreKind
 from provision.screens import amounts, layout
-from provision.screens.layout import Line, Look
+from provision.screens.layout import LABEL, Line, Look, Row
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from provision.documents.plan import Checks, Identity, Plan
     from provision.documents.topology import Machines, Network, Store, Topology
 
-_LABEL: Final = 11
-"""Columns of the names of rows, with the blanks around them."""
 _NOUNS: Final = 5
 """Nouns that are counted one by one; the rest is "more"."""
 _RDMA: Final = "MRDMA"
@@ -87,28 +85,6 @@ def nouns(counted: Sequence[tuple[str, int]]) -> str:
     return ", ".join([*words, f"{more} more"] if more else words)
 
 
-class _Row:
-    """A row of a screen: its name, a text, and what stands at its right end."""
-
-    def __init__(self, label: str, text: str, right: str = "", look: Look = Look.PLAIN) -> None:
-        self._label = label
-        self._text = text
-        self._right = right
-        self._look = look
-
-    def lines(self, width: int) -> Iterator[Line]:
-        """The row, wrapped."""
-        lead = f"  {self._label}".ljust(_LABEL + 2)
-        room = width - (len(self._right) + 2 if self._right else 0)
-        for number, line in enumerate(
-            layout.wrapped(self._text, room, first=lead, rest=" " * len(lead), look=self._look)
-        ):
-            if number == 0 and self._right:
-                yield Line(line.text + self._right.rjust(width - len(line.text)), self._look)
-            else:
-                yield line
-
-
 def _is_whole(plan: Plan) -> bool:
     """Whether everything is shown, or only what changes."""
     return plan.change in {Change.NEW, Change.GOES_ON}
@@ -136,7 +112,7 @@ def _zones(topology: Topology) -> list[str]:
     return list(dict.fromkeys(own))
 
 
-def _made(plan: Plan, cost: Cost | None) -> Iterator[_Row]:
+def _made(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     """Everything that the settings describe."""
     topology, contents = plan.topology, plan.contents
     group = topology.machines[0] if len(topology.machines) == 1 else None
@@ -144,48 +120,48 @@ def _made(plan: Plan, cost: Cost | None) -> Iterator[_Row]:
     yield from _disks(topology, cost if group else None)
     for store in topology.stores:
         right = _price(cost, PartKind.SHARES) if store is topology.stores[0] else ""
-        yield _Row("storage", _store(store), right)
-    yield _Row("network", _networks(topology))
-    yield _Row("public", _public(topology))
+        yield Row("storage", _store(store), right)
+    yield Row("network", _networks(topology))
+    yield Row("public", _public(topology))
     if contents.identities:
-        yield _Row("accounts", "; ".join(map(_identity, contents.identities)))
+        yield Row("accounts", "; ".join(map(_identity, contents.identities)))
     if contents.image:
-        yield _Row("image", contents.image)
+        yield Row("image", contents.image)
     if contents.software:
-        yield _Row("in it", ", ".join(contents.software))
-    yield _Row("ends", _ends(plan))
+        yield Row("in it", ", ".join(contents.software))
+    yield Row("ends", _ends(plan))
     yield from _cost(plan, cost)
 
 
-def _changed(plan: Plan, cost: Cost | None) -> Iterator[_Row]:
+def _changed(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     """What changes, what is lost, what stays."""
     if plan.settings:
         words = "; ".join(f"{it.setting} {it.words}" for it in plan.settings)
-        yield _Row("changes", words)
+        yield Row("changes", words)
     kept = plan.kept
     for loss in plan.losses:
         # What a new template means is told by what is kept.
         if kept is None or loss.noun != "template":
-            yield _Row("loses", loss.words, look=Look.BAD)
+            yield Row("loses", loss.words, look=Look.BAD)
     if kept is not None:
         vms = layout.counted(kept.machines, "VM")
         one = kept.machines == 1
-        yield _Row("keeps", f"{vms} that {'runs' if one else 'run'}: {kept.words}")
+        yield Row("keeps", f"{vms} that {'runs' if one else 'run'}: {kept.words}")
         if kept.new:
-            yield _Row("new VMs", kept.new)
+            yield Row("new VMs", kept.new)
         if kept.command:
-            yield _Row("anew", f"to make {'it' if one else 'them'} anew now: {kept.command}")
+            yield Row("anew", f"to make {'it' if one else 'them'} anew now: {kept.command}")
     yield from _cost(plan, cost)
 
 
 # ------------------------------------------------------------------ machines
 
 
-def _machines(topology: Topology, cost: Cost | None) -> Iterator[_Row]:
+def _machines(topology: Topology, cost: Cost | None) -> Iterator[Row]:
     if len(topology.machines) == 1:
         (group,) = topology.machines
         text = "   ".join(filter(None, [_number(group), _gpus(group), _got(group)]))
-        yield _Row("machines", text, _price(cost, PartKind.MACHINES))
+        yield Row("machines", text, _price(cost, PartKind.MACHINES))
         return
     zones = _zones(topology)
     cells = [
@@ -198,7 +174,7 @@ def _machines(topology: Topology, cost: Cost | None) -> Iterator[_Row]:
         for it in topology.machines
     ]
     for number, text in enumerate(layout.columns(cells)):
-        yield _Row("pools" if number == 0 else "", text)
+        yield Row("pools" if number == 0 else "", text)
 
 
 def _number(it: Machines) -> str:
@@ -219,7 +195,7 @@ def _got(it: Machines) -> str:
     return words + (", close together" if it.is_compact else "")
 
 
-def _disks(topology: Topology, cost: Cost | None) -> Iterator[_Row]:
+def _disks(topology: Topology, cost: Cost | None) -> Iterator[Row]:
     found: dict[str, list[str]] = {}
     for it in topology.machines:
         words = f"{it.boot_disk_gb:,} GB {it.boot_disk_type}"
@@ -229,11 +205,11 @@ def _disks(topology: Topology, cost: Cost | None) -> Iterator[_Row]:
     if len(found) == 1:
         (words,) = found
         each = " each" if topology.machines[0].most > 1 or len(topology.machines) > 1 else ""
-        yield _Row("boot disk", words + each, _price(cost, PartKind.DISKS))
+        yield Row("boot disk", words + each, _price(cost, PartKind.DISKS))
         return
     texts = [f"{words} ({', '.join(names)})" for words, names in found.items()]
     for number, text in enumerate(texts):
-        yield _Row("boot disk" if number == 0 else "", text)
+        yield Row("boot disk" if number == 0 else "", text)
 
 
 def _store(store: Store) -> str:
@@ -273,7 +249,7 @@ def _public(topology: Topology) -> str:
     open_ = [it for it in topology.doors if it.reach in {Reach.INTERNET, Reach.RANGES}]
     ways = [it for it in topology.doors if it.reach is Reach.IDENTITY]
     if open_:
-        return "; ".join(f"{it.name} {it.words}" for it in open_)
+        return "; ".join(f"{it.name.removeprefix('public ')} {it.words}" for it in open_)
     known = "; ".join(f"{it.name} ({it.words})" for it in ways)
     return "no public addresses" + (f"; {known}" if known else "")
 
@@ -281,10 +257,14 @@ def _public(topology: Topology) -> str:
 def _identity(it: Identity) -> str:
     if not it.made:
         return f"{it.bearer} act as {it.account}"
-    rights = [layout.counted(len(it.roles), "role")] if it.roles else []
+    rights = [_glued(len(it.roles), "role")] if it.roles else []
     if it.buckets:
-        rights.append(f"roles on {layout.counted(len(it.buckets), 'bucket')}")
+        rights.append(f"roles on {_glued(len(it.buckets), 'bucket')}")
     return f"makes {it.account} for {it.bearer}" + (f", {' and '.join(rights)}" if rights else "")
+
+
+def _glued(number: int, noun: str) -> str:
+    return layout.counted(number, noun).replace(" ", layout.GLUE)
 
 
 # ------------------------------------------------------------------ end and cost
@@ -315,18 +295,18 @@ def _ends(plan: Plan) -> str:
     return f"{which}; the rest never by itself{spot}"
 
 
-def _cost(plan: Plan, cost: Cost | None) -> Iterator[_Row]:
+def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     if cost is None:
         return
     text = amounts.per_hour_and_day(cost.now)
     if cost.most.per_hour != cost.now.per_hour or cost.most.unknown != cost.now.unknown:
         text = f"now {text}; with {_all(plan.topology)} {amounts.per_hour_and_day(cost.most)}"
     if cost.at_most_in_all is not None:
-        text += f"; all machines until they end: {amounts.usd(cost.at_most_in_all)}"
-    yield _Row("costs", text)
+        text += f"; until all machines have ended at most {amounts.usd(cost.at_most_in_all)}"
+    yield Row("costs", text)
     unknown = cost.most.unknown or cost.now.unknown
     if unknown:
-        yield _Row("unknown", f"the price of {'; '.join(unknown)}")
+        yield Row("unknown", f"the price of {'; '.join(unknown)}")
 
 
 def _all(topology: Topology) -> str:
@@ -362,12 +342,12 @@ def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
                 else (f"limit {quota.limit}")
             )
             parts.append(f"quota {quota.metric} {used}")
-    parts.append(f"{layout.counted(checks.made, 'check')} in {checks.seconds:.1f} s")
-    lead = "  ok".ljust(_LABEL + 2)
+    parts.append(f"{layout.counted(checks.made, 'check')} in {checks.seconds:.1f}{layout.GLUE}s")
+    lead = "  ok".ljust(LABEL + 2)
     yield from layout.wrapped(
         ", ".join(parts), width, first=lead, rest=" " * len(lead), look=Look.GOOD
     )
     if checks.skipped:
         words = f"SKIP_CHECKS: {', '.join(checks.skipped)}"
-        lead = "  skipped".ljust(_LABEL + 2)
+        lead = "  skipped".ljust(LABEL + 2)
         yield from layout.wrapped(words, width, first=lead, rest=" " * len(lead), look=Look.WARN)

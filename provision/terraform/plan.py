@@ -13,12 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _POOL = resources.NODE_POOL.type
-_OTHER: Final = "other resource"
 _MACHINES: Final = frozenset({resources.GROUP.noun, resources.NODE_POOL.noun})
-_ORDER: Final = {
-    noun: place for place, noun in enumerate(dict.fromkeys(row.noun for row in resources.ALL))
-}
-"""What people call resources -> its place in a list, what matters most first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +124,11 @@ def read(document: Mapping[str, Any]) -> Plan:
         tainted_pools=tuple(tainted_pools),
         losses=tuple(sorted(found, key=lambda loss: loss.noun not in _MACHINES)),
         replaced_too=tuple(moves.replaced_too(document)),
-        nouns=tuple(sorted(nouns.values(), key=lambda one: _ORDER.get(one.noun, len(_ORDER)))),
+        nouns=tuple(
+            sorted(
+                nouns.values(), key=lambda one: resources.ORDER.get(one.noun, len(resources.ORDER))
+            )
+        ),
         staying=_staying(document),
         grants=tuple(_grants(document)),
         emptied=moves.emptied(document),
@@ -140,7 +139,7 @@ def _count(nouns: dict[str, Count], type_: str, actions: Sequence[str]) -> None:
     """Add what happens to one resource to the counts by noun."""
     if not {"create", "update", "delete"} & set(actions):
         return
-    noun = resources.BY_TYPE[type_].noun if type_ in resources.BY_TYPE else _OTHER
+    noun = resources.BY_TYPE[type_].noun if type_ in resources.BY_TYPE else resources.OTHER
     so_far = nouns.get(noun) or Count(noun=noun, add=0, change=0, destroy=0)
     nouns[noun] = Count(
         noun=noun,

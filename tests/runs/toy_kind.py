@@ -34,6 +34,8 @@ class Toy:
     """It keeps a diary of what it was asked."""
 
     name: str = "toy"
+    called: str = "toy"
+    member: str = "VM"
     root: str = "mig"
     takes_files: bool = False
     diary: list[str] = field(default_factory=list)

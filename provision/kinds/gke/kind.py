@@ -32,6 +32,8 @@ class GkeCluster:
     """GKE clusters with GPU node pools; see `deployment.kind.Kind` for what each method does."""
 
     name = "gke"
+    called = "GKE cluster"
+    member = "node"
     root = variables.ROOT
     takes_files = False
 

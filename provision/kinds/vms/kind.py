@@ -31,6 +31,8 @@ class VmGroup:
     """Groups of VMs; see `deployment.kind.Kind` for what each method does."""
 
     name = "mig"
+    called = "VM group"
+    member = "VM"
     root = variables.ROOT
     takes_files = True
 
