@@ -154,6 +154,10 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         full=Option.FULL in options.given,
         copy=options.copy,
     )
+    if not run.offline and report.action != Action.DEBUG:
+        # Before what asks Google is loaded: whoever waits should see soon that something goes on.
+        where = f"{loaded.settings.project_id}, {loaded.settings.zone}"
+        console.progress(f"{report.action} {loaded.settings.name_prefix} in {where}")
     try:
         return _perform(run)
     finally:

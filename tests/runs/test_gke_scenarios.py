@@ -163,7 +163,7 @@ def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
 ) -> None:
     rehearsal = queue(scenario="queue", rate=0.01)
     tested = _ok(rehearsal.run("Test"))
-    assert "waiting for nodes; The zone" in tested.said
+    assert "waiting for nodes; us-central1-" in tested.said
     assert "The bandwidth test is running" in tested.said
     (measured,) = tested.document["checks"].values()
     assert measured["average"] > 0
