@@ -64,7 +64,7 @@ def summary(plan: Plan, older: int = 0) -> str:
         found = [(noun, number) for noun, number in numbers if number]
         if found:
             parts.append(f"{sum(number for _, number in found)} to {verb} ({nouns(found)})")
-    return f"Plan: {', '.join(parts) or 'outputs change, and nothing else'}."
+    return f"Plan: {', '.join(parts)}."
 
 
 def nouns(counted: Sequence[tuple[str, int]]) -> str:
