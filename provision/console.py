@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from provision.screens.layout import Line
 
 _MOST_LINES = 10
-"""The maximum number of lines of a why or fix; the JSON and Terraform's output above have all."""
+"""The maximum number of lines of a why or fix; the JSON and Terraform's log have all."""
 
 
 _NOT_IN_THE_IMAGE: Final = re.compile(r"\bgcloud (?!auth\b)[a-z]|\bkubectl ")
@@ -226,7 +226,8 @@ class Console:
     def progress(self, text: str) -> None:
         """Print a progress message."""
         with self._above():
-            self._err.print(_styled(self.veil(text), style="bold"))
+            for line in self._laid_out(self.veil(text), "", "  "):
+                self._err.print(_styled(line, style="bold"))
         self.happened(MessageEvent(time=stamp(time.time()), words=text))
 
     def problems(self, problems: Sequence[Problem], heading: str) -> None:
@@ -274,21 +275,33 @@ class Console:
         # Without a newline it is the end of the input: nobody has agreed.
         return bool(answer) and answer.strip().lower() in {"", "y", "yes"}
 
+    def _laid_out(self, text: str, first: str, rest: str) -> list[str]:
+        """A text in lines: on a terminal they break at blanks; elsewhere a line is a line."""
+        if not self._err.is_terminal:
+            return [first + text]
+        return [line.text for line in layout.wrapped(text, self.width, first=first, rest=rest)]
+
     def _list(self, problems: Sequence[Problem]) -> None:
         for one in problems:
-            line = _styled("  ")
-            if one.setting:
-                line.append(one.setting, style="bold").append("  ")
-            line.append(self.veil(one.what))
-            self._err.print(line)
+            setting = f"{one.setting}  " if one.setting else ""
+            what = self._laid_out(setting + self.veil(one.what), "  ", "      ")
+            for number, text in enumerate(what):
+                line = _styled(text)
+                if number == 0 and text.startswith(f"  {one.setting}"):
+                    line.stylize("bold", 2, 2 + len(one.setting))
+                self._err.print(line)
             for name, value in (("why", one.why), ("fix", one.fix)):
                 lines = self.veil(value).splitlines()
                 if len(lines) > _MOST_LINES:
-                    more = f"... and {len(lines) - _MOST_LINES} more lines above"
+                    more = f"... and {len(lines) - _MOST_LINES} more lines, in the JSON and the log"
                     lines = [*lines[:_MOST_LINES], more]
-                for number, line_of_value in enumerate(lines):
-                    lead = f"      {name}: " if number == 0 else "           "
-                    self._err.print(_styled(lead, style="dim").append(line_of_value))
+                lead = f"      {name}: "
+                for paragraph in lines:
+                    for text in self._laid_out(paragraph, lead, " " * 11):
+                        line = _styled(text)
+                        line.stylize("dim", 0, 11)
+                        self._err.print(line)
+                    lead = " " * 11
         if self._in_image and any(_NOT_IN_THE_IMAGE.search(it.fix) for it in problems):
             self._err.print(_styled(f"  {_ELSEWHERE}", style="dim"))
 

@@ -27,6 +27,7 @@ _WHERE_IT_APPLIES = (
     "tfvars",
     "backend",
     "plan",
+    "cost",
     "ending",
     "log",
     "changes",
