@@ -44,8 +44,8 @@ rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away a
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	export AIINFRA_REHEARSAL_FOLDER="$$folder"; \
 	for action in Create Create Destroy; do \
-		printf '\n===== aiinfra --env-file examples/env.list --rehearse %s\n' "$$action"; \
-		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse "$$action"; \
+		printf '\n===== aiinfra --env-file examples/env.list --rehearse --yes %s\n' "$$action"; \
+		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse --yes "$$action"; \
 	done; \
 	printf '\n===== What the simulated cloud still holds\n'; \
 	$(BIN)/python -m rehearsal show
