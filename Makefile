@@ -44,8 +44,8 @@ rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away a
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	export AIINFRA_REHEARSAL_FOLDER="$$folder"; \
 	for action in Create Create Destroy; do \
-		printf '\n===== aiinfra --env-file examples/env.list --rehearse %s\n' "$$action"; \
-		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse "$$action"; \
+		printf '\n===== aiinfra --env-file examples/env.list --rehearse --yes %s\n' "$$action"; \
+		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse --yes "$$action"; \
 	done; \
 	printf '\n===== What the simulated cloud still holds\n'; \
 	$(BIN)/python -m rehearsal show
@@ -134,8 +134,10 @@ test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT
 		$(ONLY:%=--only %) $(OPTIONS)
 
 .PHONY: docs
-docs: $(VENV)/.rehearsal ## renew what is generated from the code in the README
+docs: $(VENV)/.rehearsal ## renew what is generated from the code: README, pages of docs/reference
 	$(BIN)/python -m provision.settings.documentation README.md
+	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json
+	$(BIN)/python -m provision.documents.problems_page docs/reference/problems.md
 
 .PHONY: facts
 facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types, GPUs and prices from Google

@@ -33,11 +33,14 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
     except CredentialsError as error:
         (problem,) = error.problems
         pricing.tell(context, target.spec, pricing.offline(context))
-        context.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
+        not_asked = dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")
+        context.note([*context.guesses, not_asked])
         context.console.result("The settings are valid. Google was not asked: no credentials.")
         return
     archive = target.inputs.files
     target = apply.settle(context, cloud, kind, archive, bucket=cloud.has_bucket())
+    # Nothing is planned.
+    context.report.plan = None
     with context.log(None, "validate") as log, workspace.run_folder(target, backend=False) as root:
         tool = context.terraform(root, log)
         tool.init(backend=False)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.catalogue import names
 from provision.deployment.deployment import OutOfDate
+from provision.documents.timeline import StageName
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import GROUP, path_in_document
 from provision.kinds.vms import metadata
+from provision.kinds.vms.instances import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.state.location import Place
     from provision.time.progress import Progress
+    from provision.time.stages import OpenStage
 
 _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a group that replaces VMs."""
@@ -54,21 +57,51 @@ def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
         api: Google.
         place: Where they are.
     """
-    newest, template = _newest(api, place)
-    if not newest:
-        return []
     group = names.GROUP.of(place.name_prefix)
+    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
+    found = api.find(GROUP.look.service, path)
+    if not _path(_template_of(found or {})):
+        return []
     members = api.managed_instances(place.project_id, place.zone, group)
-    older = {
-        one["instance"].rpartition("/")[2]: _path(_template_of(one))
-        for one in members
-        if "id" in one and _path(_template_of(one)) not in {"", newest}
-    }
+    if not _older(Seen(group=found, members=members)):
+        return []
+    base = names.INSTANCE.of(place.name_prefix)
+    vms = api.named_instances(place.project_id, place.zone, base)
+    return among(api, Seen(group=found, members=members, documents=vms))
+
+
+def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
+    """The VMs that are of an older template than their group's, by name.
+
+    Args:
+        api: Google, for the template; it is asked only where there are such VMs.
+        seen: The group and its VMs.
+    """
+    older = _older(seen)
     if not older:
         return []
-    vms = [vm for vm in _running(api, place) if vm["name"] in older]
-    found = (_compared(vm, template, older[vm["name"]]) for vm in vms)
-    return sorted(found, key=lambda vm: vm.name)
+    newest = _path(_template_of(seen.group or {}))
+    template = (api.find(Service.COMPUTE, newest) or {}).get("properties", {})
+    return sorted(
+        (
+            _compared(vm, template, older[vm["name"]])
+            for vm in seen.documents
+            if vm["name"] in older
+        ),
+        key=lambda vm: vm.name,
+    )
+
+
+def _older(seen: Seen) -> dict[str, str]:
+    """The VMs that are of another template than their group's: name -> that template."""
+    newest = _path(_template_of(seen.group or {}))
+    if not newest:
+        return {}
+    return {
+        one["instance"].rpartition("/")[2]: _path(_template_of(one))
+        for one in seen.members
+        if "id" in one and _path(_template_of(one)) not in {"", newest}
+    }
 
 
 def refresh(
@@ -91,8 +124,9 @@ def refresh(
         same = [vm for vm in light if vm.template == template]
         changes = sorted({one for vm in same for one in vm.differences})
         named = words.listed([vm.name for vm in same])
-        progress.tell(f"Changing {'; '.join(changes)} of {named}, without a restart")
-        _refresh(api, place, {vm.name for vm in same}, progress)
+        with progress.stage(StageName.REPLACEMENT) as stage:
+            stage.news(f"Changing {'; '.join(changes)} of {named}, without a restart")
+            _refresh(api, place, {vm.name for vm in same}, stage)
     still = {vm.name for vm in find(api, place)} if light else set()
     return [
         dataclasses.replace(vm, differences=(*vm.differences, _MORE)) if vm.in_place else vm
@@ -101,7 +135,7 @@ def refresh(
     ]
 
 
-def _refresh(api: GoogleApi, place: Place, some: Collection[str], progress: Progress) -> None:
+def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenStage) -> None:
     group = names.GROUP.of(place.name_prefix)
     vms = {path_in_document(vm): vm for vm in _running(api, place) if vm["name"] in some}
     keeper = metadata.Keeper(api, vms)
@@ -111,7 +145,7 @@ def _refresh(api: GoogleApi, place: Place, some: Collection[str], progress: Prog
         if error.code != _NOT_SO:
             raise
         return
-    _await_new(api, place, group, some, progress)
+    _await_new(api, place, group, some, stage)
     keeper.restore(_newest(api, place)[1])
 
 
@@ -128,20 +162,25 @@ def replace(
     """
     group = names.GROUP.of(place.name_prefix)
     share = max(1, len(found) // _AT_ONCE)
-    for start in range(0, len(found), share):
-        some = [vm.name for vm in found[start : start + share]]
-        progress.tell(f"Replacing {', '.join(some)}, boot disks included")
-        api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
-        if not _await_new(api, place, group, some, progress):
-            break
+    with progress.stage(StageName.REPLACEMENT) as stage:
+        for start in range(0, len(found), share):
+            some = [vm.name for vm in found[start : start + share]]
+            stage.news(
+                f"{start} of {len(found)} are new; replacing {words.listed(some)}, boot disks"
+                " included"
+            )
+            api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
+            if not _await_new(api, place, group, some, stage):
+                return find(api, place)
+        stage.counts(f"{len(found)} of {len(found)} are new")
     return find(api, place)
 
 
 def _await_new(
-    api: GoogleApi, place: Place, group: str, wanted: Collection[str], progress: Progress
+    api: GoogleApi, place: Place, group: str, wanted: Collection[str], stage: OpenStage
 ) -> bool:
     """Wait until a group has done with VMs what it was asked for; returns whether it has."""
-    deadline = progress.deadline(_LONGEST, _POLL)
+    deadline = stage.deadline(_LONGEST, _POLL)
     while not _are_new(api, place, group, wanted):
         if deadline.is_over:
             return False
