@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Problem, ProvisionError
 from provision.state.location import locate
@@ -48,6 +49,7 @@ class Context:
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
         full: Whether Terraform's own text is shown (`--full`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
+        guesses: Notes from dated lists, to tell where Google is not asked.
         begun: When the run began, by the clock of `time.monotonic`.
     """
 
@@ -62,6 +64,7 @@ class Context:
     break_lock: str = ""
     full: bool = False
     copy: Path | None = None
+    guesses: tuple[Problem, ...] = ()
     begun: float = field(default_factory=time.monotonic)
 
     @property
@@ -144,7 +147,15 @@ class Context:
             cloud.folder.write(name, log.text, "text/plain")
         except ProvisionError as error:
             # Whoever may only read the state can still plan.
-            self.note([Problem(what="Terraform's output could not be kept", why=str(error))])
+            self.note(
+                [
+                    Problem(
+                        code=Code.NOT_KEPT,
+                        what="Terraform's output could not be kept",
+                        why=str(error),
+                    )
+                ]
+            )
         else:
             self.report.log = f"{cloud.folder.location.url}/{name}"
 

@@ -12,12 +12,13 @@ from provision.google.owner import Owner
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Left, OutOfDate
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
+    from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -153,11 +154,17 @@ class Kind(Protocol[SpecT]):
             CapacityError: Google refused machines.
         """
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-        """The part of Status that is specific to this kind of cluster, as it is in the JSON."""
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> Status:
+        """Look at what is specific to this kind of cluster; the rest of the fields stay empty.
 
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The same part as text; `found` is the whole JSON document of Status."""
+        Args:
+            context: The run.
+            cloud: Google and the state folder.
+            record: The deployment.
+            before: What an earlier look of this run returned; None for the first one.
+        """
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the Google Cloud console: its title, and its path below the console's URL."""

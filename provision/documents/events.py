@@ -8,11 +8,10 @@ from __future__ import annotations
 import datetime as dt
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from provision.documents.problem import Problem
-    from provision.documents.timeline import OnInterrupt, Stage, StageName
+from provision.documents.problem import Problem
+from provision.documents.timeline import OnInterrupt, Stage, StageName
 
 
 class Output(enum.StrEnum):
@@ -38,7 +37,13 @@ class EventKind(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class StageEvent:
-    """A stage has begun or ended."""
+    """A stage has begun or ended.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        stage: The stage.
+    """
 
     event: Literal[EventKind.STAGE] = EventKind.STAGE
     time: str
@@ -72,7 +77,13 @@ class WaitingEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageEvent:
-    """One sentence of what the run does."""
+    """One sentence of what the run does.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        words: The sentence.
+    """
 
     event: Literal[EventKind.MESSAGE] = EventKind.MESSAGE
     time: str
@@ -81,7 +92,13 @@ class MessageEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class NoteEvent:
-    """Something worth knowing, which the document at the end has among its `notes`."""
+    """Something worth knowing, which the document at the end has among its `notes`.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        note: The note.
+    """
 
     event: Literal[EventKind.NOTE] = EventKind.NOTE
     time: str
@@ -90,14 +107,20 @@ class NoteEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemEvent:
-    """A problem that makes the run fail, which the document at the end has too."""
+    """A problem that makes the run fail, which the document at the end has too.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        problem: The problem.
+    """
 
     event: Literal[EventKind.PROBLEM] = EventKind.PROBLEM
     time: str
     problem: Problem
 
 
-Event: TypeAlias = "StageEvent | WaitingEvent | MessageEvent | NoteEvent | ProblemEvent"
+Event: TypeAlias = StageEvent | WaitingEvent | MessageEvent | NoteEvent | ProblemEvent
 
 _MILLISECONDS: Final = "milliseconds"
 

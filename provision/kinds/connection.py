@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from provision import words
+from provision.codes import Code
+from provision.documents import plain
+from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.errors import Problem
 from provision.google.owner import MARKER
 from provision.screens import ready
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied
@@ -41,7 +44,7 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
     context: Context,
     cloud: Cloud,
     made: Applied[ClusterSpec],
-    found: Mapping[str, Any],
+    found: Callable[..., Connection],
     *,
     is_ready: bool = True,
     remark: str = "",
@@ -52,29 +55,28 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
         context: The run; its report gets it too.
         cloud: Has the state folder.
         made: The result of the apply.
-        found: The part that is specific to the kind of cluster.
+        found: Makes the document of what every kind of cluster has, as keyword arguments.
         is_ready: Whether Create has done all that it was to do.
         remark: What else is to be said of it when it is ready.
     """
     target = made.target
     dashboard = made.outputs.get("dashboard") or {}
-    connection = {
-        **found,
-        "state": target.location.url,
-        "terraform_state": f"gs://{target.location.bucket}/{target.location.state_prefix}",
-        "billing_label": f"{MARKER}={target.owner.id}",
-        "dashboard": dashboard.get("url"),
-    }
+    connection = found(
+        state=target.location.url,
+        terraform_state=f"gs://{target.location.bucket}/{target.location.state_prefix}",
+        billing_label=f"{MARKER}={target.owner.id}",
+        dashboard=dashboard.get("url"),
+    )
     context.report.connection = connection
     cloud.folder.write(
-        "connection.json", json.dumps(connection, indent=2) + "\n", "application/json"
+        "connection.json", json.dumps(plain(connection), indent=2) + "\n", "application/json"
     )
     lines = ready.lines(
         rows(connection, context.report.log),
         context.console.width,
         seconds=context.seconds if is_ready else None,
         remark=remark,
-        amount=_amount(context.report.cost, has_vms="vms" in connection),
+        amount=_amount(context.report.cost, has_vms=isinstance(connection, VmsConnection)),
     )
     context.console.show(lines, as_result=True)
 
@@ -86,41 +88,45 @@ def _amount(cost: Cost | None, *, has_vms: bool) -> Amount | None:
     return cost.most if has_vms else cost.now
 
 
-def rows(connection: Mapping[str, Any], log: str | None = None) -> list[tuple[str, str]]:
+def rows(connection: Connection, log: str | None = None) -> list[tuple[str, str]]:
     """The connection for people: what something is, and the command or URL for it.
 
     Args:
-        connection: The connection, as the JSON document has it.
+        connection: The connection.
         log: The URL of Terraform's log; None for none.
     """
-    own = _vm_rows(connection) if "vms" in connection else _cluster_rows(connection)
-    found = [*own]
-    if connection["dashboard"]:
-        found += [("dashboard", connection["dashboard"])]
-    found += [("state", connection["terraform_state"])]
+    found: list[tuple[str, str]] = []
+    match connection:
+        case VmsConnection():
+            found += _vm_rows(connection)
+        case ClusterConnection():
+            found += _cluster_rows(connection)
+    if connection.dashboard:
+        found += [("dashboard", connection.dashboard)]
+    found += [("state", connection.terraform_state)]
     if log:
         found += [("log", log)]
-    return [*found, ("bill", f"label {connection['billing_label']}")]
+    return [*found, ("bill", f"label {connection.billing_label}")]
 
 
-def _vm_rows(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
-    vms = connection["vms"]
-    found = _named("shell", [vm["ssh"] for vm in vms[:_SHELLS]])
+def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
+    vms = connection.vms
+    found = _named("shell", [vm.ssh for vm in vms[:_SHELLS]])
     if len(vms) > _SHELLS:
-        found += [("", f"and {len(vms) - _SHELLS} more: {connection['state']}/connection.json")]
-    links = [vm["notebook"] for vm in vms[:_SHELLS] if vm["notebook"]]
-    tunnels = [vm["notebook_tunnel"] for vm in vms if vm.get("notebook_tunnel")]
+        found += [("", f"and {len(vms) - _SHELLS} more: {connection.state}/connection.json")]
+    links = [vm.notebook for vm in vms[:_SHELLS] if vm.notebook]
+    tunnels = [vm.notebook_tunnel for vm in vms if vm.notebook_tunnel]
     if tunnels and not links:
         links += [tunnels[0], f"and then, as long as that runs, {NOTEBOOK}"]
     return found + _named("notebook", links)
 
 
-def _cluster_rows(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _cluster_rows(connection: ClusterConnection) -> list[tuple[str, str]]:
     jobs = [
         f"gcloud storage cat {url} | kubectl create --filename -"
-        for url in connection["jobs"].values()
+        for url in connection.jobs.values()
     ]
-    return [("kubectl", connection["get_credentials"]), *_named("example", jobs)]
+    return [("kubectl", connection.get_credentials), *_named("example", jobs)]
 
 
 def _named(label: str, texts: Sequence[str]) -> list[tuple[str, str]]:
@@ -134,6 +140,7 @@ def missing(vms: Collection[str]) -> list[Problem]:
         return []
     return [
         Problem(
+            code=Code.NO_URL,
             setting="SHOW_PROXY_URL",
             what=f"there is no URL yet for the notebook on {words.listed(vms)}",
             why="a VM writes it itself: it needs docker for that, and its account the permissions"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__, preflight
 from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
+from provision.documents.changes import Changes
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.google import resources
 from provision.lifecycle import adopt, approval, exclusive, ownership, planned, pricing, sweep
+from provision.settings.choices import OnlineCheck
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.files.archive import Archive
     from provision.terraform.plan import Plan
+
+
+_OF_OFFERS: Final = frozenset({OnlineCheck.ZONE, OnlineCheck.MACHINE_TYPE, OnlineCheck.ACCELERATOR})
+"""The checks that answer what dated lists guess."""
 
 
 def settle(
@@ -52,7 +58,8 @@ def settle(
             record=record,
             makes_bucket=not bucket,
         )
-    context.note(found.notes)
+    unasked = _OF_OFFERS.intersection(asked.skipped_checks)
+    context.note([*(context.guesses if unasked else ()), *found.notes])
     if bucket:
         needs_uniform = kind.grants_in_state_folder(asked, archive)
         context.note(cloud.folder.audit(needs_uniform=needs_uniform))
@@ -154,7 +161,7 @@ def _plan_and_apply(
     """Plan, show the plan, have it agreed to, and apply it."""
     found = _planned(context, cloud, kind, target, desk)
     is_again = context.report.changes is not None
-    context.report.changes = _sum(context.report.changes, found.counts)
+    context.report.changes = (context.report.changes or Changes()) + found.counts
     older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
     approval.describe(context, kind, target.spec, found)
     approval.show(context, older=len(older), is_again=is_again)
@@ -211,11 +218,6 @@ def _planned(
     desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
     desk.adopt(adopt.import_blocks(orphans))
     return desk.plan(context.console.progress)
-
-
-def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[str, int]:
-    """The total of the counts of all plans in this run."""
-    return {name: count + (before or {}).get(name, 0) for name, count in counts.items()}
 
 
 def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own

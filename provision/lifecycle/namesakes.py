@@ -10,6 +10,7 @@ import concurrent.futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem, StateError
 from provision.google import owner, resources
 from provision.google.owner import Owner
@@ -92,6 +93,7 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
     listed = "\n".join(sorted(paths))
     if other.id == ours.id:
         return Problem(
+            code=Code.STATE_LOST,
             setting="TERRAFORM_GCS_PATH",
             what=f"There is no state in {location.url}, but this deployment's resources live on",
             why=f"the state was deleted, or a run was killed before it was written:\n{listed}",
@@ -99,6 +101,7 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
             " state",
         )
     return Problem(
+        code=Code.NAME_TAKEN,
         setting="TERRAFORM_GCS_PATH",
         what=f"There is no state in {location.url}, but these names are in use by {other.words}",
         why=listed,
@@ -109,6 +112,7 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
 def _orphans(left: Left, location: StateLocation) -> Problem:
     listed = "\n".join(sorted(left.paths))
     return Problem(
+        code=Code.STATE_LOST,
         setting="TERRAFORM_GCS_PATH",
         what=f"There is no state in {location.url}, but {left.what} lives on",
         why=f"the cluster is gone, and with it who unmakes this:\n{listed}",

@@ -73,7 +73,7 @@ def complete(plan: Plan, kind: Kind[SpecT], spec: SpecT, found: terraform.Plan) 
 
 def _change(plan: Plan, found: terraform.Plan) -> Change:
     # Outputs alone are no change that anybody would see.
-    if not (any(found.counts.values()) or found.imported):
+    if not (found.counts or found.imported):
         return Change.NOTHING
     goes_on = plan.change is not Change.NEW and not plan.settings
     if goes_on and not (found.change or found.destroy):

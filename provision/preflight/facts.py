@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import endpoints
 from provision.catalogue import machines, offers, prices, zones
 from provision.catalogue.offers import Listing, Offers
+from provision.codes import Code
 from provision.cost import price_book
 from provision.errors import ProvisionError, SettingsError
 from provision.google import auth
@@ -131,7 +132,11 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
             answers would become the catalogue's.
     """
     if len(argv) < _FEWEST:
-        raise SettingsError("PROJECT_ID is missing", fix="make facts PROJECT_ID=<your project>")
+        raise SettingsError(
+            "PROJECT_ID is missing",
+            code=Code.MISSING_SETTING,
+            fix="make facts PROJECT_ID=<your project>",
+        )
     file = Path(argv[2]) if len(argv) > _FEWEST else offers.FILE
     if file == offers.FILE and endpoints.is_rehearsal(environ):
         raise SettingsError(

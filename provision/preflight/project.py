@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import permissions
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
@@ -28,6 +29,7 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         return
     account = answer.get("billingAccountName", "")
     yield Problem(
+        code=Code.BILLING_OFF,
         setting="PROJECT_ID",
         what=f"billing is not enabled for the project {ctx.project}",
         why=f"{account} is linked to it, but closed" if account else "no account is linked to it",
@@ -45,6 +47,7 @@ def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         yield Passed(apis=len(needed))
     else:
         yield Problem(
+            code=Code.API_OFF,
             setting="PROJECT_ID",
             what=f"{ctx.project} has not enabled {', '.join(missing)}",
             why="Google refuses all requests to an API that is not enabled",
@@ -66,6 +69,7 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
     if lacking:
         yield Problem(
+            code=Code.PERMISSION_MISSING,
             setting="PROJECT_ID",
             what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
             f" {ctx.project} that they need",
@@ -87,6 +91,7 @@ def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
         if error.code != _NOT_FOUND:
             raise
         yield Problem(
+            code=Code.RESOURCE_NOT_FOUND,
             setting="SERVICE_ACCOUNT",
             what=f"there is no service account {email}",
             why=error.message,
@@ -95,6 +100,7 @@ def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
         )
         return
     yield Problem(
+        code=Code.PERMISSION_MISSING,
         setting="SERVICE_ACCOUNT",
         what=f"these credentials may not let machines act as {email}",
         why=f"they lack {_ACT_AS} on it",

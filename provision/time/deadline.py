@@ -6,6 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from provision.codes import Code
 from provision.errors import ClusterError
 from provision.time.retries import TransientError
 
@@ -89,6 +90,7 @@ class Deadline:
                     if self.is_over:
                         raise ClusterError(
                             f"Could not {doing} in time",
+                            code=Code.NOT_IN_TIME,
                             why=str(error),
                             fix="everything is kept: run Create again to continue",
                         ) from error

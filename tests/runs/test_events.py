@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision.documents.events import EventKind
 from provision.documents.timeline import OnInterrupt, StageName, StageState
+from tests import output_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,8 @@ FLEX = {"VM_TYPE": "a3-highgpu-8g", "ENABLE_FLEX_START": "yes", "CAPACITY_TIMEOU
 def _events(rehearsal: Rehearsal, started: Started) -> list[dict[str, Any]]:
     """The lines of a run that has ended, each of which is an event with its time."""
     events = [json.loads(line) for line in rehearsal.result(started).splitlines()]
+    for event in events:
+        output_schema.require_line(event)
     times = [dt.datetime.fromisoformat(event["time"]) for event in events]
     assert {moment.utcoffset() for moment in times} == {dt.timedelta()}
     assert {event["event"] for event in events} <= set(EventKind)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
 from provision.deployment.deployment import Left
+from provision.documents.connection import VmsConnection
 from provision.documents.plan import Contents
+from provision.documents.status import Status
 from provision.google import resources
 from provision.kinds import connection
 from provision.kinds.vms import variables
@@ -15,7 +18,7 @@ from provision.preflight.check import OfKind
 from provision.spec import cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
@@ -28,6 +31,13 @@ if TYPE_CHECKING:
     from provision.state.location import Place, StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyStatus(Status):
+    """What its Status has beside what each kind has."""
+
+    toys: str
 
 
 @dataclass
@@ -101,18 +111,17 @@ class Toy:
 
     def finish(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         self.diary.append("finish")
-        connection.tell(context, cloud, made, {"vms": []})
+        connection.tell(context, cloud, made, functools.partial(VmsConnection, vms=()))
 
     def explain(self, cloud: Cloud, target: Deployment[VmSpec]) -> None:
         del cloud, target
         self.diary.append("explain")
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-        del context, cloud
-        return {"toys": record.name_prefix}
-
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        yield f"Toys of {found['toys']}"
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> ToyStatus:
+        del context, cloud, before
+        return ToyStatus(words="toys", toys=record.name_prefix)
 
     def page(self, record: Record) -> tuple[str, str]:
         return "Toys", f"toys/{record.name_prefix}"

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
 from provision.state import reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, Left, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
+    from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
@@ -106,6 +108,7 @@ class GkeCluster:
         del spec
         raise SettingsError(
             "--replace-vms means nothing to a GKE cluster",
+            code=Code.WITHOUT_EFFECT,
             why="GKE replaces the nodes of a pool itself when the pool is changed",
             fix="leave it out",
         )
@@ -133,17 +136,14 @@ class GkeCluster:
 
         after_apply.explain(cloud, target)
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> Status:
         """The cluster's pools and nodes, the jobs in its queue, its ProvisioningRequests."""
         from provision.kinds.gke import status
 
+        del before
         return status.look(context, cloud, record)
-
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The same as text."""
-        from provision.kinds.gke import status
-
-        return status.lines(found)
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the cluster."""

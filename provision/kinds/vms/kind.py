@@ -11,13 +11,14 @@ from provision.spec import cluster
 from provision.state import reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
+    from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
@@ -129,17 +130,13 @@ class VmGroup:
         """Does nothing: for groups of VMs, Terraform's own message has the cause."""
         del cloud, target
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> Status:
         """The VMs and the resize requests."""
         from provision.kinds.vms import status
 
-        return status.look(context, cloud, record)
-
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The VMs and the resize requests as text."""
-        from provision.kinds.vms import status
-
-        return status.lines(found)
+        return status.look(context, cloud, record, before)
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the managed instance group."""

@@ -17,6 +17,7 @@ from provision.documents.timeline import StageName
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import GROUP, path_in_document
 from provision.kinds.vms import metadata
+from provision.kinds.vms.instances import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -56,21 +57,43 @@ def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
         api: Google.
         place: Where they are.
     """
-    newest, template = _newest(api, place)
-    if not newest:
+    found = _found(api, place)
+    if not _path(_template_of(found or {})):
         return []
     group = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, group)
-    older = {
-        one["instance"].rpartition("/")[2]: _path(_template_of(one))
-        for one in members
-        if "id" in one and _path(_template_of(one)) not in {"", newest}
-    }
+    if not _older(Seen(group=found, members=members)):
+        return []
+    return among(api, Seen(group=found, members=members, documents=_running(api, place)))
+
+
+def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
+    """The VMs that are of an older template than their group's, by name.
+
+    Args:
+        api: Google, for the template; it is asked only where there are such VMs.
+        seen: The group and its VMs.
+    """
+    older = _older(seen)
     if not older:
         return []
-    vms = [vm for vm in _running(api, place) if vm["name"] in older]
-    found = (_compared(vm, template, older[vm["name"]]) for vm in vms)
+    _, template = _newest(api, seen.group)
+    found = (
+        _compared(vm, template, older[vm["name"]]) for vm in seen.documents if vm["name"] in older
+    )
     return sorted(found, key=lambda vm: vm.name)
+
+
+def _older(seen: Seen) -> dict[str, str]:
+    """VM -> the template that it is of, of those that are of another one than their group's."""
+    newest = _path(_template_of(seen.group or {}))
+    if not newest:
+        return {}
+    return {
+        one["instance"].rpartition("/")[2]: _path(_template_of(one))
+        for one in seen.members
+        if "id" in one and _path(_template_of(one)) not in {"", newest}
+    }
 
 
 def refresh(
@@ -115,7 +138,7 @@ def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenSta
             raise
         return
     _await_new(api, place, group, some, stage)
-    keeper.restore(_newest(api, place)[1])
+    keeper.restore(_newest(api, _found(api, place))[1])
 
 
 def replace(
@@ -173,12 +196,16 @@ def _running(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
     return api.named_instances(place.project_id, place.zone, base)
 
 
-def _newest(api: GoogleApi, place: Place) -> tuple[str, Mapping[str, Any]]:
-    """The path and the properties of the group's template; "" and none if there is no group."""
+def _found(api: GoogleApi, place: Place) -> dict[str, Any] | None:
+    """The group; None if there is none."""
     group = names.GROUP.of(place.name_prefix)
-    zone = f"projects/{place.project_id}/zones/{place.zone}"
-    found = api.find(GROUP.look.service, f"{zone}/instanceGroupManagers/{group}")
-    path = _path(_template_of(found or {}))
+    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
+    return api.find(GROUP.look.service, path)
+
+
+def _newest(api: GoogleApi, group: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]]:
+    """The path and the properties of a group's template; "" and none if there is no group."""
+    path = _path(_template_of(group or {}))
     document = api.find(Service.COMPUTE, path) if path else None
     return path, (document or {}).get("properties", {})
 

@@ -6,10 +6,11 @@ import dataclasses
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provision.documents.connection import ClusterConnection, VmConnection, VmsConnection
 from provision.documents.cost import Amount
 from provision.documents.plan import Change, Loss
 from provision.kinds import connection
@@ -28,7 +29,7 @@ GOLDENS = Path(__file__).parents[2] / "golden" / "screens"
 WIDTHS = pytest.mark.parametrize("width", [80, 100])
 _COPIED = re.compile(r"gcloud |kubectl |https?://|gs://")
 
-_STATE = {
+_STATE: dict[str, Any] = {
     "state": "gs://aiinfra-terraform-my-project/my-cluster-deployment",
     "terraform_state": "gs://aiinfra-terraform-my-project/my-cluster-deployment/terraform/state",
     "billing_label": "aiinfra-cluster=c6cdf9b25eb7",
@@ -96,15 +97,18 @@ def test_a_destroy_says_what_ends_and_what_holds_data(
     golden.check(GOLDENS / f"destroy-{story}-{width}.txt", shown)
 
 
-def _vm(number: int) -> dict[str, object]:
+def _vm(number: int) -> VmConnection:
     name = f"my-cluster-vm-{number:04}"
     ssh = f"gcloud compute ssh {name} --project my-project --zone us-central1-a"
-    return {
-        "name": name,
-        "ssh": ssh,
-        "notebook": None,
-        "notebook_tunnel": f"{ssh} -- -L 8080:localhost:8080",
-    }
+    return VmConnection(
+        name=name,
+        status="RUNNING",
+        internal_ip=None,
+        external_ip=None,
+        ssh=ssh,
+        notebook=None,
+        notebook_tunnel=f"{ssh} -- -L 8080:localhost:8080",
+    )
 
 
 @WIDTHS
@@ -113,8 +117,9 @@ def test_the_end_of_a_create_of_vms_says_how_to_connect_and_what_it_costs(
     golden: Golden, count: int, width: int
 ) -> None:
     _, cost = stories.first("env")
-    found = {**_STATE, "vms": [_vm(number) for number in range(count)]}
-    found["dashboard"] = "https://console.cloud.google.com/monitoring/dashboards/builder/454e5f61"
+    dashboard = "https://console.cloud.google.com/monitoring/dashboards/builder/454e5f61"
+    vms = tuple(_vm(number) for number in range(count))
+    found = VmsConnection(**_STATE | {"dashboard": dashboard}, vms=vms)
     rows = connection.rows(found, "gs://b/my-cluster-deployment/logs/20261122T1-create.log")
     shown = _text(ready.lines(rows, width, seconds=271, amount=cost.most), width)
     golden.check(GOLDENS / f"ready-{count}-vms-{width}.txt", shown)
@@ -132,7 +137,14 @@ def test_the_end_of_a_create_of_gke_says_how_to_connect(
     credentials = "gcloud container clusters get-credentials ultra-queue-gke --location us-central1"
     jobs = {"sample.yaml": "gs://b/ultra-queue-deployment/jobs/sample.yaml"} if is_ready else {}
     rows = connection.rows(
-        {**_STATE, "get_credentials": f"{credentials} --project my-project", "jobs": jobs}
+        ClusterConnection(
+            **_STATE,
+            cluster="ultra-queue-gke",
+            endpoint="https://gke-1.gke.goog",
+            get_credentials=f"{credentials} --project my-project",
+            node_pools=(),
+            jobs=jobs,
+        )
     )
     remark = "No GPU node is asked for, and none costs anything, until a job wants one."
     seconds = 710 if is_ready else None

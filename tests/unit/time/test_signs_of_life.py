@@ -285,13 +285,14 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
         raise TransientError("503")
 
     monkeypatch.setattr(kubernetes_status, "read", no_answer)
-    notes: list[Any] = []
-    context = SimpleNamespace(progress=run.progress, environ={}, note=notes.extend)
+    context = SimpleNamespace(progress=run.progress, environ={})
     monkeypatch.setattr(gke_status, "_ANSWER_TIMEOUT", LONG)
-    gke_status._ask(cast("Any", context), cast("Any", SimpleNamespace(api=None)), cast("Any", None))
+    _, troubles = gke_status._ask(
+        cast("Any", context), cast("Any", SimpleNamespace(api=None)), cast("Any", None)
+    )
     assert len(run.waiting) == LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"trying to look at the cluster"}
-    assert len(notes) == 1
+    assert len(troubles) == 1
 
 
 def test_a_terraform_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
@@ -13,6 +14,7 @@ from provision.kinds.gke.kubernetes.objects import holds
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
+    from provision.documents.gke_status import Workload
     from provision.kinds.gke.kubernetes.bandwidth import Measurement
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
@@ -127,6 +129,7 @@ def _await_end(cluster: Cluster, deadline: Deadline) -> str:
                 return log
             raise ClusterError(
                 "The bandwidth test did not finish in time",
+                code=Code.NOT_IN_TIME,
                 why="\n".join(log.splitlines()[-20:]),
                 fix="run Test again; if it hangs again, check the logs of the NCCL installers",
             )
@@ -151,7 +154,7 @@ def _log(cluster: Cluster) -> str:
     return cluster.log(NAMESPACE, pods[-1]["metadata"]["name"], all_gather.CONTAINER)
 
 
-def _workload(cluster: Cluster) -> status.Workload | None:
+def _workload(cluster: Cluster) -> Workload | None:
     found = status.read(cluster).workloads
     return next((work for work in found if work.name == f"{_KIND} {NAME}"), None)
 
@@ -167,11 +170,14 @@ def _advice(cluster: Cluster) -> str:
     return next(filter(None, advice), "")
 
 
-def _refused(work: status.Workload) -> CapacityError:
+def _refused(work: Workload) -> CapacityError:
     """The error if Kueue makes no more attempts; the test is deleted, so it is not told to."""
     advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
     return CapacityError(
-        "No nodes came for the bandwidth test", why=work.message, fix="\n".join(advice)
+        "No nodes came for the bandwidth test",
+        code=refusals.code_in(work.message, Code.CAPACITY_REFUSED),
+        why=work.message,
+        fix="\n".join(advice),
     )
 
 

@@ -13,6 +13,7 @@ from provision.kinds.gke.kubernetes.objects import conditions, holds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.documents.gke_status import NodeRequest
     from provision.kinds.gke.kubernetes.objects import Object
     from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
 
@@ -34,7 +35,7 @@ def _job(cluster: Gke, name: str = "one", **changes: Any) -> Object:
     return cluster.api.create(thing)
 
 
-def _request(cluster: Gke) -> status.ProvisioningRequest:
+def _request(cluster: Gke) -> NodeRequest:
     return status.read(cluster.api).requests[-1]
 
 
