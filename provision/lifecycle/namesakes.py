@@ -112,6 +112,7 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
 def _orphans(left: Left, location: StateLocation) -> Problem:
     listed = "\n".join(sorted(left.paths))
     return Problem(
+        code=Code.STATE_LOST,
         setting="TERRAFORM_GCS_PATH",
         what=f"There is no state in {location.url}, but {left.what} lives on",
         why=f"the cluster is gone, and with it who unmakes this:\n{listed}",

@@ -57,17 +57,14 @@ def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
         api: Google.
         place: Where they are.
     """
-    group = names.GROUP.of(place.name_prefix)
-    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
-    found = api.find(GROUP.look.service, path)
+    found = _found(api, place)
     if not _path(_template_of(found or {})):
         return []
+    group = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, group)
     if not _older(Seen(group=found, members=members)):
         return []
-    base = names.INSTANCE.of(place.name_prefix)
-    vms = api.named_instances(place.project_id, place.zone, base)
-    return among(api, Seen(group=found, members=members, documents=vms))
+    return among(api, Seen(group=found, members=members, documents=_running(api, place)))
 
 
 def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
@@ -80,20 +77,15 @@ def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
     older = _older(seen)
     if not older:
         return []
-    newest = _path(_template_of(seen.group or {}))
-    template = (api.find(Service.COMPUTE, newest) or {}).get("properties", {})
-    return sorted(
-        (
-            _compared(vm, template, older[vm["name"]])
-            for vm in seen.documents
-            if vm["name"] in older
-        ),
-        key=lambda vm: vm.name,
+    _, template = _newest(api, seen.group)
+    found = (
+        _compared(vm, template, older[vm["name"]]) for vm in seen.documents if vm["name"] in older
     )
+    return sorted(found, key=lambda vm: vm.name)
 
 
 def _older(seen: Seen) -> dict[str, str]:
-    """The VMs that are of another template than their group's: name -> that template."""
+    """VM -> the template that it is of, of those that are of another one than their group's."""
     newest = _path(_template_of(seen.group or {}))
     if not newest:
         return {}
@@ -124,7 +116,7 @@ def refresh(
         same = [vm for vm in light if vm.template == template]
         changes = sorted({one for vm in same for one in vm.differences})
         named = words.listed([vm.name for vm in same])
-        with progress.stage(StageName.REPLACEMENT) as stage:
+        with progress.stage(StageName.REFRESH) as stage:
             stage.news(f"Changing {'; '.join(changes)} of {named}, without a restart")
             _refresh(api, place, {vm.name for vm in same}, stage)
     still = {vm.name for vm in find(api, place)} if light else set()
@@ -146,7 +138,7 @@ def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenSta
             raise
         return
     _await_new(api, place, group, some, stage)
-    keeper.restore(_newest(api, place)[1])
+    keeper.restore(_newest(api, _found(api, place))[1])
 
 
 def replace(
@@ -171,8 +163,9 @@ def replace(
             )
             api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
             if not _await_new(api, place, group, some, stage):
-                return find(api, place)
-        stage.counts(f"{len(found)} of {len(found)} are new")
+                break
+        else:
+            stage.counts(f"{len(found)} of {len(found)} are new")
     return find(api, place)
 
 
@@ -203,12 +196,16 @@ def _running(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
     return api.named_instances(place.project_id, place.zone, base)
 
 
-def _newest(api: GoogleApi, place: Place) -> tuple[str, Mapping[str, Any]]:
-    """The path and the properties of the group's template; "" and none if there is no group."""
+def _found(api: GoogleApi, place: Place) -> dict[str, Any] | None:
+    """The group; None if there is none."""
     group = names.GROUP.of(place.name_prefix)
-    zone = f"projects/{place.project_id}/zones/{place.zone}"
-    found = api.find(GROUP.look.service, f"{zone}/instanceGroupManagers/{group}")
-    path = _path(_template_of(found or {}))
+    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
+    return api.find(GROUP.look.service, path)
+
+
+def _newest(api: GoogleApi, group: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]]:
+    """The path and the properties of a group's template; "" and none if there is no group."""
+    path = _path(_template_of(group or {}))
     document = api.find(Service.COMPUTE, path) if path else None
     return path, (document or {}).get("properties", {})
 
