@@ -62,7 +62,7 @@ def settle(
         needs_uniform = kind.grants_in_state_folder(asked, archive)
         context.note(cloud.folder.audit(needs_uniform=needs_uniform))
     spec = kind.resolve(found.require(), record)
-    pricing.tell(context, spec)
+    pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket))
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 
@@ -113,6 +113,7 @@ def apply(
             # Write it before anything else: a folder without a record does not count as ours.
             cloud.folder.write_record(_record(context, None, kind, target, version, {}))
         with exclusive.alone(context, cloud, target.spec, root, tool) as killed:
+            pricing.keep(context, cloud)
             tool.init()
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 MANDATORY: Final = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-OF_THE_RUN: Final = {"action", "minimize_terraform_logging", "protect", "terraform_gcs_path"}
+OF_THE_RUN: Final = {
+    "action",
+    "max_hourly_cost",
+    "minimize_terraform_logging",
+    "prices",
+    "protect",
+    "terraform_gcs_path",
+}
 """Settings that are for the program, whatever the cluster is."""
 OTHERS: Final = {
     "accelerator_type": ("nvidia-tesla-t4", {"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1"}),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
+from provision.deployment.deployment import Left
 from provision.google import resources
 from provision.kinds import connection
 from provision.kinds.vms import variables
@@ -13,7 +14,7 @@ from provision.preflight.check import OfKind
 from provision.spec import cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
@@ -120,4 +121,14 @@ class Toy:
     def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
         del context, cloud
         self.diary.append(f"sweep, last: {last}")
+        return 0
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        del cloud, place, networks
+        return Left()
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        del context, cloud, place, networks
         return 0
