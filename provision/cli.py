@@ -152,6 +152,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         replace_vms=Option.REPLACE_VMS in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
+        page=options.report,
     )
     return _perform(run)
 

@@ -42,6 +42,7 @@ class Context:
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
+        page: The file to write the report's page to (`--report`); None for none.
     """
 
     settings: Settings
@@ -54,6 +55,7 @@ class Context:
     replace_vms: bool = False
     break_lock: str = ""
     copy: Path | None = None
+    page: Path | None = None
 
     @property
     def location(self) -> StateLocation:

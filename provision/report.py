@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.documents.timeline import Stage
+    from provision.documents.topology import Topology
     from provision.errors import Problem
 
 
@@ -27,6 +28,7 @@ _WHERE_IT_APPLIES = (
     "status",
     "checks",
     "timeline",
+    "topology",
 )
 
 
@@ -51,6 +53,7 @@ class Report:
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
         timeline: The stages of the run, in the order in which they began.
+        topology: What the cluster consists of.
     """
 
     action: str = ""
@@ -68,6 +71,7 @@ class Report:
     status: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
     timeline: list[Stage] | None = None
+    topology: Topology | None = None
 
     def document(self, exit_code: int, veil: Callable[[str], str] = str) -> dict[str, Any]:
         """The JSON document; keys that do not apply are absent.

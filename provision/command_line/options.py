@@ -55,6 +55,10 @@ class Option(enum.StrEnum):
         Action.CREATE,
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
+    REPORT = (
+        *("--report", "FILE", "write what comes of it as one HTML page, with a drawing"),
+        *(Action.CREATE, Action.PLAN),
+    )
     DETAILED_EXITCODE = (
         *("--detailed-exitcode", "", "exit like Terraform: 0 no changes, 2 changes, 1 error"),
         Action.PLAN,
@@ -105,6 +109,11 @@ class Options:
     def copy(self) -> Path | None:
         """The folder to copy to the VMs; None for the default one, if it exists."""
         return self._path(Option.COPY)
+
+    @property
+    def report(self) -> Path | None:
+        """The file to write the report's page to; None for none."""
+        return self._path(Option.REPORT)
 
     @property
     def as_json(self) -> bool:

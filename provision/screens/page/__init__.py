@@ -1,0 +1,169 @@
+"""The report of a run as one HTML page: made to be looked at, and to be sent to somebody.
+
+It is one file, and a browser asks nobody for more: no script, no font, no picture from elsewhere.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from provision import words
+from provision.screens.page import numbers, sections
+from provision.screens.page.html import tag, written
+
+if TYPE_CHECKING:
+    import xml.etree.ElementTree as ET
+    from collections.abc import Callable, Iterator
+
+    from provision.documents.topology import Topology
+    from provision.screens.page.contents import Contents
+
+_STYLE: Final = Path(__file__).with_name("page.css")
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What the page may load: nothing. Whoever hosts it need not trust that."""
+
+
+def page(it: Contents, veil: Callable[[str], str] = str) -> str:
+    """The page of a run, as the text of an HTML file.
+
+    Args:
+        it: What it tells of.
+        veil: Hides credentials in every text.
+    """
+    name = it.topology.name
+    root = tag(
+        "html",
+        tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="referrer", content="no-referrer"),
+            tag("title", f"{name}: {it.action}, {it.made:%Y-%m-%d}"),
+            tag("link", rel="icon", href="data:,"),
+            tag("style", _STYLE.read_text(encoding="utf-8")),
+        ),
+        tag(
+            "body",
+            _top(it),
+            tag("main", *_sections(it)),
+            tag("footer", _foot(it)),
+        ),
+        lang="en",
+    )
+    return written(root, veil)
+
+
+def _top(it: Contents) -> ET.Element:
+    topology = it.topology
+    badge = tag("span", "rehearsal: Google Cloud was simulated", class_="badge")
+    return tag(
+        "header",
+        tag(
+            "p",
+            f"{it.action} of a {topology.what} ",
+            badge if it.rehearsal else None,
+            class_="kicker",
+        ),
+        tag("h1", topology.name),
+        tag("p", _lead(topology), class_="lead"),
+        _verdict(it),
+        tag("dl", *_facts(it), class_="facts"),
+        class_="top",
+    )
+
+
+def _lead(topology: Topology) -> str:
+    pools = [pool for pool in topology.machines if not pool.is_system] or topology.machines
+    first = pools[0]
+    more = f" and {numbers.count(len(pools) - 1, 'more pool')}" if len(pools) > 1 else ""
+    return (
+        f"{numbers.how_many(first)} {numbers.TIMES} {first.machine_type}{more} in {first.zone},"
+        f" project {topology.project}"
+    )
+
+
+def _verdict(it: Contents) -> ET.Element:
+    if it.problems:
+        more = len(it.problems) - 1
+        text = it.problems[0].what + (f" (and {more} more, below)" if more else "")
+        return tag("p", f"{it.action} did not get to its end. {text}", class_="verdict bad")
+    if it.action == "Plan":
+        if it.counts is not None and not any(it.counts.values()):
+            return tag("p", "What exists is what the settings describe.", class_="verdict good")
+        return tag("p", "Nothing was made: this is what Create would do.", class_="verdict plain")
+    seconds = sum(stage.seconds for stage in it.timeline)
+    took = f" after {numbers.clock(seconds)}" if seconds else ""
+    return tag("p", f"Ready{took}.", class_="verdict good")
+
+
+def _facts(it: Contents) -> Iterator[ET.Element]:
+    if it.cost is not None:
+        now, most = it.cost.now, it.cost.most
+        per_day = f"{numbers.total(now, now.per_day)} a day"
+        yield _fact("Costs after Create", f"{numbers.total(now, now.per_hour)}/h", per_day)
+        if most.per_hour != now.per_hour:
+            per_day = f"{numbers.total(most, most.per_day)} a day"
+            yield _fact("Costs at most", f"{numbers.total(most, most.per_hour)}/h", per_day)
+    yield _ending(it.topology)
+    yield _gpus(it.topology)
+    if it.counts is not None:
+        gone = it.counts.get("destroy", 0)
+        rest = f"{it.counts.get('change', 0)} change, {gone} go"
+        yield _fact("Resources", f"{it.counts.get('add', 0)} to add", rest)
+    public = [door for door in it.topology.doors if door.reach == "internet"]
+    told = "public addresses" if public else "nothing"
+    yield _fact("Open to the internet", told, public[0].words if public else "people come by IAM")
+
+
+def _fact(name: str, value: str, more: str = "") -> ET.Element:
+    return tag("div", tag("dt", name), tag("dd", value), tag("dd", more) if more else None)
+
+
+def _ending(topology: Topology) -> ET.Element:
+    runs = {pool.max_run_seconds for pool in topology.machines if not pool.is_system}
+    limited = sorted(run for run in runs if run is not None)
+    if not limited:
+        return _fact("Ends", "never by itself", "Destroy ends it")
+    rest = (
+        "the rest never by itself"
+        if None in runs or topology.what == "GKE cluster"
+        else ("what is left after that costs until Destroy")
+    )
+    return _fact("Each machine ends", f"after {words.duration(limited[-1])}", rest)
+
+
+def _gpus(topology: Topology) -> ET.Element:
+    first = sum(pool.first * pool.gpus for pool in topology.machines)
+    most = sum(pool.most * pool.gpus for pool in topology.machines)
+    kinds = ", ".join(dict.fromkeys(pool.gpu for pool in topology.machines if pool.gpu))
+    number = f"{most:,}" if first == most else f"{first:,} to {most:,}"
+    machines = sum(pool.most for pool in topology.machines if pool.gpus)
+    return _fact("GPUs", number, f"{kinds} on {numbers.count(machines, 'machine')}")
+
+
+def _sections(it: Contents) -> Iterator[ET.Element]:
+    if it.problems:
+        yield sections.problems("What went wrong", it.problems, "problems")
+    if it.losses and it.counts is not None:
+        yield sections.changes(it.counts, it.losses)
+    yield sections.topology(it.topology)
+    if it.timeline:
+        yield sections.timeline(it.timeline)
+    if it.cost is not None:
+        yield sections.cost(it.cost)
+    if it.connection:
+        yield sections.connection(it.connection)
+    if it.notes:
+        yield sections.problems("Worth knowing", it.notes, "notes")
+    if it.settings:
+        yield sections.settings(it.settings)
+
+
+def _foot(it: Contents) -> ET.Element:
+    return tag(
+        "p",
+        f"Made by aiinfra {it.version} on {it.made:%Y-%m-%d at %H:%M} UTC. This file is whole:"
+        " it loads nothing from anywhere.",
+    )

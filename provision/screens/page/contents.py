@@ -1,0 +1,51 @@
+"""What a report's page is made of: the documents of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Mapping, Sequence
+
+    from provision.documents.cost import Cost
+    from provision.documents.timeline import Stage
+    from provision.documents.topology import Topology
+    from provision.errors import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """One run, as the page tells of it.
+
+    Attributes:
+        action: The action's name.
+        version: The program's version.
+        made: When the page was made, in UTC.
+        topology: What the cluster consists of.
+        rehearsal: Whether Google Cloud was simulated.
+        cost: What it costs; None if that is not known.
+        counts: The plan's counts "add", "change" and "destroy"; None if there was no plan.
+        losses: What the plan would replace, remove or shrink.
+        timeline: The stages of the run.
+        problems: What made the run fail; none if it did not.
+        notes: What is worth knowing.
+        connection: How to connect: what -> command or address, as a text.
+        settings: Setting -> effective value, with secrets masked.
+    """
+
+    action: str
+    version: str
+    made: dt.datetime
+    topology: Topology
+    rehearsal: bool = False
+    cost: Cost | None = None
+    counts: Mapping[str, int] | None = None
+    losses: Sequence[str] = ()
+    timeline: Sequence[Stage] = ()
+    problems: Sequence[Problem] = ()
+    notes: Sequence[Problem] = ()
+    connection: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
