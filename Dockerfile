@@ -151,7 +151,7 @@ RUN --mount=type=bind,source=image/sbom.py,target=/tmp/sbom.py \
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 ARG CREATED=unknown
-LABEL org.opencontainers.image.title="aiinfra-cluster" \
+LABEL org.opencontainers.image.title="aiinfra" \
       org.opencontainers.image.description="One env.list becomes a GPU cluster on Google Cloud, and goes away again." \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \

@@ -44,7 +44,7 @@ rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away a
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	export AIINFRA_REHEARSAL_FOLDER="$$folder"; \
 	for action in Create Create Destroy; do \
-		printf '\n===== entrypoint.py --env-file examples/env.list --rehearse %s\n' "$$action"; \
+		printf '\n===== aiinfra --env-file examples/env.list --rehearse %s\n' "$$action"; \
 		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse "$$action"; \
 	done; \
 	printf '\n===== What the simulated cloud still holds\n'; \
@@ -99,7 +99,7 @@ goldens: $(VENV)/.develop ## write what is made now over those texts; git diff s
 	$(GOLDENS) --update-goldens
 
 DOCKER ?= docker
-IMAGE ?= aiinfra-cluster
+IMAGE ?= aiinfra
 # BUILD_OPTIONS="--build-arg=NAME=VALUE ..." replaces a base or a download, for a mirror of your own.
 .PHONY: image
 image: ## the container image; IMAGE=NAME:TAG names it. Needs a container engine and the network

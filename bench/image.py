@@ -20,7 +20,7 @@ from bench.measuring import row, run, timed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_USUAL = "aiinfra-cluster"
+_USUAL = "aiinfra"
 """The name that the Makefile gives it."""
 
 _SETTINGS = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"

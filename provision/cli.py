@@ -11,10 +11,11 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from provision import __version__, endpoints, signals
+from provision.codes import Code, ExitCode
 from provision.command_line import CommandLine, Option, Options, read, usage
 from provision.console import Console
 from provision.context import Context
-from provision.errors import ExitCode, Interrupted, Problem, ProvisionError, SettingsError
+from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
 from provision.settings.choices import Action
 from provision.time.clock import Clock
@@ -26,6 +27,7 @@ _IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH"
 """The settings that identify a deployment; if only these matter, problems of others are notes."""
 
 _NO_ACTION = Problem(
+    code=Code.INVALID_COMMAND_LINE,
     setting="ACTION",
     what="no action is given",
     fix=f"write one of {', '.join(Action)} after the image's name",
@@ -260,6 +262,7 @@ def _heading(report: Report, code: ExitCode) -> str:
 
 def _bug(error: Exception) -> Problem:
     return Problem(
+        code=Code.UNEXPECTED,
         what=f"Unexpected: {type(error).__name__}: {error}",
         why="this is a bug of this program; the traceback above shows where",
         fix="please report it with the traceback; you can run Create or Destroy again",

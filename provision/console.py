@@ -15,15 +15,17 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
+from provision.screens import layout
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rich.console import Console as RichConsole
     from rich.text import Text
 
     from provision.errors import Problem
+    from provision.screens.layout import Line
 
 _MOST_LINES = 10
 """The maximum number of lines of a why or fix; the JSON and Terraform's output above have all."""
@@ -61,6 +63,25 @@ class Console:
             file=cast("IO[str]", self._to_stderr), highlight=False, markup=False, soft_wrap=True
         )
 
+    @functools.cached_property
+    def _to_stdout(self) -> RichConsole:
+        from rich.console import Console as RichConsole  # noqa: PLC0415 - as above
+
+        return RichConsole(
+            file=cast("IO[str]", self._out), highlight=False, markup=False, soft_wrap=True
+        )
+
+    @staticmethod
+    def _columns() -> int | None:
+        """The columns of the terminal; None if nothing that is printed goes to one."""
+        for stream in (sys.stderr, sys.stdout):
+            try:
+                if stream.isatty():
+                    return os.get_terminal_size(stream.fileno()).columns
+            except (OSError, ValueError):
+                continue
+        return None
+
     @property
     def is_terminal(self) -> bool:
         """Whether there is a terminal, so that a person can be asked."""
@@ -95,6 +116,26 @@ class Console:
             self._out.write(json.dumps(shown, indent=2, ensure_ascii=False) + "\n")
             self._out.flush()
 
+    @property
+    def width(self) -> int:
+        """The columns to lay out lines for: those of the terminal, and 100 where there is none."""
+        return layout.width_of(self._columns())
+
+    def show(self, lines: Iterable[Line], *, as_result: bool = False) -> None:
+        """Print lines that a screen has laid out.
+
+        Args:
+            lines: The lines.
+            as_result: Whether they are the action's result, for stdout; with `--output json` they
+                go to stderr like the others.
+        """
+        if as_result and not self._as_json and not sys.stdout.isatty():
+            self.result("\n".join(line.text for line in lines))
+            return
+        printer = self._to_stdout if as_result and not self._as_json else self._err
+        for line in lines:
+            printer.print(_styled(self.veil(line.text), style=line.look.value))
+
     def progress(self, text: str) -> None:
         """Print a progress message."""
         self._err.print(_styled(self.veil(text), style="bold"))
@@ -126,6 +167,13 @@ class Console:
             _styled(self.veil(question) + ' Type "yes" to confirm: ', style="bold"), end=""
         )
         return sys.stdin.readline().strip().lower() == "yes"
+
+    def go_on(self, question: str) -> bool:
+        """Ask a person on the terminal whether to go on, which Enter alone agrees to."""
+        self._err.print(_styled(self.veil(question) + " [Y/n] ", style="bold"), end="")
+        answer = sys.stdin.readline()
+        # Without a newline it is the end of the input: nobody has agreed.
+        return bool(answer) and answer.strip().lower() in {"", "y", "yes"}
 
     def _list(self, problems: Sequence[Problem]) -> None:
         for problem in problems:

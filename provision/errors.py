@@ -16,74 +16,112 @@ Anything else that escapes is a bug, and exit code 1.
 
 from __future__ import annotations
 
-import enum
+import dataclasses
 import signal
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Final, Self
+
+from provision.codes import Code, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "Alternatives",
+    "CapacityError",
+    "CheckError",
+    "ClusterError",
+    "Code",
+    "CredentialsError",
+    "ExitCode",
+    "Interrupted",
+    "Problem",
+    "ProvisionError",
+    "SettingsError",
+    "StateError",
+    "StillWaiting",
+    "TerraformError",
+]
 
 
-class ExitCode(enum.IntEnum):
-    """The program's exit codes; the README's table is generated from the descriptions."""
+@dataclass(frozen=True, kw_only=True)
+class Alternatives:
+    """What else would do, for a program that acts on a problem by itself.
 
-    description: str
+    Attributes:
+        zones: Zones that may do instead, the best first.
+        settings: Setting -> the value that mends it; all of them together.
+    """
 
-    def __new__(cls, value: int, description: str) -> Self:
-        """Store the description with the number."""
-        member = int.__new__(cls, value)
-        member._value_ = value
-        member.description = description
-        return member
+    zones: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    DONE = 0, "done"
-    UNEXPECTED = 1, "unexpected: a bug in this program"
-    USAGE = 2, "command line or settings"
-    CREDENTIALS = 3, "no usable Google credentials"
-    CHECK = 4, "an online check failed; nothing was made"
-    STATE = 5, "state: bucket, lock, or a state of another kind or owner"
-    TERRAFORM = 6, "Terraform failed"
-    CAPACITY = 7, "capacity refused: stock-out, quota, or a failed request"
-    CLUSTER = 8, "the cluster is up, but something on it failed"
-    WAITING = 75, "still waiting for capacity; everything is kept"
-    INTERRUPTED = 130, "interrupted (SIGINT, Ctrl-C)"
-    TERMINATED = 143, "terminated (SIGTERM, docker stop; SIGHUP, a closed terminal)"
+
+_NONE: Final = Alternatives()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One problem or note, written for the person who can fix it.
+    """One problem or note, written for the person who can fix it, and marked for programs.
 
     Attributes:
         setting: The variable as the user wrote it; "" if it is about none.
         what: What is wrong; includes the value unless that is secret.
         why: The rule or the cause.
         fix: A valid value, or the command that fixes it.
+        code: What it is about; None for the default of the error that has it.
+        alternatives: What else would do.
+        lock_id: The ID of the lock that is in the way; "" for none.
     """
 
     setting: str = ""
     what: str
     why: str = ""
     fix: str = ""
+    code: Code | None = None
+    alternatives: Alternatives = _NONE
+    lock_id: str = ""
 
 
 class ProvisionError(Exception):
     """A failure that the user can act on."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.UNEXPECTED
+    usual_code: ClassVar[Code] = Code.UNEXPECTED
+    """The code of its problems that have none."""
 
-    def __init__(self, what: str, *, why: str = "", fix: str = "", setting: str = "") -> None:
+    def __init__(  # noqa: PLR0913 - the parts of a problem
+        self,
+        what: str,
+        *,
+        why: str = "",
+        fix: str = "",
+        setting: str = "",
+        code: Code | None = None,
+        alternatives: Alternatives = _NONE,
+        lock_id: str = "",
+    ) -> None:
         super().__init__(what)
         self.problems: tuple[Problem, ...] = (
-            Problem(setting=setting, what=what, why=why, fix=fix),
+            Problem(
+                setting=setting,
+                what=what,
+                why=why,
+                fix=fix,
+                code=code or self.usual_code,
+                alternatives=alternatives,
+                lock_id=lock_id,
+            ),
         )
 
     @classmethod
     def of(cls, problems: Sequence[Problem]) -> Self:
         """Make one error from several problems, so that all are reported at once."""
         error = cls("; ".join(problem.what for problem in problems))
-        error.problems = tuple(problems)
+        error.problems = tuple(
+            dataclasses.replace(problem, code=problem.code or cls.usual_code)
+            for problem in problems
+        )
         return error
 
 
@@ -91,52 +129,62 @@ class SettingsError(ProvisionError):
     """The command line or the settings are invalid."""
 
     exit_code = ExitCode.USAGE
+    usual_code = Code.CONFLICTING_SETTINGS
 
 
 class CredentialsError(ProvisionError):
     """There are no credentials that Google accepts."""
 
     exit_code = ExitCode.CREDENTIALS
+    usual_code = Code.CREDENTIALS_REFUSED
 
 
 class CheckError(ProvisionError):
     """Google would refuse what the settings ask for."""
 
     exit_code = ExitCode.CHECK
+    usual_code = Code.GOOGLE_REFUSED
 
 
 class StateError(ProvisionError):
     """The state can't be read, is locked, or belongs to another tool or deployment."""
 
     exit_code = ExitCode.STATE
+    usual_code = Code.STATE_UNREADABLE
 
 
 class TerraformError(ProvisionError):
     """Terraform failed."""
 
     exit_code = ExitCode.TERRAFORM
+    usual_code = Code.TERRAFORM_FAILED
 
 
 class CapacityError(ProvisionError):
     """Google refused the machines: stock-out, quota, or a failed request."""
 
     exit_code = ExitCode.CAPACITY
+    usual_code = Code.CAPACITY_REFUSED
 
 
 class ClusterError(ProvisionError):
     """The cluster exists, but something on it failed."""
 
     exit_code = ExitCode.CLUSTER
+    usual_code = Code.NOT_IN_ORDER
 
 
 class StillWaiting(ProvisionError):  # noqa: N818 - not a failure: everything is kept
     """The timeout for capacity is over; everything is kept."""
 
     exit_code = ExitCode.WAITING
+    usual_code = Code.WAITING
 
 
 class Interrupted(ProvisionError):  # noqa: N818 - the user's wish, not a failure
     """A signal asked the run to stop, and it stopped cleanly."""
+
+    usual_code = Code.INTERRUPTED
 
     def __init__(self, signum: int, what: str, *, why: str = "", fix: str = "") -> None:
         super().__init__(what, why=why, fix=fix)

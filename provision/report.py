@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents import plain
+from provision.documents.problem import of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.documents.ending import Ending
+    from provision.documents.plan import Plan
     from provision.documents.timeline import Stage
     from provision.documents.topology import Topology
     from provision.errors import Problem
 
+
+SCHEMA_VERSION: Final = 1
+"""Rises when a key of the document goes or changes its meaning; new keys may come without."""
 
 _WHERE_IT_APPLIES = (
     "settings",
     "image",
     "tfvars",
     "backend",
+    "plan",
+    "ending",
+    "log",
     "changes",
     "out_of_date",
     "outputs",
@@ -46,6 +54,9 @@ class Report:
             "resolved", which is false as long as Google has to be asked for its name.
         tfvars: The variables for Terraform, with secrets masked.
         backend: "bucket" and "prefix" of the Terraform state.
+        plan: What the run would make, change and lose.
+        ending: What a Destroy ends.
+        log: The URL of the log with Terraform's output.
         changes: The plan's counts "add", "change" and "destroy".
         out_of_date: The machines that are older than the settings: "name" and "differences".
         outputs: Terraform's outputs after the apply.
@@ -64,6 +75,9 @@ class Report:
     image: dict[str, Any] | None = None
     tfvars: dict[str, Any] | None = None
     backend: dict[str, str] | None = None
+    plan: Plan | None = None
+    ending: Ending | None = None
+    log: str | None = None
     changes: dict[str, int] | None = None
     out_of_date: list[dict[str, Any]] | None = None
     outputs: dict[str, Any] | None = None
@@ -80,17 +94,14 @@ class Report:
             exit_code: The run's.
             veil: Hides credentials in the words of problems and notes.
         """
-
-        def words(problem: Problem) -> dict[str, str]:
-            return {name: veil(text) for name, text in dataclasses.asdict(problem).items()}
-
         document: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
             "action": self.action,
             "rehearsal": self.rehearsal,
             "ok": not self.problems,
             "exit_code": exit_code,
-            "problems": [words(problem) for problem in self.problems],
-            "notes": [words(note) for note in self.notes],
+            "problems": [plain(of(problem, veil)) for problem in self.problems],
+            "notes": [plain(of(note, veil)) for note in self.notes],
         }
         for key in _WHERE_IT_APPLIES:
             value = getattr(self, key)

@@ -78,14 +78,15 @@ def _write(context: Context, pages: Pages, problems: Sequence[Problem]) -> None:
         except OSError as error:
             _note(context, f"the report could not be written to {context.page}", str(error))
     if pages.folder is not None:
-        name = f"logs/{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S.%fZ}-{context.report.action}.html"
+        action = context.report.action.lower()
+        name = f"logs/{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S.%fZ}-{action}.html"
         try:
-            pages.folder.write(name.lower(), text, "text/html; charset=utf-8")
+            pages.folder.write(name, text, "text/html; charset=utf-8")
         except ProvisionError as error:
             _note(context, "the report could not be kept", error.problems[0].what)
         else:
             url = pages.folder.location.url
-            context.console.progress(f"The report is in {url}/{name.lower()}")
+            context.console.progress(f"The report is in {url}/{name}")
 
 
 def _note(context: Context, what: str, why: str) -> None:

@@ -56,7 +56,7 @@ class Option(enum.StrEnum):
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
     REPORT = (
-        *("--report", "FILE", "write what comes of it as one HTML page, with a drawing"),
+        *("--report", "FILE", "write the result as one HTML page, with a drawing"),
         *(Action.CREATE, Action.PLAN),
     )
     DETAILED_EXITCODE = (

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _WIDTH: Final = 80
-_PROGRAM: Final = "docker run -it --env-file env.list IMAGE"
+_STARTS: Final = (
+    ("usage: ", "aiinfra"),
+    ("   or: ", "docker run -it --env-file env.list IMAGE"),
+)
+"""How the program is started: as a command, and as a container."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def overview() -> str:
     others = ", ".join(option for option in Option if option not in common)
     return _text(
         [
-            f"usage: {_PROGRAM} ACTION [OPTION]...",
+            *_usage("ACTION"),
             "",
             "Turn an env.list into a GPU cluster on Google Cloud, and remove it again.",
             "",
@@ -102,10 +106,7 @@ def overview() -> str:
             *_table((option.form, option.words) for option in common),
             *_paragraph(f"For some actions only: {others}"),
             "",
-            *_paragraph(
-                "More: ACTION --help for an action and its options, --help settings for the"
-                " settings in an env.list, README.md and docs/ for everything else."
-            ),
+            "More: ACTION --help; --help settings, for an env.list; README.md and docs/",
         ]
     )
 
@@ -116,7 +117,7 @@ def of_action(action: Action) -> str:
     own = [option for option in Option if action in option.actions]
     return _text(
         [
-            f"usage: {_PROGRAM} {action} [OPTION]...",
+            *_usage(action),
             "",
             *_paragraph(about.story),
             "",
@@ -128,6 +129,11 @@ def of_action(action: Action) -> str:
             ),
         ]
     )
+
+
+def _usage(action: str) -> Iterator[str]:
+    for begin, program in _STARTS:
+        yield f"{begin}{program} {action} [OPTION]..."
 
 
 def _paragraph(text: str) -> list[str]:

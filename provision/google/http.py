@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from provision import __version__
-from provision.errors import CheckError, CredentialsError, Problem
+from provision.errors import CheckError, Code, CredentialsError, Problem
 from provision.google import refusals
 from provision.google.auth import refusals as credential_refusals
 from provision.time import retries
@@ -90,6 +90,7 @@ class GoogleApiError(CheckError):
             f"Google refused a request ({code})",
             why=f"{message}\n{url}",
             fix=refusals.remedy(message),
+            code=refusals.code_in(message, Code.GOOGLE_REFUSED),
         )
         self.code = code
         self.message = message
@@ -116,6 +117,7 @@ class NoAnswerError(GoogleApiError):
                 why=message,
                 fix="check this machine's network, DNS and proxy (HTTPS_PROXY), then run the same"
                 " action again",
+                code=Code.UNREACHABLE,
             ),
         )
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import constraints, permissions
+from provision.codes import Code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,17 +42,22 @@ class Refusal(enum.Enum):
         ADDRESSES: The subnetwork has no free IP addresses.
     """
 
-    STOCKOUT = enum.auto()
-    NOT_YET = enum.auto()
-    QUOTA = enum.auto()
-    PERMISSION = enum.auto()
-    API_OFF = enum.auto()
-    POLICY = enum.auto()
-    MISSING = enum.auto()
-    RESERVATION = enum.auto()
-    RESERVED_OUT = enum.auto()
-    CONFIGURATION = enum.auto()
-    ADDRESSES = enum.auto()
+    STOCKOUT = Code.STOCK_OUT
+    NOT_YET = Code.WAITING
+    QUOTA = Code.QUOTA_EXCEEDED
+    PERMISSION = Code.PERMISSION_MISSING
+    API_OFF = Code.API_OFF
+    POLICY = Code.POLICY_FORBIDS
+    MISSING = Code.RESOURCE_NOT_FOUND
+    RESERVATION = Code.RESERVATION_UNUSABLE
+    RESERVED_OUT = Code.RESERVATION_FULL
+    CONFIGURATION = Code.INCOMPATIBLE_REQUEST
+    ADDRESSES = Code.NO_FREE_ADDRESSES
+
+    @property
+    def code(self) -> Code:
+        """The code of a problem that is this refusal."""
+        return self.value
 
 
 CAPACITY: Final = frozenset({Refusal.STOCKOUT, Refusal.QUOTA})
@@ -210,6 +216,17 @@ def read(code: str, message: str) -> Refusal | None:
     if by_part is not None:
         return by_part
     return next((kind for pattern, kind in _SENTENCES if pattern.search(message)), None)
+
+
+def code_in(message: str, otherwise: Code) -> Code:
+    """The code of a problem that Google tells in its own words.
+
+    Args:
+        message: Google's message.
+        otherwise: The code if the message says nothing that is known.
+    """
+    refusal = read("", message)
+    return refusal.code if refusal is not None else otherwise
 
 
 def constraint(message: str) -> str:

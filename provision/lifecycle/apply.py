@@ -12,6 +12,7 @@ from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
 from provision.google import resources
 from provision.lifecycle import adopt, exclusive, ownership, sweep
+from provision.spec import topology
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
 
@@ -41,6 +42,7 @@ def settle(
         StateError: What exists belongs to another deployment, project or tool.
     """
     asked = kind.spec(context.settings)
+    context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None
     found = preflight.run(
         asked,

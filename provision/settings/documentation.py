@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic_core import PydanticUndefined
 
-from provision.errors import ExitCode
+from provision.codes import ExitCode
 from provision.settings import derived, spelling
 from provision.settings.model import Settings
 

@@ -48,7 +48,17 @@ FLOORS = [
     ["files"],
     ["catalogue"],
     ["time"],
-    ["errors", "words", "signals", "background", "endpoints", "settings.masking", "documents", ""],
+    [
+        "codes",
+        "errors",
+        "words",
+        "signals",
+        "background",
+        "endpoints",
+        "settings.masking",
+        "documents",
+        "",
+    ],
 ]
 LEVEL = {
     f"provision.{name}".removesuffix("."): level

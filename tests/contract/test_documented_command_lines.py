@@ -19,7 +19,7 @@ PLACES = [
 ]
 STARTED = re.compile(
     r"(?:docker run (?![^`#\n]*--entrypoint)[^`#\n]*\bIMAGE"
-    r"|\bpython entrypoint\.py"
+    r"|\bpython entrypoint\.py|\.venv/bin/aiinfra(?: \\\n)?|`aiinfra(?= )|BIN\)/aiinfra"
     r"|\"\$submit\" \"\$\{job\[@\]\}\")"
     r"(?P<arguments>[^`#>\n\\;]*)"
 )

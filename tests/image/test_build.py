@@ -91,7 +91,7 @@ def test_the_image_says_what_it_is(image: Image) -> None:
     (found,) = json.loads(image.engine.must("image", "inspect", image.name))
     config = found["Config"]
 
-    assert config["Labels"]["org.opencontainers.image.title"] == "aiinfra-cluster"
+    assert config["Labels"]["org.opencontainers.image.title"] == "aiinfra"
     assert config["Entrypoint"][0] == "/opt/venv/bin/python"
     assert not config["User"]
 

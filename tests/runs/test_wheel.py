@@ -54,7 +54,7 @@ def _run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
 
 def _act(programs: Path, folder: Path, action: str) -> None:
     options = ["--rehearse", "--env-file=env.list", "--output=json", "--yes"]
-    ended = _run(programs, folder, "aiinfra-cluster", action, *options)
+    ended = _run(programs, folder, "aiinfra", action, *options)
     assert ended.returncode == 0, ended.stderr + ended.stdout
     assert json.loads(ended.stdout)["action"] == action
 

@@ -132,13 +132,16 @@ def test_an_env_file_that_is_missing_is_the_only_problem(
 @pytest.mark.parametrize(
     ("argv", "shown"),
     [
-        (["--help"], "usage: docker run -it --env-file env.list IMAGE ACTION [OPTION]..."),
-        (["-h", "--output=json"], "usage: docker run -it --env-file env.list IMAGE ACTION"),
         (
-            ["--help", "create"],
-            "usage: docker run -it --env-file env.list IMAGE Create [OPTION]...",
+            ["--help"],
+            (
+                "usage: aiinfra ACTION [OPTION]...\n"
+                "   or: docker run -it --env-file env.list IMAGE ACTION [OPTION]...\n"
+            ),
         ),
-        (["Plan", "--help"], "usage: docker run -it --env-file env.list IMAGE Plan [OPTION]..."),
+        (["-h", "--output=json"], "usage: aiinfra ACTION"),
+        (["--help", "create"], "usage: aiinfra Create [OPTION]..."),
+        (["Plan", "--help"], "usage: aiinfra Plan [OPTION]..."),
         (["settings", "--help"], "NAME=value lines"),
         (["--version"], __version__),
         (["--version", "--frobnicate"], __version__),
@@ -238,7 +241,7 @@ def test_a_password_in_netrc_does_not_take_the_place_of_the_access_token(
 ) -> None:
     (tmp_path / ".netrc").write_text("default login me password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
-    monkeypatch.setattr("sys.argv", ["aiinfra-cluster", "--version"])
+    monkeypatch.setattr("sys.argv", ["aiinfra", "--version"])
     before = gc.get_threshold()
 
     with pytest.raises(SystemExit):

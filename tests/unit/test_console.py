@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from provision.console import Console
 from provision.errors import Problem
+from provision.screens import layout
 
 _SPEAK = """
 import os, sys
@@ -87,3 +89,28 @@ def test_a_result_that_found_no_room_is_known(full: int) -> None:
 
 def test_progress_that_found_no_room_is_no_trouble(full: int) -> None:
     assert _spoken(out=subprocess.DEVNULL, err=full) == "None"
+
+
+def test_lines_of_a_screen_are_a_result_for_stdout_and_with_json_for_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = [layout.Line("one"), layout.Line("two", layout.Look.BAD)]
+    Console().show(lines, as_result=True)
+    assert capsys.readouterr() == ("one\ntwo\n", "")
+    Console(as_json=True).show(lines, as_result=True)
+    assert capsys.readouterr() == ("", "one\ntwo\n")
+    Console().show(lines)
+    assert capsys.readouterr() == ("", "one\ntwo\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "agrees"),
+    [("\n", True), ("y\n", True), ("Yes\n", True), ("n\n", False), ("what?\n", False), ("", False)],
+)
+def test_enter_agrees_and_the_end_of_the_input_does_not(
+    answer: str,
+    agrees: bool,  # noqa: FBT001 - a parameter
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    assert Console().go_on("Go on?") is agrees

@@ -6,7 +6,6 @@ over, which takes every line as it stands.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import pytest
 from provision.intake import load
 
 if TYPE_CHECKING:
+    from provision.errors import Problem
     from tests.conftest import Golden
 
 CASES = Path(__file__).parents[2] / "golden" / "settings"
@@ -32,12 +32,16 @@ def test_an_env_file_is_judged_as_its_golden_says(case: str, golden: Golden) -> 
     path = CASES / f"{case}.env"
     loaded = load(as_docker_does(path)) if case.startswith("docker-") else load({}, path)
     said = {
-        "problems": [dataclasses.asdict(problem) for problem in loaded.problems],
-        "notes": [dataclasses.asdict(note) for note in loaded.notes],
+        "problems": [_words(problem) for problem in loaded.problems],
+        "notes": [_words(note) for note in loaded.notes],
         "settings": loaded.effective,
     }
 
     golden.check(CASES / f"{case}.json", json.dumps(said, indent=2, ensure_ascii=False) + "\n")
+
+
+def _words(problem: Problem) -> dict[str, str]:
+    return {name: getattr(problem, name) for name in ("setting", "what", "why", "fix")}
 
 
 def test_there_are_cases() -> None:

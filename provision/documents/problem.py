@@ -1,0 +1,76 @@
+"""A problem or note of a run, as programs read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provision.codes import Code
+
+if TYPE_CHECKING:
+    from provision import errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternatives:
+    """What else would do.
+
+    Attributes:
+        zones: Zones that may do instead, the best first.
+        settings: Setting -> the value that mends it; all of them together.
+    """
+
+    zones: tuple[str, ...] = ()
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One problem, which made the run fail, or one note, which did not.
+
+    Attributes:
+        code: What it is about; docs/reference/problems.md has all codes. Codes stay as they are,
+            while words may be improved.
+        retryable: Whether the same action with the same settings can succeed later, although
+            nobody changes anything.
+        setting: The variable as the user wrote it; "" if it is about none.
+        what: What is wrong, for people.
+        why: The rule or the cause, for people.
+        fix: A valid value, or the command that fixes it, for people.
+        alternatives: What else would do.
+        lock_id: The ID of the lock that is in the way, for --break-lock.
+    """
+
+    code: Code
+    retryable: bool
+    setting: str
+    what: str
+    why: str
+    fix: str
+    alternatives: Alternatives
+    lock_id: str | None = None
+
+
+def of(problem: errors.Problem, veil: Callable[[str], str] = str) -> Problem:
+    """The document of a problem or note.
+
+    Args:
+        problem: The problem; one without a code is a note about nothing in particular.
+        veil: Hides credentials in its words.
+    """
+    code = problem.code or Code.NOTE
+    settings = problem.alternatives.settings
+    return Problem(
+        code=code,
+        retryable=code.is_retryable,
+        setting=veil(problem.setting),
+        what=veil(problem.what),
+        why=veil(problem.why),
+        fix=veil(problem.fix),
+        alternatives=Alternatives(
+            zones=tuple(problem.alternatives.zones),
+            settings={name: veil(value) for name, value in settings.items()},
+        ),
+        lock_id=problem.lock_id or None,
+    )

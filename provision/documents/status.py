@@ -1,0 +1,303 @@
+"""What exists of a deployment and the state that it is in, as Status tells it."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, Self, TypeVar
+
+from provision.documents.cost import Cost
+
+# The longest lists of a Status without --full: so its JSON stays under 64 KB, whatever happens.
+_MOST_THINGS: Final = 10
+_MOST_NAMES: Final = 10
+_MOST_LINES: Final = 3
+_MOST_CHARACTERS: Final = 240
+
+
+class PoolMode(enum.StrEnum):
+    """How the machines of a pool are got; a pool of system nodes has a mode of its own."""
+
+    STANDARD = "standard"
+    SPOT = "spot"
+    RESERVATION = "reservation"
+    RESERVATION_BOUND = "reservation_bound"
+    FLEX_START = "flex_start"
+    QUEUED = "queued"
+    FLEX_START_QUEUED = "flex_start_queued"
+    SYSTEM = "system"
+
+
+class About(enum.StrEnum):
+    """What a trouble or a wait is about."""
+
+    CLUSTER = "cluster"
+    POOL = "pool"
+    MACHINES = "machines"
+    START_UP = "start_up"
+    REQUEST = "request"
+    JOB = "job"
+    LOCK = "lock"
+    KUBERNETES = "kubernetes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """Something that is broken: one cause, and all that have it.
+
+    Attributes:
+        about: What it is about.
+        what: What is wrong, such as "2 VMs failed in the step command".
+        count: How many have it.
+        names: Their names; without --full the first ones.
+        why: What Google, Kubernetes or a VM says of it, a line each.
+        fix: What mends it; "" if nothing but waiting does.
+    """
+
+    about: About
+    what: str
+    count: int = 1
+    names: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+    fix: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Something that is under way or waits, and is no failure.
+
+    Attributes:
+        about: What it is about.
+        what: What waits and for what, such as "1 VM is at the step ray".
+        count: How many wait so.
+        names: Their names; without --full the first ones.
+        seconds: For how long; None if not known.
+        why: What Google, Kubernetes or a VM says of it, a line each.
+        advice: What can be done about it; "" if there is nothing to do but wait.
+    """
+
+    about: About
+    what: str
+    count: int = 1
+    names: tuple[str, ...] = ()
+    seconds: int | None = None
+    why: tuple[str, ...] = ()
+    advice: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolNow:
+    """A group of VMs or a node pool: what was asked for, and what is.
+
+    Attributes:
+        name: The name of the managed instance group or of the node pool.
+        machine_type: The machine type that new ones get; "" if not known.
+        zone: The zone; "" for several.
+        mode: How they are got; None if not known.
+        gpus: What GPUs each has, such as "2 x A100 40 GB"; "" for none, or if not known.
+        asked: The number asked for; None where it scales by itself, or is not known.
+        least: The least number of a pool that scales; None for others.
+        most: The greatest number of a pool that scales; None for others.
+        there: How many exist.
+        ready: How many of them run and are ready for work.
+    """
+
+    name: str
+    machine_type: str
+    zone: str
+    mode: PoolMode | None
+    gpus: str = ""
+    asked: int | None = None
+    least: int | None = None
+    most: int | None = None
+    there: int
+    ready: int
+
+
+class EndedBy(enum.StrEnum):
+    """What ends something."""
+
+    RUN = "run_duration"
+    RESERVATION = "reservation"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """When something ends by itself.
+
+    Attributes:
+        what: What ends, such as "4 VMs" or "the reservation r".
+        how: What ends it.
+        first: When the first of them ends, in RFC 3339 format; None if that is not yet known.
+        last: When the last of them ends.
+        first_seconds: The seconds until then.
+        last_seconds: The seconds until the last.
+        words: What else is to be said of it; "" for nothing.
+    """
+
+    what: str
+    how: EndedBy
+    first: str | None = None
+    last: str | None = None
+    first_seconds: int | None = None
+    last_seconds: int | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutOfDate:
+    """Machines that are older than the settings, all with the same differences.
+
+    Attributes:
+        differences: What differs, in words.
+        count: How many.
+        names: Their names; without --full the first ones.
+    """
+
+    differences: tuple[str, ...]
+    count: int
+    names: tuple[str, ...]
+
+
+_Thing = TypeVar("_Thing")
+_Named = TypeVar("_Named", Trouble, Waiting, OutOfDate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoFar:
+    """What has been billed of what exists now; what has ended before is not in it.
+
+    Attributes:
+        usd: USD since each part came, by list prices, of the parts whose price and age are known.
+        hours: The age of the oldest of them, in hours.
+        unknown: The names of the others; with any, `usd` is a minimum.
+        is_estimate: Whether one of the prices is an estimate.
+    """
+
+    usd: Decimal
+    hours: Decimal
+    unknown: tuple[str, ...] = ()
+    is_estimate: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockHolder:
+    """Who is changing the deployment.
+
+    Attributes:
+        who: The holder, "user@host".
+        operation: What it does, in Terraform's words.
+        since: When it took the lock, as Terraform writes it.
+        id: The lock's ID.
+    """
+
+    who: str
+    operation: str
+    since: str
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filestore:
+    """A Filestore share of the cluster.
+
+    Attributes:
+        name: The instance's name.
+        path: Where it is mounted.
+        ip: Its IP address.
+        share: The path of the share on it.
+    """
+
+    name: str
+    path: str
+    ip: str
+    share: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What each kind of cluster has; fields without a value are left out of the JSON.
+
+    Attributes:
+        kind: The kind, such as "mig" or "gke"; None if nothing is deployed.
+        words: What it is in a few words, such as "VM group"; "" if nothing is deployed.
+        name: NAME_PREFIX.
+        project: The project.
+        cluster_id: The value of the label `aiinfra-cluster` on everything that can carry one.
+        zone: The zone of the machines.
+        trouble: What is broken, the worst first.
+        waiting: What is under way or waits; empty if nothing is pending.
+        machines: What was asked for, and what is, by group or node pool.
+        ends: When what ends by itself does so.
+        out_of_date: The machines that are older than the settings.
+        cost: What it costs now and at most, by list prices; None if that is not known.
+        so_far: What has been billed of what exists now; None in the same case.
+        locked_by: Who is changing it, "user@host"; None for nobody.
+        lock: The lock of that run.
+        resources: The addresses in Terraform's state.
+        filestores: The Filestore shares.
+        links: Pages of the Google Cloud console: title -> URL.
+        last_log: The URL of the newest log.
+        state: The folder with the state, "gs://...".
+        shortened: Whether lists were cut short; --full has all of them.
+    """
+
+    kind: str | None = None
+    words: str = ""
+    name: str = ""
+    project: str = ""
+    cluster_id: str | None = None
+    zone: str | None = None
+    trouble: tuple[Trouble, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    machines: tuple[PoolNow, ...] = ()
+    ends: tuple[End, ...] = ()
+    out_of_date: tuple[OutOfDate, ...] = ()
+    cost: Cost | None = None
+    so_far: SoFar | None = None
+    locked_by: str | None = None
+    lock: LockHolder | None = None
+    resources: tuple[str, ...] = ()
+    filestores: tuple[Filestore, ...] = ()
+    links: dict[str, str] = dataclasses.field(default_factory=dict)
+    last_log: str | None = None
+    state: str = ""
+    shortened: bool = False
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether something is under way or waits, so that a later look may find another state."""
+        return bool(self.waiting)
+
+    def short(self) -> Self:
+        """The same with lists of a limited length: the broken first, and counts of all."""
+        cut = dataclasses.replace(
+            self,
+            trouble=tuple(_with_few_names(it, why=lines(it.why)) for it in few(self.trouble)),
+            waiting=tuple(_with_few_names(it, why=lines(it.why)) for it in few(self.waiting)),
+            out_of_date=tuple(map(_with_few_names, few(self.out_of_date))),
+        )
+        return dataclasses.replace(cut, shortened=cut != self)
+
+
+def few(things: Sequence[_Thing]) -> Sequence[_Thing]:
+    """The first of a list."""
+    return things[:_MOST_THINGS]
+
+
+def lines(texts: Iterable[str]) -> tuple[str, ...]:
+    """The first of some texts, each cut short."""
+    return tuple(cut(text) for text in list(texts)[:_MOST_LINES])
+
+
+def cut(text: str) -> str:
+    """A text of limited length."""
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
+
+
+def _with_few_names(thing: _Named, **changes: Any) -> _Named:
+    return dataclasses.replace(thing, names=thing.names[:_MOST_NAMES], **changes)

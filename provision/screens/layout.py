@@ -1,0 +1,160 @@
+"""How lines for people are laid out: wrapped at blanks, in columns, none over the width.
+
+What has to be copied, a command or a URL, stays whole on one line, however long that is.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+WIDEST: Final = 100
+"""Columns of a line where there is no terminal, and on a wide one."""
+NARROWEST: Final = 60
+"""Columns of a line on a terminal that is narrower still."""
+_COMMANDS: Final = re.compile(
+    r"(?:^|(?<=[\s`(]))(?:gcloud|gsutil|kubectl|docker|pip|terraform|aiinfra|curl|bash|python3?) "
+)
+
+
+class Look(enum.Enum):
+    """What a line stands out by, on a terminal with colours."""
+
+    PLAIN = ""
+    TITLE = "bold"
+    GOOD = "green"
+    WARN = "bold yellow"
+    BAD = "bold red"
+    FAINT = "dim"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line for people.
+
+    Attributes:
+        text: The text, without a newline.
+        look: What it stands out by.
+    """
+
+    text: str
+    look: Look = Look.PLAIN
+
+
+def width_of(columns: int | None) -> int:
+    """The columns to lay out for.
+
+    Args:
+        columns: Those of the terminal; None where there is none.
+    """
+    return WIDEST if not columns else max(NARROWEST, min(WIDEST, columns))
+
+
+def wrapped(
+    text: str, width: int, *, first: str = "", rest: str = "", look: Look = Look.PLAIN
+) -> Iterator[Line]:
+    """A text in lines that break only at blanks.
+
+    Args:
+        text: The text; its own newlines stay.
+        width: The columns.
+        first: What stands before the first line.
+        rest: What stands before the others.
+        look: How they look.
+    """
+    lead = first
+    for paragraph in text.splitlines() or [""]:
+        for line in _broken(paragraph, width, lead, rest):
+            yield Line(line.rstrip(), look)
+            lead = rest
+
+
+def _broken(text: str, width: int, first: str, rest: str) -> list[str]:
+    """One paragraph in lines; a command in it stays whole from its first word on."""
+    if len(first) + len(text) <= width:
+        return [first + text]
+    command = _COMMANDS.search(text)
+    if command is None:
+        return _filled(text, width, first, rest)
+    prose = text[: command.start()].rstrip()
+    if not prose:
+        return [first + text]
+    return [*_filled(prose, width, first, rest), rest + text[command.start() :]]
+
+
+def _filled(text: str, width: int, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first]
+
+
+def rows(
+    table: Iterable[tuple[str, str]], width: int, *, indent: str = "  ", gap: int = 2
+) -> Iterator[Line]:
+    """A table with a column of short names and one of texts, which is wrapped.
+
+    Args:
+        table: The rows.
+        width: The columns of the screen.
+        indent: What stands before each row.
+        gap: The blanks between the columns.
+    """
+    kept = list(table)
+    column = max((len(name) for name, _ in kept), default=0) + gap
+    for name, text in kept:
+        lead = indent + name.ljust(column)
+        yield from wrapped(text, width, first=lead, rest=" " * len(lead))
+
+
+def ended(left: str, right: str, width: int) -> list[Line]:
+    """A line with something at its right end, or two lines if both do not fit into one.
+
+    Args:
+        left: Its beginning.
+        right: Its end; "" for none.
+        width: The columns.
+    """
+    if not right:
+        return [Line(left)]
+    if len(left) + 2 + len(right) <= width:
+        return [Line(left + right.rjust(width - len(left)))]
+    return [*wrapped(left, width, rest="    "), Line(right.rjust(width))]
+
+
+def columns(table: Sequence[Sequence[str]], gap: int = 2) -> list[str]:
+    """The cells of a table, aligned; the last column is not filled up.
+
+    Args:
+        table: Its rows, of equally many cells.
+        gap: The blanks between two columns.
+    """
+    if not table:
+        return []
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    return [
+        (" " * gap).join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as "1 VM" or "3 VMs"."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of what this program counts, such as "policies"."""
+    if re.search(r"[^aeiou]y$", noun):
+        return noun[:-1] + "ies"
+    return noun + "s"
