@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from provision import words
 from provision.screens.page import numbers, sections
 from provision.screens.page.html import tag, written
 
@@ -113,7 +112,7 @@ def _facts(it: Contents) -> Iterator[ET.Element]:
         rest = f"{it.counts.get('change', 0)} change, {gone} go"
         yield _fact("Resources", f"{it.counts.get('add', 0)} to add", rest)
     public = [door for door in it.topology.doors if door.reach == "internet"]
-    told = "public addresses" if public else "nothing"
+    told = public[0].name.lower() if public else "nothing"
     yield _fact("Open to the internet", told, public[0].words if public else "people come by IAM")
 
 
@@ -131,7 +130,7 @@ def _ending(topology: Topology) -> ET.Element:
         if None in runs or topology.what == "GKE cluster"
         else ("what is left after that costs until Destroy")
     )
-    return _fact("Each machine ends", f"after {words.duration(limited[-1])}", rest)
+    return _fact("Each machine ends", f"after {numbers.duration(limited[-1])}", rest)
 
 
 def _gpus(topology: Topology) -> ET.Element:

@@ -63,6 +63,14 @@ class _Place:
     def right(self) -> tuple[int, int]:
         return self.x + self.width, self.y + self.height // 2
 
+    def entry(self, number: int, of: int) -> tuple[int, int]:
+        """Where one of several lines meets its left side."""
+        return self.x, self.y + self.height * (number + 1) // (of + 1)
+
+    def exit(self, number: int, of: int) -> tuple[int, int]:
+        """Where one of several lines leaves its right side."""
+        return self.x + self.width, self.entry(number, of)[1]
+
 
 def drawings(topology: Topology) -> tuple[ET.Element, ET.Element]:
     """The wide drawing and the narrow one."""
@@ -100,7 +108,7 @@ def _blocks(topology: Topology) -> tuple[tuple[Block, ...], ...]:
 def _door(door: Door) -> Block:
     match door.reach:
         case Reach.INTERNET:
-            return Block("internet", f"Public: {door.name}", (door.words,))
+            return Block("internet", door.name, (door.words,))
         case Reach.RANGES | Reach.IDENTITY | Reach.OUTGOING:
             return Block(str(door.reach), door.name, (door.words,))
 
@@ -136,17 +144,22 @@ def _pools(pools: Sequence[Machines]) -> Iterator[Block]:
 
 
 def _pool(pool: Machines) -> Block:
+    gpus = f"{pool.gpus} {numbers.TIMES} {pool.gpu}" if pool.gpus else "no GPUs"
+    ending = "" if pool.max_run_seconds is None else f", each ends {numbers.ends(pool)}"
     lines = [
-        f"{pool.gpus} {numbers.TIMES} {pool.gpu} each" if pool.gpus else "no GPUs",
-        numbers.count(pool.interfaces, "interface") + " each",
-        numbers.mode(pool) + (", placed close together" if pool.is_compact else ""),
-        pool.zone + (", public address each" if pool.has_public_address else ""),
+        f"each: {gpus}, {numbers.count(pool.interfaces, 'interface')}",
+        numbers.mode(pool) + (", placed close together" if pool.is_compact else "") + ending,
     ]
-    if pool.max_run_seconds is not None:
-        lines.append(f"each ends {numbers.ends(pool)}")
+    if pool.has_public_address:
+        lines.append("a public address each")
     tiles = Tiles(pool.first, pool.most, pool.gpus, pool.interfaces)
     title = f"{numbers.how_many(pool)} {numbers.TIMES} {pool.machine_type}"
-    return Block("pool system" if pool.is_system else "pool", title, (pool.name, *lines), tiles)
+    return Block(
+        "pool system" if pool.is_system else "pool",
+        title,
+        (f"{pool.name} in {pool.zone}", *lines),
+        tiles,
+    )
 
 
 def _stores(topology: Topology) -> Iterator[Block]:
@@ -222,22 +235,15 @@ def _lines(topology: Topology, placed: Sequence[Sequence[_Place]]) -> Iterator[E
         for pool, place in zip(topology.machines, pools, strict=False):
             if number and pool.interfaces == 1:
                 continue
-            entry = _spread(place, number, len(topology.networks))
+            entry = place.entry(number, len(topology.networks))
             weight = min(2 + network.interfaces * 0.6, 7) if number else 2
             yield _line(networks[number].right, entry, f"net {network.role}", weight)
-    shared = len(stores) - len(topology.stores[:_MOST_STORES])
-    for place in pools:
+    own = 1 + any(pool.local_ssd_gb for pool in topology.machines)
+    for pool, place in zip(topology.machines, pools, strict=False):
         for number, store in enumerate(stores):
-            kind = "storage" if number < shared else "storage shared"
-            yield _line(_exit(place, number, len(stores)), store.left, kind)
-
-
-def _spread(place: _Place, number: int, of: int) -> tuple[int, int]:
-    return place.x, place.y + place.height * (number + 1) // (of + 1)
-
-
-def _exit(place: _Place, number: int, of: int) -> tuple[int, int]:
-    return place.x + place.width, place.y + place.height * (number + 1) // (of + 1)
+            kind = "storage" if number < own else "storage shared"
+            if not number or (pool.local_ssd_gb if number < own else not pool.is_system):
+                yield _line(place.exit(number, len(stores)), store.left, kind)
 
 
 def _line(begin: tuple[int, int], end: tuple[int, int], kind: str, weight: float = 2) -> ET.Element:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from provision import words
-
 if TYPE_CHECKING:
     from provision.documents.cost import Amount
     from provision.documents.topology import Machines
@@ -16,6 +14,7 @@ TIMES: Final = "\N{MULTIPLICATION SIGN}"
 _CENT: Final = Decimal("0.01")
 _MINUTE: Final = 60
 _HOUR: Final = 3600
+_DAY: Final = 86_400
 
 
 def money(usd: Decimal | None) -> str:
@@ -28,14 +27,22 @@ def money(usd: Decimal | None) -> str:
 
 
 def total(amount: Amount, usd: Decimal) -> str:
-    """A sum, with what is to be known of it: "≈" for an estimate, "at least" with unknown parts."""
-    lead = "at least " if amount.unknown else "≈ " if amount.is_estimate else ""
+    """A sum, with what is to be known of it: "≈" for an estimate, "≥" with unknown parts."""
+    lead = "≥ " if amount.unknown else "≈ " if amount.is_estimate else ""
     return lead + money(usd)
 
 
 def count(number: int, noun: str) -> str:
     """A number of things: "1 GPU", "16 GPUs"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: int) -> str:
+    """A duration in the largest unit that says it whole: "7 days", "36 hours", "90 minutes"."""
+    for size, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
+        if seconds % size == 0:
+            return count(seconds // size, unit)
+    return count(seconds, "second")
 
 
 def clock(seconds: float) -> str:
@@ -74,4 +81,4 @@ def ends(pool: Machines) -> str:
     """When machines end, in words."""
     if pool.max_run_seconds is None:
         return "never by itself"
-    return f"{words.duration(pool.max_run_seconds)} after it starts"
+    return f"{duration(pool.max_run_seconds)} after it starts"

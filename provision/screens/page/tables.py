@@ -25,8 +25,10 @@ def share(part: float, of: float, *, after: float = 0.0, kind: str = "") -> ET.E
         part: How long it is.
         of: How long it could be.
         after: Where it begins.
-        kind: Its class.
+        kind: Its class in the style sheet.
     """
+    if not part:
+        return tag("td", class_="bar", aria_hidden="true")
     whole = of or 1
     style = f"margin-left:{100 * after / whole:.1f}%;width:{100 * part / whole:.1f}%"
     return tag(
@@ -48,7 +50,7 @@ def table(
         rows: Its rows; a text becomes a cell.
         total: The row of sums; () for none.
     """
-    numbers = [column for column, head in enumerate(heads) if head.endswith("$/h")]
+    numbers = [column for column, head in enumerate(heads) if head.endswith(("$/h", "took"))]
     head = tag("tr")
     for column, name in enumerate(heads):
         kind = "number" if column in numbers else None
