@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,7 +19,7 @@ from provision.settings.choices import Action
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
 """The settings that identify a deployment; if only these matter, problems of others are notes."""
@@ -70,8 +68,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     report = Report(action=options.action or "")
     code = ExitCode.DONE
     changes_found = False
-    with _interruptible():
-        try:
+    try:
+        with signals.interruptible():
             answer = _answer(line)
             if answer is not None:
                 console.help(answer)
@@ -79,13 +77,13 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             if options.scenario is not None and not line.problems:
                 _rehearse(options, argv, environ)
             changes_found = _act(line, environ, console, report)
-        except ProvisionError as error:
-            report.problems.extend(error.problems)
-            code = error.exit_code
-        except Exception as error:  # noqa: BLE001 - the boundary: anything else is a bug
-            console.traceback()
-            report.problems.append(_bug(error))
-            code = ExitCode.UNEXPECTED
+    except (ProvisionError, Interrupted) as error:
+        report.problems.extend(error.problems)
+        code = error.exit_code
+    except Exception as error:  # noqa: BLE001 - the boundary: anything else is a bug
+        console.traceback()
+        report.problems.append(_bug(error))
+        code = ExitCode.UNEXPECTED
     if report.problems:
         console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(options, report, code, changes=changes_found)
@@ -220,35 +218,6 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
 
 
 # ------------------------------------------------------------------ the end
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Raise `Interrupted` for the first signal that asks to stop.
-
-    Later signals are ignored: a second one would cut the clean-up short, and after the action the
-    program only has to report the result. A handler is needed in any case: PID 1 of a container
-    does not get SIGTERM without one.
-    """
-
-    def interrupt(signum: int, _frame: object) -> NoReturn:
-        _handle_signals(signal.SIG_IGN)
-        raise Interrupted(
-            signum,
-            "Interrupted; everything that was created is kept",
-            fix="run Create again to continue, or Destroy to remove everything",
-        )
-
-    _handle_signals(interrupt)
-    try:
-        yield
-    finally:
-        _handle_signals(signal.SIG_IGN)
-
-
-def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers) -> None:
-    for number in signals.heeded():
-        signal.signal(number, handler)
 
 
 def _heading(report: Report, code: ExitCode) -> str:

@@ -7,9 +7,9 @@
     ├── StateError          (5)    bucket, lock, or a state that is not ours
     ├── TerraformError      (6)    Terraform ended with a failure
     ├── CapacityError       (7)    Google refused the machines
-    ├── ClusterError        (8)    the cluster is up, but something on it failed
-    ├── StillWaiting        (75)   no capacity yet; everything is kept
-    └── Interrupted         (130, 143)
+    ├── ClusterError        (8)    part of the cluster failed, was lost, or could not be removed
+    └── StillWaiting        (75)   no capacity yet; everything is kept
+    Interrupted             (130, 143) a signal; no Exception, so that nobody swallows it
 
 Anything else that escapes is a bug, and exit code 1.
 """
@@ -168,7 +168,7 @@ class CapacityError(ProvisionError):
 
 
 class ClusterError(ProvisionError):
-    """The cluster exists, but something on it failed."""
+    """Part of a cluster failed, its machines were lost, or a Destroy left some of it."""
 
     exit_code = ExitCode.CLUSTER
     usual_code = Code.NOT_IN_ORDER
@@ -181,16 +181,26 @@ class StillWaiting(ProvisionError):  # noqa: N818 - not a failure: everything is
     usual_code = Code.WAITING
 
 
-class Interrupted(ProvisionError):  # noqa: N818 - the user's wish, not a failure
-    """A signal asked the run to stop, and it stopped cleanly."""
+class Interrupted(BaseException):
+    """A signal asked the run to stop, and it stopped cleanly.
+
+    No `Exception`, as KeyboardInterrupt is none: it can be raised anywhere in anybody's code, and
+    an `except Exception` there takes it for a failure of its own. Python's Thread.start did so, and
+    the new thread died of that with a traceback.
+
+    Attributes:
+        signum: The signal.
+        problems: What is to be said.
+    """
 
     usual_code = Code.INTERRUPTED
 
     def __init__(self, signum: int, what: str, *, why: str = "", fix: str = "") -> None:
-        super().__init__(what, why=why, fix=fix)
+        super().__init__(what)
         self.signum = signum
+        self.problems = (Problem(what=what, why=why, fix=fix),)
 
     @property
-    def exit_code(self) -> ExitCode:  # type: ignore[override]  # the only error with two codes
+    def exit_code(self) -> ExitCode:
         """The exit code that shells use for SIGINT; for other signals, that for SIGTERM."""
         return ExitCode.INTERRUPTED if self.signum == signal.SIGINT else ExitCode.TERMINATED

@@ -11,6 +11,7 @@ from provision.documents.problem import of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.documents.cost import Cost
     from provision.documents.ending import Ending
     from provision.documents.plan import Plan
     from provision.documents.timeline import Stage
@@ -30,6 +31,7 @@ _WHERE_IT_APPLIES = (
     "ending",
     "log",
     "changes",
+    "cost",
     "out_of_date",
     "outputs",
     "connection",
@@ -58,6 +60,7 @@ class Report:
         ending: What a Destroy ends.
         log: The URL of the log with Terraform's output.
         changes: The plan's counts "add", "change" and "destroy".
+        cost: What the cluster costs; None where no prices are asked for.
         out_of_date: The machines that are older than the settings: "name" and "differences".
         outputs: Terraform's outputs after the apply.
         connection: How to connect to the cluster.
@@ -79,6 +82,7 @@ class Report:
     ending: Ending | None = None
     log: str | None = None
     changes: dict[str, int] | None = None
+    cost: Cost | None = None
     out_of_date: list[dict[str, Any]] | None = None
     outputs: dict[str, Any] | None = None
     connection: dict[str, Any] | None = None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provision.context import Context
     from provision.state.folder import StateFolder
 
-_SHELLS: Final = 8
+_SHELLS: Final = 3
 """The number of VMs that the page says how to reach; connection.json has all of them."""
 
 
@@ -109,6 +109,7 @@ def _page(context: Context, problems: Sequence[Problem]) -> str | None:
         made=dt.datetime.now(dt.UTC),
         topology=report.topology,
         rehearsal=report.rehearsal,
+        cost=report.cost,
         counts=report.changes,
         timeline=report.timeline or (),
         problems=problems,
@@ -121,14 +122,17 @@ def _page(context: Context, problems: Sequence[Problem]) -> str | None:
 
 def _connection(found: Mapping[str, Any]) -> dict[str, str]:
     """How to connect, a line each."""
-    shells = [(f"shell on {vm['name']}", vm["ssh"]) for vm in found.get("vms", [])[:_SHELLS]]
+    vms = found.get("vms", [])
+    shells = [(f"shell on {vm['name']}", vm["ssh"]) for vm in vms[:_SHELLS]]
     links = [
         (f"notebook of {vm['name']}", vm.get("notebook") or vm.get("notebook_tunnel"))
-        for vm in found.get("vms", [])[:_SHELLS]
+        for vm in vms[:1]
     ]
+    more = f"{found.get('state')}/connection.json" if len(vms) > _SHELLS else None
     lines = [
         ("kubectl", found.get("get_credentials")),
         *shells,
+        (f"all {len(vms)} machines", more),
         *links,
         ("dashboard", found.get("dashboard")),
         ("state", found.get("state")),

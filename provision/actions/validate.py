@@ -8,6 +8,7 @@ from provision.actions import copied_folder, secrets_access
 from provision.deployment import deployment
 from provision.deployment.deployment import RunInputs
 from provision.kinds import registry
+from provision.lifecycle import pricing
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -19,6 +20,7 @@ def validate(context: Context) -> None:
     secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))
+        pricing.tell(context, target.spec)
         if context.offline:
             context.console.result("The settings are valid. Google was not asked (--offline).")
             return

@@ -7,9 +7,7 @@ own tests. For a type that is not in the table, the online check decides.
 
 from __future__ import annotations
 
-import difflib
 import enum
-import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -713,9 +711,6 @@ ATTACHMENTS: Final = _TABLES.attachments
 ACCELERATORS: Final = tuple(GPUS)
 """The names of all GPUs that the tool knows."""
 
-_ALIKE: Final = 0.75
-_LONGEST_NAME: Final = 63
-
 
 def lookup(name: str) -> MachineType | None:
     """The machine type with a name; None if the tool does not know it."""
@@ -757,6 +752,11 @@ def binding(name: str) -> Binding:
     return known.binding if known is not None else Binding.SOMETIMES
 
 
+def plain_series(name: str) -> Series | None:
+    """The series without GPUs of a machine type's name; None if it is of none that is known."""
+    return OTHER_SERIES.get(name.partition("-")[0])
+
+
 def cpu_quota(name: str) -> str:
     """The quota for the vCPUs of a machine type.
 
@@ -782,7 +782,7 @@ def may_flex_start(name: str) -> bool:
     known = lookup(name)
     if known is not None:
         return known.offered(Consumption.FLEX_START) is not Offered.NO
-    other = OTHER_SERIES.get(name.partition("-")[0])
+    other = plain_series(name)
     if other is not None:
         return other.flex_start
     kin = of_series(name)
@@ -793,61 +793,3 @@ def compact_with_flex_start() -> list[str]:
     """The titles of the families that support compact placement with flex start."""
     titles = [row.title for row in FAMILIES.values() if row.flex_compact]
     return titles + [row.name.upper() for row in OTHER_SERIES.values() if row.flex_compact]
-
-
-def misspelt(name: str) -> str | None:
-    """The machine type that was probably meant by an unknown name; None if there is none.
-
-    A name in a known family, or with one letter different from a known type, is probably a mistake.
-    A name of an unknown family may be newer than the table. The online check decides.
-    """
-    if name in MACHINE_TYPES or len(name) > _LONGEST_NAME:
-        return None
-    kin = tuple(known for known in MACHINE_TYPES if family(known) == family(name))
-    if family(name) is not None:
-        return _closest(name, kin) or kin[0]
-    if name.partition("-")[0] in OTHER_SERIES:
-        return None
-    return next((known for known in MACHINE_TYPES if _is_typo_of(name, known)), None)
-
-
-def did_you_mean(name: str) -> str | None:
-    """The known machine type with the most similar name; None if there is none."""
-    return _closest(name, tuple(MACHINE_TYPES))
-
-
-def did_you_mean_accelerator(name: str) -> str | None:
-    """The known GPU with the most similar name; None if there is none."""
-    return _closest(name, tuple(GPUS))
-
-
-def _closest(name: str, known: tuple[str, ...]) -> str | None:
-    # No valid name is that long; difflib's time grows with the product of the lengths.
-    found = difflib.get_close_matches(name.lower()[:_LONGEST_NAME], known, n=1, cutoff=_ALIKE)
-    return found[0] if found else None
-
-
-def _is_typo_of(name: str, known: str) -> bool:
-    """Whether the name differs from the known one only in its case or in one letter.
-
-    A different digit of the series (a5-highgpu-8g) is a newer machine, not a typo.
-    """
-    if name.lower() == known:
-        return True
-    if re.sub(r"\d", "0", name) == re.sub(r"\d", "0", known):
-        return False
-    return _one_edit_apart(name, known)
-
-
-def _one_edit_apart(one: str, other: str) -> bool:
-    """Whether adding, removing or changing one letter, or swapping two, makes both names equal."""
-    short, long = sorted((one, other), key=len)
-    if len(long) - len(short) > 1:
-        return False
-    start = next(
-        (i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short)
-    )
-    if len(short) < len(long):
-        return short[start:] == long[start + 1 :]
-    swapped = short[start + 1 : start + 2] + short[start : start + 1] + short[start + 2 :]
-    return short[start + 1 :] == long[start + 1 :] or swapped == long[start:]

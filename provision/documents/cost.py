@@ -7,12 +7,23 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 
+class Origin(enum.StrEnum):
+    """Where prices are from.
+
+    Attributes:
+        LIST: The dated list that comes with the program.
+        LIVE: Google's catalogue, read for this run or within the last week.
+    """
+
+    LIST = "list"
+    LIVE = "live"
+
+
 class PartKind(enum.StrEnum):
     """What kind of thing is billed."""
 
     MACHINES = "machines"
     DISKS = "disks"
-    LOCAL_SSDS = "local_ssds"
     SYSTEM_NODES = "system_nodes"
     CONTROL_PLANE = "control_plane"
     SHARES = "shares"
@@ -27,21 +38,28 @@ class Part:
     Attributes:
         kind: What kind of thing it is.
         name: It in words, such as "16 x a3-ultragpu-8g, flex start".
-        now: How much is billed as soon as Create is done, in USD per hour; None if unknown.
+        pool: The name of the group of VMs or of the node pool that it belongs to; None if none.
+        now: How much is billed from the beginning, in USD per hour; None if unknown. Machines that
+            Google queues, and pools that start empty, cost nothing yet.
         most: How much is billed with everything that can come, such as all nodes of a pool that
             starts empty, in USD per hour; None if unknown.
-        dated: The day of the price, such as "2026-07-30"; None if unknown.
+        dated: The day of the price, such as "2026-07-30", or the month; of several the oldest; None
+            if unknown.
         source: Where the price is from; None if unknown.
         is_estimate: Whether it is derived rather than published.
+        remark: What the price does not tell, such as that a reservation is billed whether it is
+            used or not, or why it is unknown; None for nothing.
     """
 
     kind: PartKind
     name: str
+    pool: str | None = None
     now: Decimal | None
     most: Decimal | None
     dated: str | None = None
     source: str | None = None
     is_estimate: bool = False
+    remark: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,17 +85,17 @@ class Cost:
 
     Attributes:
         currency: Always "USD".
-        prices: Where the prices are from: "list" for the dated one that comes with the program,
-            "live" for Google's catalogue.
+        prices: Where the prices are from.
         parts: All billed parts.
-        now: From the end of Create on.
+        now: From the beginning, without what is queued and without pools that start empty.
         most: With everything that can come.
-        at_most_in_all: For machines that end by themselves: USD until the last one has ended if
-            all come at once; None if they never end, or if a price is unknown.
+        at_most_in_all: What the machines that end by themselves cost in USD, with their boot disks
+            and addresses, if each comes once and runs as long as it may; None if none ends by
+            itself, or if a price is unknown. The rest of the cluster ends with Destroy alone.
     """
 
     currency: str
-    prices: str
+    prices: Origin
     parts: tuple[Part, ...]
     now: Amount
     most: Amount

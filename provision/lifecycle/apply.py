@@ -11,7 +11,7 @@ from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.errors import SettingsError
 from provision.google import resources
-from provision.lifecycle import adopt, exclusive, ownership, sweep
+from provision.lifecycle import adopt, exclusive, ownership, pricing, sweep
 from provision.spec import topology
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
@@ -58,6 +58,7 @@ def settle(
         needs_uniform = kind.grants_in_state_folder(asked, archive)
         context.note(cloud.folder.audit(needs_uniform=needs_uniform))
     spec = kind.resolve(found.require(), record)
+    pricing.tell(context, spec)
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 

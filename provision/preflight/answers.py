@@ -131,7 +131,7 @@ class Answers:
         if is_first:
             try:
                 answer.set_result(ask())
-            except Exception as error:  # noqa: BLE001 - it is raised below, for all who ask
+            except BaseException as error:  # noqa: BLE001 - it is raised below, for all who ask
                 answer.set_exception(error)
         found: T = answer.result()
         return found

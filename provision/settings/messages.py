@@ -100,15 +100,25 @@ def _words(details: ErrorDetails) -> tuple[str, str, str]:
     """What is wrong, the rule, and a valid value if the error has one."""
     context: dict[str, Any] = details.get("ctx", {})
     error = context.get("error")
+    in_a_list = len(details["loc"]) > 1
     if isinstance(error, InvalidValueError):
-        nested = len(details["loc"]) > 1 and "/" not in error.fix
-        return error.what, error.why, "" if nested else error.fix
+        # The share's own fix is a whole one: a path, a tier and a size.
+        return error.what, error.why, "" if in_a_list and "/" not in error.fix else error.fix
     match details["type"]:
         case "missing":
             return f"has no {details['loc'][-1]}", "every pool needs one", ""
+        # In a list, a bound alone is no value of the setting.
         case "greater_than_equal":
-            return "is too small", f"at least {context['ge']}", ""
+            return (
+                "is too small",
+                f"at least {context['ge']}",
+                "" if in_a_list else str(context["ge"]),
+            )
         case "less_than_equal":
-            return "is too large", f"at most {context['le']}", ""
+            return (
+                "is too large",
+                f"at most {context['le']}",
+                "" if in_a_list else str(context["le"]),
+            )
         case _:
             return "can't be used", details["msg"], ""

@@ -22,12 +22,12 @@ from provision.settings import derived
 from provision.settings.choices import DriverVersion, NetworkConfig, Orchestrator, ReleaseChannel
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
+from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.pools import NodePools
 from provision.settings.secrets import Secrets
 from provision.settings.storage import Mounts, Shares
 from provision.settings.values import (
     AbsolutePath,
-    AcceleratorName,
     ActionWord,
     ChannelWord,
     Checks,
@@ -37,9 +37,7 @@ from provision.settings.values import (
     DriverWord,
     GcsPath,
     GkeVersion,
-    Gpus,
     ImageName,
-    MachineTypeName,
     MostNodes,
     NamePrefix,
     Networks,

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _SECONDS_PER: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smhd]?)")
+_SIZE: Final = re.compile(
+    r"(?P<number>[+-]?[0-9]{1,15}) ?(?P<unit>[gt]?)(?:(?<=[gt])i?b?)?", re.IGNORECASE
+)
+_GIB_PER_TIB: Final = 1024
 _BOOLEANS: Final = {
     **dict.fromkeys(("yes", "true", "on", "1"), True),
     **dict.fromkeys(("no", "false", "off", "0"), False),
@@ -55,6 +59,20 @@ def whole_number(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,15}", text):
         raise InvalidValueError("is not a whole number", "digits only, without separators or units")
     return int(text)
+
+
+def gibibytes(text: str) -> int:
+    """A size in GiB: a whole number alone, or with GB, GiB, G, Gi or the same of T (1024 GiB).
+
+    Google's own "GB" of disks are GiB, and gcloud's --boot-disk-size=2TB makes 2048 of them
+    (gcloud reference, compute instances create, 2026-04).
+    """
+    found = _SIZE.fullmatch(text)
+    if not found:
+        raise InvalidValueError(
+            "is not a size", "a whole number of GiB, or a number with GB or TB: 500, 500GB, 2TB"
+        )
+    return int(found["number"]) * (_GIB_PER_TIB if found["unit"].lower() == "t" else 1)
 
 
 def boolean(text: str) -> bool:

@@ -38,7 +38,7 @@ class Share(BaseModel):
         tier = info.data.get("tier")
         if tier is None:
             return 0  # the tier is invalid, which is reported already
-        size = filestores.default_size(tier) if value is None else parsing.whole_number(value)
+        size = filestores.default_size(tier) if value is None else parsing.gibibytes(value)
         if size is None or not filestores.takes(tier, size):
             fits = filestores.nearest_size(tier, size or 0)
             raise parsing.InvalidValueError(

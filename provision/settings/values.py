@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from provision.catalogue import limits, machines, names, zones
+from provision.catalogue import limits, names, zones
 from provision.settings import parsing
 from provision.settings.choices import (
     ACTIONS_BY_OTHER_NAMES,
@@ -99,16 +99,13 @@ def _region(text: str) -> str:
     return text
 
 
-def _machine_type(text: str) -> str:
-    # A name of the right form may be newer than the table: a rule notes it.
-    if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", text):
-        meant = machines.did_you_mean(text) or ""
-        raise InvalidValueError(
-            "is not a machine type",
-            f"did you mean {meant}?" if meant else "such as a2-highgpu-2g",
-            fix=meant,
-        )
-    return text
+def _run(seconds: int) -> int:
+    if seconds < 1:
+        raise InvalidValueError("is too short", "at least 1s, and 10m for VM groups", fix="10m")
+    if seconds > limits.LONGEST_RUN:
+        most = f"{limits.LONGEST_RUN // 86400}d"
+        raise InvalidValueError("is too long", f"at most {most}", fix=most)
+    return seconds
 
 
 def _disk_type(text: str) -> DiskType:
@@ -256,10 +253,6 @@ ProjectId = Annotated[str, AfterValidator(_project_id)]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
 Zone = Annotated[str, AfterValidator(_zone)]
 Region = Annotated[str, AfterValidator(_region)]
-MachineTypeName = Annotated[str, AfterValidator(_machine_type)]
-AcceleratorName = Annotated[
-    str, _matching(r"[a-z][a-z0-9-]{0,62}", "is not a GPU type", "such as nvidia-tesla-t4")
-]
 ImageName = Annotated[
     str,
     _matching(_IMAGE, "is not the name of an image", "lower-case letters, digits and hyphens"),
@@ -304,11 +297,10 @@ Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
 Count = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1)]
 Nodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=0, le=limits.MOST_NODES)]
 MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=limits.MOST_NODES)]
-Gpus = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=16)]
 PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]
-DiskSize = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=10, le=65536)]
+DiskSize = Annotated[int, BeforeValidator(parsing.gibibytes), Field(ge=10, le=65536)]
 Seconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1)]
-RunSeconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1, le=limits.LONGEST_RUN)]
+RunSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_run)]
 
 Networks = Annotated[
     tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_networks)

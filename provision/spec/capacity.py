@@ -22,6 +22,7 @@ class Meaning:
 
     Attributes:
         consumption: The consumption option that a machine type must offer (see the catalogue).
+        words: How its machines are got, in words for people, such as "flex start, queued".
         asked_by: The fields of the settings that together select the mode.
         decided: Whether no setting selects it: the machines or Google's answer decide on it.
         preemptible: Whether it uses preemptible quota.
@@ -37,6 +38,7 @@ class Meaning:
     """
 
     consumption: Consumption
+    words: str
     asked_by: tuple[str, ...] = ()
     decided: bool = False
     preemptible: bool = False
@@ -80,13 +82,19 @@ class Mode(enum.StrEnum):
 
 
 MODES: Final[Mapping[Mode, Meaning]] = {
-    Mode.STANDARD: Meaning(consumption=Consumption.ON_DEMAND),
-    Mode.SPOT: Meaning(consumption=Consumption.SPOT, asked_by=("enable_spot",), preemptible=True),
+    Mode.STANDARD: Meaning(consumption=Consumption.ON_DEMAND, words="on demand"),
+    Mode.SPOT: Meaning(
+        consumption=Consumption.SPOT, words="Spot", asked_by=("enable_spot",), preemptible=True
+    ),
     Mode.RESERVATION: Meaning(
-        consumption=Consumption.RESERVATION, asked_by=("reservation_name",), reserved=True
+        consumption=Consumption.RESERVATION,
+        words="reserved",
+        asked_by=("reservation_name",),
+        reserved=True,
     ),
     Mode.RESERVATION_BOUND: Meaning(
         consumption=Consumption.RESERVATION,
+        words="bound to a reservation",
         asked_by=("reservation_name",),
         decided=True,
         reserved=True,
@@ -94,6 +102,7 @@ MODES: Final[Mapping[Mode, Meaning]] = {
     ),
     Mode.FLEX_START: Meaning(
         consumption=Consumption.FLEX_START,
+        words="flex start",
         asked_by=("enable_flex_start",),
         preemptible=True,
         requested=True,
@@ -102,6 +111,7 @@ MODES: Final[Mapping[Mode, Meaning]] = {
     ),
     Mode.QUEUED: Meaning(
         consumption=Consumption.FLEX_START,
+        words="queued",
         asked_by=("enable_queued_provisioning",),
         preemptible=True,
         requested=True,
@@ -110,6 +120,7 @@ MODES: Final[Mapping[Mode, Meaning]] = {
     ),
     Mode.FLEX_START_QUEUED: Meaning(
         consumption=Consumption.FLEX_START,
+        words="flex start, queued",
         asked_by=("enable_flex_start", "enable_queued_provisioning"),
         preemptible=True,
         requested=True,

@@ -61,6 +61,16 @@ class ClusterSpec(abc.ABC):
         """All machines; those that run jobs come first."""
 
     @property
+    def system_pools(self) -> tuple[Pool, ...]:
+        """The machines that run no jobs."""
+        return ()
+
+    @property
+    def has_control_plane(self) -> bool:
+        """Whether Google runs a control plane for it, which is billed."""
+        return False
+
+    @property
     @abc.abstractmethod
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
@@ -201,7 +211,17 @@ class GkeSpec(ClusterSpec):
     @property
     def pools(self) -> tuple[Pool, ...]:
         """The GPU pools, and the system pool last."""
-        return (*self.gpu_pools, self.system_pool)
+        return (*self.gpu_pools, *self.system_pools)
+
+    @property
+    def system_pools(self) -> tuple[Pool, ...]:
+        """The system pool."""
+        return (self.system_pool,)
+
+    @property
+    def has_control_plane(self) -> bool:
+        """It always has one."""
+        return True
 
     def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
         """The GPU pools, changed."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
     from collections.abc import Callable, Iterator
 
+    from provision.documents.cost import Amount, Cost
     from provision.documents.topology import Topology
     from provision.screens.page.contents import Contents
 
@@ -99,12 +100,7 @@ def _verdict(it: Contents) -> ET.Element:
 
 def _facts(it: Contents) -> Iterator[ET.Element]:
     if it.cost is not None:
-        now, most = it.cost.now, it.cost.most
-        per_day = f"{numbers.total(now, now.per_day)} a day"
-        yield _fact("Costs after Create", f"{numbers.total(now, now.per_hour)}/h", per_day)
-        if most.per_hour != now.per_hour:
-            per_day = f"{numbers.total(most, most.per_day)} a day"
-            yield _fact("Costs at most", f"{numbers.total(most, most.per_hour)}/h", per_day)
+        yield from _costs(it, it.cost)
     yield _ending(it.topology)
     yield _gpus(it.topology)
     if it.counts is not None:
@@ -114,6 +110,23 @@ def _facts(it: Contents) -> Iterator[ET.Element]:
     public = [door for door in it.topology.doors if door.reach == "internet"]
     told = public[0].name.lower() if public else "nothing"
     yield _fact("Open to the internet", told, public[0].words if public else "people come by IAM")
+
+
+def _costs(it: Contents, cost: Cost) -> Iterator[ET.Element]:
+    """What it costs; one number where all machines are there at the end of a Create."""
+    scales = any(pool.first != pool.most for pool in it.topology.machines)
+    if it.action == "Create" and not (it.problems or scales):
+        yield _amount("Costs from now on", cost.most)
+    elif cost.most.per_hour == cost.now.per_hour:
+        yield _amount("Costs", cost.now)
+    else:
+        yield _amount("Costs at once", cost.now)
+        yield _amount("With all machines", cost.most)
+
+
+def _amount(name: str, it: Amount) -> ET.Element:
+    per_day = f"{numbers.total(it, it.per_day)} a day"
+    return _fact(name, f"{numbers.total(it, it.per_hour)}/h", per_day)
 
 
 def _fact(name: str, value: str, more: str = "") -> ET.Element:

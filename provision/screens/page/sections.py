@@ -6,6 +6,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.documents.cost import Origin
 from provision.documents.topology import Reach, StoreKind
 from provision.screens.page import drawing, numbers, tables
 from provision.screens.page.html import tag
@@ -148,7 +149,7 @@ def cost(it: Cost) -> ET.Element:
         _price(it.most.per_hour, lead=bool(it.most.unknown)),
     )
     found = tables.table(
-        "In US dollars an hour", ["part", "", "after Create, $/h", "at most, $/h"], rows, sums
+        "In US dollars an hour", ["part", "", "at once, $/h", "with all machines, $/h"], rows, sums
     )
     return _section("What it costs", tag("p", _caveat(it), class_="hint"), found, name="cost")
 
@@ -163,26 +164,26 @@ def _small(part: Part) -> ET.Element | None:
         f"price of {part.dated}" if part.dated else "",
         "estimated" if part.is_estimate else "",
     ]
-    text = ", ".join(filter(None, told))
+    text = "; ".join(filter(None, [", ".join(filter(None, told)), part.remark]))
     return tag("small", text) if text else None
 
 
 def _caveat(it: Cost) -> str:
     dates = sorted({part.dated for part in it.parts if part.dated})
     when = f" of {dates[0]}" if len(dates) == 1 else f" of {dates[0]} to {dates[-1]}"
-    listed = (
-        "Google's price catalogue today"
-        if it.prices == "live"
-        else (f"list prices{when if dates else ''}")
-    )
+    match it.prices:
+        case Origin.LIVE:
+            listed = "Google's price catalogue"
+        case Origin.LIST:
+            listed = "list prices" + (when if dates else "")
     unknown = ""
     if it.most.unknown:
         unknown = f" Not in the sums, as the price is not known: {', '.join(it.most.unknown)}."
     in_all = ""
     if it.at_most_in_all is not None:
         in_all = (
-            f" All machines end by themselves: {numbers.money(it.at_most_in_all)} at most in all,"
-            " if all come at once."
+            f" The machines that end by themselves cost {numbers.money(it.at_most_in_all)} at most"
+            " in all, if each comes once and runs as long as it may."
         )
     return f"By {listed}, without tax, traffic, discounts and contracts.{unknown}{in_all}"
 

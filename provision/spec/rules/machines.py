@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import gpu_networks, machines
+from provision.catalogue import gpu_networks, machines, meant
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -91,12 +91,12 @@ def _attached(
         )
     gpu = machines.ATTACHMENTS.get(accelerator_type or "")
     if accelerator_type is not None and gpu is None:
-        meant = machines.did_you_mean_accelerator(accelerator_type)
+        close = meant.accelerator(accelerator_type)
         yield Finding(
             field="accelerator_type",
             what=f"can't be attached to {machine.name}",
             why=f"{machine.family.title} machines support {takes}",
-            fix=f"ACCELERATOR_TYPE={meant if meant in machines.ATTACHMENTS else usual}",
+            fix=f"ACCELERATOR_TYPE={close if close in machines.ATTACHMENTS else usual}",
         )
     if gpu is not None and gpu_count is not None:
         yield from _attached_count(machine, gpu, gpu_count)
@@ -128,15 +128,27 @@ def _disk(case: Case) -> Iterator[Finding]:
 
 
 def _unknown_machine(case: Case) -> Iterator[Finding]:
-    if machines.lookup(case.settings.vm_type) is None:
-        meant = machines.misspelt(case.settings.vm_type)
+    name = case.settings.vm_type
+    if machines.lookup(name) is not None:
+        return
+    series = machines.plain_series(name)
+    if series is not None:
         yield Finding(
             field="vm_type",
-            what="is a machine type that this tool does not know",
-            why="the online check decides whether it exists and has GPUs",
-            fix=f"did you mean {meant}?" if meant else "",
+            what="has no GPU: is that meant?",
+            why=f"{series.name.upper()} machines have none, and none can be attached",
+            fix="a machine type with GPUs, such as VM_TYPE=g2-standard-8; else leave it",
             note=True,
         )
+        return
+    like = meant.like(name)
+    yield Finding(
+        field="vm_type",
+        what="is a machine type that this tool does not know",
+        why="the online check decides whether it exists and has GPUs",
+        fix=f"did you mean {' or '.join(like)}?" if like else "",
+        note=True,
+    )
 
 
 def _interfaces(case: Case) -> Iterator[Finding]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import limits
-from provision.catalogue import machines as catalogue
+from provision.catalogue import limits, meant
 from provision.catalogue.machines import Consumption, Offered
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
@@ -83,13 +82,14 @@ def _machine(pool: Pool) -> Iterator[Finding]:
             fix="VM_TYPE=a3-ultragpu-8g",
         )
     elif pool.machine is None and not (pool.gpu_type and pool.gpu_count):
-        meant = catalogue.misspelt(pool.machine_type)
+        like = meant.like(pool.machine_type)
+        guess = f"; did you mean {' or '.join(like)}?" if like else ""
         yield Finding(
             field="accelerator_type" if pool.gpu_type is None else "gpu_count",
             what=f"is required for {pool.machine_type}",
             why="this tool does not know the machine type, and a node pool needs the type and the"
-            f" number of its GPUs{f'; did you mean {meant}?' if meant else ''}",
-            fix=f"VM_TYPE={meant}" if meant else "ACCELERATOR_TYPE=nvidia-b200, GPU_COUNT=8",
+            f" number of its GPUs{guess}",
+            fix=f"VM_TYPE={like[0]}" if like else "ACCELERATOR_TYPE=nvidia-b200, GPU_COUNT=8",
         )
     elif pool.machine is not None and pool.machine.family.arm:
         yield Finding(

@@ -74,45 +74,10 @@ def test_the_most_interfaces_follow_from_the_processors_or_from_the_gpu_network(
     assert machines.MACHINE_TYPES[name].max_nics == most
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("a2-highgpu-3g", "a2-highgpu-8g"),
-        ("a2-higgpu-2g", "a2-highgpu-2g"),
-        ("a2-hihggpu-2g", "a2-highgpu-2g"),
-        ("2-highgpu-2g", "a2-highgpu-2g"),
-        ("A2-HIGHGPU-2G", "a2-highgpu-2g"),
-        ("a2-highgpu-zzzzzzzzzzzzzzzzz", "a2-highgpu-1g"),
-    ],
-)
-def test_a_slip_of_the_pen_finds_the_type_that_was_meant(name: str, meant: str) -> None:
-    assert machines.misspelt(name) == meant
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a2-highgpu-2g",
-        "a5-highgpu-8g",
-        "c4-standard-48",
-        "e2-standard-4",
-        "g4-standard-6",
-        "a3-ultragpu-8g-nolssd",
-        "a4x-maxgpu-4g-metal",
-        "n1-custom-4-8192",
-        "n2-standard-8",
-        "a" * 100_000,
-    ],
-)
-def test_a_known_type_or_one_of_another_family_is_no_typo(name: str) -> None:
-    assert machines.misspelt(name) is None
-
-
 def test_an_accelerator_knows_the_machines_that_carry_it() -> None:
     h200 = ("a3-ultragpu-8g", "a3-ultragpu-8g-nolssd")
     assert machines.carrying("nvidia-h200-141gb") == h200
     assert machines.carrying("nvidia-tesla-t4") == ()
-    assert machines.did_you_mean_accelerator("nvidia-tesla-t40") == "nvidia-tesla-t4"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,199 @@
+"""Google's list prices: of what, got how, where, on which day, and who says so.
+
+`prices.json` has the list that comes with the program; `make facts` renews it. Prices are in USD,
+without tax, contracts, commitments and traffic. Those of Spot change up to once a day, those of
+flex start were announced to change in November 2026: a list is as good as its date.
+
+An item is named by one of the functions below. What is not in a list is unknown, never free.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue.machines import Consumption
+from provision.documents.cost import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.catalogue.filestores import Tier
+
+FILE: Final = Path(__file__).with_name("prices.json")
+"""The list that comes with the program."""
+
+EVERYWHERE: Final = "*"
+"""The region of a price that is the same in all regions."""
+
+HOURS_OF_A_MONTH: Final = 730
+"""What Google's price pages divide monthly prices by; the SKUs' own factor of 720 is not used."""
+
+CONTROL_PLANE: Final = "control plane"
+"""A GKE cluster, per hour."""
+NAT: Final = "nat"
+"""A VM behind Cloud NAT, per hour."""
+NAT_ADDRESS: Final = "nat address"
+"""An address that Cloud NAT uses, per hour."""
+ADDRESS: Final = "address"
+"""An external address of a VM, per hour."""
+
+
+def machine(name: str) -> str:
+    """A machine type with all that it includes, per hour."""
+    return f"machine {name}"
+
+
+def core(series: str) -> str:
+    """A vCPU of a series whose machines have no price of their own, such as "n1", per hour."""
+    return f"core {series}"
+
+
+def memory(series: str) -> str:
+    """A GiB of memory of such a series, per hour."""
+    return f"memory {series}"
+
+
+def gpu(name: str) -> str:
+    """A GPU that is attached to a machine, per hour."""
+    return f"gpu {name}"
+
+
+def disk(kind: str) -> str:
+    """A GiB of a disk of a type such as "pd-ssd", per month."""
+    return f"disk {kind}"
+
+
+def iops(kind: str) -> str:
+    """An I/O operation per second that a disk of this type has beyond its free ones, per month."""
+    return f"iops {kind}"
+
+
+def throughput(kind: str) -> str:
+    """A MiB per second that a disk of this type has beyond its free ones, per month."""
+    return f"throughput {kind}"
+
+
+def share(tier: Tier) -> str:
+    """A GiB of a Filestore share, per month."""
+    return f"share {tier}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where prices are from.
+
+    Attributes:
+        text: Who says so.
+        date: The day, such as "2026-07-30", or the month; None if it is not known.
+        is_estimate: Whether they are derived from other prices rather than published.
+    """
+
+    text: str
+    date: str | None
+    is_estimate: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """One price.
+
+    Attributes:
+        usd: US dollars for the item's unit.
+        source: Where it is from.
+    """
+
+    usd: Decimal
+    source: Source
+
+
+Rows = dict[tuple[str, Consumption], dict[str, tuple[str, str]]]
+"""Item and way to get it -> region -> the price as text, and the key of its source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """A list of prices.
+
+    Attributes:
+        origin: Where it is from.
+        sources: Key -> source.
+        rows: Its prices.
+    """
+
+    origin: Origin
+    sources: Mapping[str, Source]
+    rows: Rows
+
+    def find(
+        self, item: str, region: str, way: Consumption = Consumption.ON_DEMAND
+    ) -> Price | None:
+        """The price of an item in a region; None if the list has none.
+
+        Args:
+            item: As one of this module's functions names it.
+            region: Such as "us-central1".
+            way: How machines are got; for what is no machine, as for the machine that it is of.
+        """
+        there = self.rows.get((item, way), {})
+        found = there.get(region) or there.get(EVERYWHERE)
+        if found is None:
+            return None
+        usd, source = found
+        return Price(usd=Decimal(usd), source=self.sources[source])
+
+
+def read(text: str, origin: Origin) -> Prices:
+    """Read a list.
+
+    Args:
+        text: As `write` writes it.
+        origin: Where it is from.
+
+    Raises:
+        ValueError: It is no such list.
+        KeyError: The same.
+    """
+    document = json.loads(text)
+    sources = {
+        key: Source(text=it["text"], date=it["date"], is_estimate=it.get("estimate", False))
+        for key, it in document["sources"].items()
+    }
+    rows: Rows = defaultdict(dict)
+    for item, way, source, places in document["prices"]:
+        words = places.split()
+        there = rows[item, Consumption(way)]
+        for region, usd in zip(words[::2], words[1::2], strict=True):
+            there[region] = (usd, source)
+    return Prices(origin=origin, sources=MappingProxyType(sources), rows=dict(rows))
+
+
+def write(prices: Prices) -> str:
+    """Write a list as `read` reads it, one item, way and source a line."""
+    sources = {
+        key: {"date": it.date, "text": it.text} | ({"estimate": True} if it.is_estimate else {})
+        for key, it in prices.sources.items()
+    }
+    lines: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for (item, way), there in prices.rows.items():
+        for region, (usd, source) in sorted(there.items()):
+            lines[item, way.value, source].append(f"{region} {usd}")
+    kept = ",\n".join(
+        f"    {json.dumps(key)}: {json.dumps(it)}" for key, it in sorted(sources.items())
+    )
+    rows = ",\n".join(
+        f"    {json.dumps([*key, ' '.join(places)])}" for key, places in sorted(lines.items())
+    )
+    return f'{{\n  "sources": {{\n{kept}\n  }},\n  "prices": [\n{rows}\n  ]\n}}\n'
+
+
+@functools.cache
+def listed() -> Prices:
+    """The list that comes with the program."""
+    return read(FILE.read_text("utf-8"), Origin.LIST)

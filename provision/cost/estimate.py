@@ -1,0 +1,186 @@
+"""What a cluster costs: its parts times dated prices. Pure: nobody is asked here."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import limits
+from provision.cost import rates
+from provision.documents.cost import Amount, Cost, Part, PartKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provision.catalogue.prices import Prices
+    from provision.cost.rates import Rate
+    from provision.spec.cluster import ClusterSpec
+    from provision.spec.pools import Pool
+
+_EXACT: Final = Decimal("0.000001")
+"""Parts are rounded to this, in USD, so that a sum is that of the parts as they are shown."""
+_DAY: Final = 24
+_HOUR: Final = 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Count:
+    """How many pieces of a part there are: now, and at most."""
+
+    now: int = 1
+    most: int = 1
+
+
+def of(spec: ClusterSpec, prices: Prices, running: Mapping[str, int] | None = None) -> Cost:
+    """What a cluster costs.
+
+    Before a Create, `now` is what it costs from the beginning: machines that Google queues, and
+    pools that start empty, cost nothing yet. For a cluster that exists, give the machines that
+    exist: then `now` is what it costs at this moment, and `most` what that can become. Of a record,
+    `spec` is what the kind makes of the settings, as Create did.
+
+    Args:
+        spec: The cluster, whether it exists or not.
+        prices: The prices.
+        running: Name of a pool (`Pool.name`: of the group of VMs, or of the node pool) -> how many
+            machines of it exist and are billed; a pool that is missing has as many as in the
+            beginning.
+    """
+    known = running or {}
+    counts = {pool.name: _count(pool, known.get(pool.name)) for pool in spec.pools}
+    parts = tuple(_parts(spec, counts, prices))
+    return Cost(
+        currency="USD",
+        prices=prices.origin,
+        parts=parts,
+        now=_sum([(part, part.now) for part in parts]),
+        most=_sum([(part, part.most) for part in parts]),
+        at_most_in_all=_in_all(spec.pools, prices),
+    )
+
+
+def _count(pool: Pool, running: int | None) -> _Count:
+    first = 0 if pool.mode.means.requested else pool.size.first
+    now = first if running is None else running
+    return _Count(now=now, most=max(now, pool.size.most))
+
+
+def _parts(spec: ClusterSpec, counts: Mapping[str, _Count], prices: Prices) -> Iterator[Part]:
+    if spec.has_control_plane:
+        rate = rates.control_plane(spec.region, prices)
+        yield _part(PartKind.CONTROL_PLANE, "GKE control plane", _Count(), rate)
+    for pool in spec.pools:
+        kind = PartKind.SYSTEM_NODES if pool in spec.system_pools else PartKind.MACHINES
+        yield from _of_pool(kind, pool, counts[pool.name], prices)
+    for share in spec.shares:
+        name = f"Filestore {share.tier}, {share.size_gb:,} GiB, {share.path}"
+        yield _part(PartKind.SHARES, name, _Count(), rates.share(share, spec.region, prices))
+    # Machines that have addresses of their own do not use the NAT.
+    behind = [counts[pool.name] for pool in spec.pools if not pool.external_ip]
+    if spec.makes_network and behind:
+        now, most = sum(it.now for it in behind), sum(it.most for it in behind)
+        rate = rates.nat(most, spec.region, prices)
+        part = _part(PartKind.NAT, "Cloud NAT, without traffic", _Count(), rate)
+        yield dataclasses.replace(part, now=_rounded(rates.nat(now, spec.region, prices).usd))
+
+
+def _of_pool(kind: PartKind, pool: Pool, count: _Count, prices: Prices) -> Iterator[Part]:
+    number, means = _number(pool), pool.mode.means
+    gpus = f" with {pool.gpus} x {pool.gpu_type}" if pool.attached else ""
+    name = f"{number} x {pool.machine_type}{gpus}, {means.words}"
+    rate = rates.machine(pool, prices)
+    yield _part(kind, name, count, rate, pool=pool, remark=_remark(pool))
+    disk = f"{number} x boot disk, {pool.disk_size_gb:,} GiB {pool.disk_type}"
+    yield _part(PartKind.DISKS, disk, count, rates.disk(pool, prices), pool=pool)
+    if pool.external_ip:
+        address = f"{number} x external address"
+        yield _part(PartKind.ADDRESSES, address, count, rates.address(pool, prices), pool=pool)
+
+
+def _number(pool: Pool) -> str:
+    """How many machines a pool has, in words."""
+    first, most = pool.size.first, pool.size.most
+    return f"{most:,}" if first == most else f"{first:,} to {most:,}"
+
+
+def _remark(pool: Pool) -> str:
+    """What the price of a pool's machines does not tell; "" for nothing."""
+    means = pool.mode.means
+    if means.reserved and not means.bound:
+        return "a reservation is billed like machines on demand, whether it is used or not"
+    if means.requested:
+        return "nothing is billed as long as Google queues the request"
+    return ""
+
+
+def _part(  # noqa: PLR0913 - each is a fact of its own
+    kind: PartKind,
+    name: str,
+    count: _Count,
+    rate: Rate,
+    *,
+    pool: Pool | None = None,
+    remark: str = "",
+) -> Part:
+    unknown = f"no price is known for {rate.missing}" if rate.missing else ""
+    dates = [source.date for source in rate.sources]
+    return Part(
+        kind=kind,
+        name=name,
+        pool=pool.name if pool else None,
+        now=_times(count.now, rate),
+        most=_times(count.most, rate),
+        # One date that is not known leaves the oldest unknown.
+        dated=min(filter(None, dates)) if dates and all(dates) else None,
+        source="; ".join(dict.fromkeys(source.text for source in rate.sources)) or None,
+        is_estimate=any(source.is_estimate for source in rate.sources),
+        remark="; ".join(filter(None, [remark, unknown])) or None,
+    )
+
+
+def _times(count: int, rate: Rate) -> Decimal | None:
+    """So many pieces in an hour; none of them cost nothing, whatever the price is."""
+    if not count:
+        return Decimal(0)
+    return None if rate.usd is None else _rounded(count * rate.usd)
+
+
+def _rounded(usd: Decimal | None) -> Decimal | None:
+    return None if usd is None else usd.quantize(_EXACT)
+
+
+def _sum(amounts: Sequence[tuple[Part, Decimal | None]]) -> Amount:
+    per_hour = sum((usd for _, usd in amounts if usd is not None), Decimal(0))
+    return Amount(
+        per_hour=per_hour,
+        per_day=per_hour * _DAY,
+        unknown=tuple(part.name for part, usd in amounts if usd is None),
+        is_estimate=any(part.is_estimate for part, usd in amounts if usd),
+    )
+
+
+def _in_all(pools: Sequence[Pool], prices: Prices) -> Decimal | None:
+    """What the machines that end by themselves cost until the last of them has ended."""
+    total, ends = Decimal(0), False
+    for pool in pools:
+        seconds = _longest_run(pool)
+        if seconds is None:
+            continue
+        each = [rates.machine(pool, prices), rates.disk(pool, prices)]
+        each += [rates.address(pool, prices)] if pool.external_ip else []
+        for rate in each:
+            if rate.usd is None:
+                return None
+            total += rate.usd * pool.size.most * seconds / _HOUR
+        ends = True
+    return total.quantize(_EXACT) if ends else None
+
+
+def _longest_run(pool: Pool) -> int | None:
+    """After how many seconds a machine ends by itself; None for never.
+
+    The request of a job in a queue says how long its nodes run, whatever the pool says.
+    """
+    return limits.LONGEST_RUN if pool.mode.means.queued else pool.max_run_seconds
