@@ -72,12 +72,12 @@ test-all: $(VENV)/.develop ## everything that CI runs: slow tests, start-up, Kub
 test-rest: $(VENV)/.develop ## what test-all has on top of test
 	$(LAYERS) rest
 
-NAMES := unit contract terraform rehearsal runs chaos startup kubernetes image provider
+NAMES := unit contract terraform rehearsal runs chaos startup browser kubernetes image provider
 .PHONY: $(NAMES:%=test-%)
 $(NAMES:%=test-%): test-%: $(VENV)/.develop
 	$(LAYERS) $*
 
-# What three need beyond Python and Terraform they fetch themselves, and keep outside the tree. The
+# What four need beyond Python and Terraform they fetch themselves, and keep outside the tree. The
 # google provider has to be given: PROVIDER=FILE. Without it test-all says that its layer did not run.
 test-unit: ## no process, no network
 test-contract: ## settings, README, examples and variables agree; the order of imports
@@ -86,6 +86,7 @@ test-rehearsal: ## the simulated cloud and the stand-in provider, against record
 test-runs: ## whole actions against the simulated cloud
 test-chaos: ## ten blows at fixed moments
 test-startup: ## the real start-up script in namespaces, Ray on three VMs (Linux)
+test-browser: ## the report's page in a real browser
 test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 11 minutes to build them once
 test-image: ## the Dockerfile, built and run; root on Debian, or an engine that is there
 test-provider: ## whole runs with HashiCorp's own google provider, PROVIDER=FILE

@@ -178,7 +178,7 @@ def running(profile: Path) -> Iterator[Browser]:
     program, environ = find()
     to_it, from_it = os.pipe(), os.pipe()
     command = [
-        *("sh", "-c", f'exec 3<&{to_it[0]} 4>&{from_it[1]}; exec "$@"', "sh"),
+        *("bash", "-c", f'exec 3<&{to_it[0]} 4>&{from_it[1]}; exec "$@"', "bash"),
         *(str(program), "--headless", "--remote-debugging-pipe", f"--user-data-dir={profile}"),
         # What is shown is ours, and a sandbox takes rights that a container may not have.
         *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),

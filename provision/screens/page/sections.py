@@ -253,7 +253,11 @@ def connection(it: Mapping[str, str]) -> ET.Element:
 
 def settings(it: Mapping[str, Any]) -> ET.Element:
     """The effective settings, for whoever wants to know."""
-    rows = [(name, tag("td", tag("code", _value(value)))) for name, value in it.items()]
+    rows = [
+        (name, tag("td", tag("code", _value(value))))
+        for name, value in it.items()
+        if value is not None
+    ]
     found = tables.table("Secrets are masked", ["setting", "value"], rows)
     folded = tag("details", tag("summary", f"All {len(rows)} settings"), found)
     return _section("What was asked for", folded, name="settings")
