@@ -39,16 +39,10 @@ $(VENV)/.develop: requirements/develop.txt $(VENV)/.rehearsal
 .PHONY: setup
 setup: $(VENV)/.develop ## install everything for work on the project into .venv
 
+REPORT ?= rehearsal.html
 .PHONY: rehearse
-rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away again, simulated
-	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	export AIINFRA_REHEARSAL_FOLDER="$$folder"; \
-	for action in Create Create Destroy; do \
-		printf '\n===== aiinfra --env-file examples/env.list --rehearse %s\n' "$$action"; \
-		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse "$$action"; \
-	done; \
-	printf '\n===== What the simulated cloud still holds\n'; \
-	$(BIN)/python -m rehearsal show
+rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away again, simulated, in half a minute
+	@$(BIN)/python -m rehearsal story --report "$(REPORT)"
 
 .PHONY: check
 check: $(VENV)/.develop ## linters, types, formats

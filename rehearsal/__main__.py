@@ -1,4 +1,4 @@
-"""The simulated cloud for anybody's use: `python -m rehearsal serve|show|forget`."""
+"""The simulated cloud for anybody's use: `python -m rehearsal serve|show|forget|story`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rehearsal import inventory, session
+from rehearsal import inventory, session, story
 from rehearsal.cloud import scenarios
 from rehearsal.errors import RehearsalError
 
@@ -37,6 +37,10 @@ def _arguments() -> argparse.Namespace:
     serve.add_argument("--scenario", default="", help="what to practise, as flaky,slow")
     actions.add_parser("show", help="print what exists, one line a resource")
     actions.add_parser("forget", help="delete the cloud and all that is in it")
+    told = actions.add_parser("story", help="make a cluster, use it and remove it, and see")
+    told.add_argument(
+        "--report", type=Path, default=Path("rehearsal.html"), help="default: %(default)s"
+    )
     return parser.parse_args()
 
 
@@ -95,6 +99,8 @@ def _forget(folder: Path) -> None:
 def main() -> None:
     """Do what the command line asks for."""
     arguments = _arguments()
+    if arguments.action == "story":
+        sys.exit(story.main(arguments.report))
     folder = session.folder(
         {**os.environ, session.FOLDER_VARIABLE: str(arguments.folder)}
         if arguments.folder
