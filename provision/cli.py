@@ -151,6 +151,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
+        full=Option.FULL in options.given,
         copy=options.copy,
         page=options.report,
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from provision.errors import Problem, ProvisionError
 from provision.state.location import locate
 from provision.time.progress import Progress
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provision.console import Console
-    from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.report import Report
     from provision.settings.model import Settings
@@ -41,8 +42,10 @@ class Context:
         agreed: Whether the user approved losses in advance (`--yes`).
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
+        full: Whether Terraform's own text is shown (`--full`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
         page: The file to write the report's page to (`--report`); None for none.
+        begun: When the run began, by the clock of `time.monotonic`.
     """
 
     settings: Settings
@@ -54,8 +57,15 @@ class Context:
     agreed: bool = False
     replace_vms: bool = False
     break_lock: str = ""
+    full: bool = False
     copy: Path | None = None
     page: Path | None = None
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of cloud time since the run began."""
+        return self.clock.cloud(time.monotonic() - self.begun)
 
     @property
     def location(self) -> StateLocation:
@@ -98,21 +108,37 @@ class Context:
 
     @contextlib.contextmanager
     def log(self, cloud: Cloud | None, action: str) -> Iterator[Log]:
-        """Where Terraform's output goes; a log that is kept is uploaded, even after a failure."""
+        """Where Terraform's output goes: beside the state, even after a failure.
+
+        Args:
+            cloud: Has the state folder; None where there is no state to keep a log beside.
+            action: What the log is of.
+        """
         from provision.terraform.log import Log  # noqa: PLC0415 - as above
 
-        keep = self.settings.minimize_terraform_logging is not None
-        log = Log(self.console.raw, self.console.veil, keep=keep)
+        log = Log(self.console.raw if self.full else None, self.console.veil)
         try:
             yield log
-        finally:
-            log.end()
-            if log.text and cloud is not None:
-                name = log.name(action)
-                cloud.folder.write(name, log.text, "text/plain")
-                self.console.progress(
-                    f"Terraform's output is in {cloud.folder.location.url}/{name}"
-                )
+        except BaseException:
+            self._keep(log, cloud, action)
+            if self.report.log:
+                self.console.progress(f"Terraform's output is in {self.report.log}")
+            raise
+        else:
+            self._keep(log, cloud, action)
+
+    def _keep(self, log: Log, cloud: Cloud | None, action: str) -> None:
+        log.end()
+        if not log.text or cloud is None:
+            return
+        name = log.name(action)
+        try:
+            cloud.folder.write(name, log.text, "text/plain")
+        except ProvisionError as error:
+            # Whoever may only read the state can still plan.
+            self.note([Problem(what="Terraform's output could not be kept", why=str(error))])
+        else:
+            self.report.log = f"{cloud.folder.location.url}/{name}"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ _WHERE_IT_APPLIES = (
     "tfvars",
     "backend",
     "plan",
+    "cost",
     "ending",
     "log",
     "changes",

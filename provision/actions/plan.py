@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provision.actions import copied_folder, report_page, secrets_access
 from provision.context import connect
 from provision.kinds import registry
-from provision.lifecycle import apply, older_machines
+from provision.lifecycle import apply, approval, older_machines
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -35,6 +35,6 @@ def _plan(context: Context) -> bool:
         found = apply.plan(context, cloud, kind, target, backend=backend)
     older = kind.out_of_date(cloud, target.spec) if backend else ()
     context.report.changes = found.counts
-    context.console.result(apply.counts(found, older))
+    approval.show(context, older=len(older), as_result=True)
     older_machines.tell(context, older)
     return bool(older) or not found.is_empty

@@ -43,7 +43,11 @@ class Option(enum.StrEnum):
         *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG),
     )
     YES = (
-        *("--yes", "", "approve losses, and releasing the lock of a dead run"),
+        *(
+            "--yes",
+            "",
+            "ask nothing: approve it all, and releasing a dead run's lock",
+        ),
         *(Action.CREATE, Action.DESTROY),
     )
     BREAK_LOCK = (
@@ -53,6 +57,10 @@ class Option(enum.StrEnum):
     REPLACE_VMS = (
         *("--replace-vms", "", "replace VMs that are older than the settings"),
         Action.CREATE,
+    )
+    FULL = (
+        *("--full", "", "show Terraform's own text too"),
+        *(Action.CREATE, Action.DESTROY, Action.PLAN),
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
     REPORT = (

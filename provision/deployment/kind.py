@@ -12,11 +12,12 @@ from provision.google.owner import Owner
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, OutOfDate
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Contents, Kept
     from provision.files.archive import Archive
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -30,11 +31,15 @@ class Kind(Protocol[SpecT]):
 
     Attributes:
         name: Its name in the record and in Status.
+        called: What people call it.
+        member: What people call one of its machines.
         root: The name of its Terraform root, a folder of `terraform/`.
         takes_files: Whether it has VMs that a folder can be copied to.
     """
 
     name: str
+    called: str
+    member: str
     root: str
     takes_files: bool
 
@@ -72,6 +77,18 @@ class Kind(Protocol[SpecT]):
 
         Raises:
             CheckError: A value can't be resolved without asking Google.
+        """
+
+    def contents(self, spec: SpecT) -> Contents:
+        """What the cluster has beside its machines and networks, for people."""
+
+    def kept(self, spec: SpecT, running: int, changed: Collection[str]) -> Kept | None:
+        """What a change leaves as it is of machines that run; None if it leaves nothing.
+
+        Args:
+            spec: What the settings ask for.
+            running: How many machines stay, one at least.
+            changed: The settings that changed since the last Create.
         """
 
     def recorded(self, target: Deployment[SpecT], outputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.errors import Problem
 from provision.google.owner import MARKER
+from provision.screens import ready
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied
@@ -35,8 +36,14 @@ def tunnel(ssh: str) -> str:
     return f"{ssh} {_FORWARDED}"
 
 
-def tell(
-    context: Context, cloud: Cloud, made: Applied[ClusterSpec], found: Mapping[str, Any]
+def tell(  # noqa: PLR0913 - what is found, and how it is told
+    context: Context,
+    cloud: Cloud,
+    made: Applied[ClusterSpec],
+    found: Mapping[str, Any],
+    *,
+    is_ready: bool = True,
+    remark: str = "",
 ) -> None:
     """Say how to connect, and write it to `connection.json`.
 
@@ -45,6 +52,8 @@ def tell(
         cloud: Has the state folder.
         made: The result of the apply.
         found: The part that is specific to the kind of cluster.
+        is_ready: Whether Create has done all that it was to do.
+        remark: What else is to be said of it when it is ready.
     """
     target = made.target
     dashboard = made.outputs.get("dashboard") or {}
@@ -59,40 +68,55 @@ def tell(
     cloud.folder.write(
         "connection.json", json.dumps(connection, indent=2) + "\n", "application/json"
     )
-    context.console.result(text(connection))
+    lines = ready.lines(
+        rows(connection, context.report.log),
+        context.console.width,
+        seconds=context.seconds if is_ready else None,
+        remark=remark,
+        cost=context.report.cost,
+    )
+    context.console.show(lines, as_result=True)
 
 
-def text(connection: Mapping[str, Any]) -> str:
-    """The connection as text."""
-    own = _vm_lines(connection) if "vms" in connection else _cluster_lines(connection)
-    lines = ["Terraform state file location:", connection["terraform_state"], *own]
+def rows(connection: Mapping[str, Any], log: str | None = None) -> list[tuple[str, str]]:
+    """The connection for people: what something is, and the command or URL for it.
+
+    Args:
+        connection: The connection, as the JSON document has it.
+        log: The URL of Terraform's log; None for none.
+    """
+    own = _vm_rows(connection) if "vms" in connection else _cluster_rows(connection)
+    found = [*own]
     if connection["dashboard"]:
-        lines += [f"Dashboard: {connection['dashboard']}"]
-    lines += [f"Billing label: {connection['billing_label']}"]
-    return "\n".join(lines)
+        found += [("dashboard", connection["dashboard"])]
+    found += [("state", connection["terraform_state"])]
+    if log:
+        found += [("log", log)]
+    return [*found, ("bill", f"label {connection['billing_label']}")]
 
 
-def _vm_lines(connection: Mapping[str, Any]) -> list[str]:
-    links = [f"{vm['name']}:{vm['notebook']}" for vm in connection["vms"] if vm["notebook"]]
-    shells = [vm["ssh"] for vm in connection["vms"]]
-    lines = ["Use below links to connect to the VMs:", *links] if links else []
-    lines += ["Open a shell on a VM with:", *shells[:_SHELLS]]
-    if len(shells) > _SHELLS:
-        lines += [f"... and {len(shells) - _SHELLS} more in {connection['state']}/connection.json"]
-    if any(vm.get("notebook_tunnel") for vm in connection["vms"]):
-        lines += [f"Add `{_FORWARDED}` to open a VM's notebook at {NOTEBOOK}"]
-    return lines
+def _vm_rows(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
+    vms = connection["vms"]
+    found = _named("shell", [vm["ssh"] for vm in vms[:_SHELLS]])
+    if len(vms) > _SHELLS:
+        found += [("", f"and {len(vms) - _SHELLS} more: {connection['state']}/connection.json")]
+    links = [vm["notebook"] for vm in vms if vm["notebook"]]
+    if any(vm.get("notebook_tunnel") and not vm["notebook"] for vm in vms):
+        links += [f"{NOTEBOOK}, with a shell that ends with `{_FORWARDED}`"]
+    return found + _named("notebook", links)
 
 
-def _cluster_lines(connection: Mapping[str, Any]) -> list[str]:
-    lines = ["Configure kubectl for the cluster with:", connection["get_credentials"]]
-    if connection["jobs"]:
-        lines += ["Run an example job for this cluster with:"]
-        lines += [
-            f"gcloud storage cat {url} | kubectl create --filename -"
-            for url in connection["jobs"].values()
-        ]
-    return lines
+def _cluster_rows(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
+    jobs = [
+        f"gcloud storage cat {url} | kubectl create --filename -"
+        for url in connection["jobs"].values()
+    ]
+    return [("kubectl", connection["get_credentials"]), *_named("example", jobs)]
+
+
+def _named(label: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Several rows of one name, which only the first one bears."""
+    return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
 
 
 def missing(vms: Collection[str]) -> list[Problem]:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from provision import __version__, preflight
 from provision.deployment import deployment, workspace
-from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
+from provision.deployment.deployment import Applied, Deployment, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
-from provision.errors import SettingsError
 from provision.google import resources
-from provision.lifecycle import adopt, exclusive, ownership, pricing, sweep
+from provision.lifecycle import adopt, approval, exclusive, ownership, planned, pricing, sweep
 from provision.spec import topology
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
@@ -58,6 +57,7 @@ def settle(
         needs_uniform = kind.grants_in_state_folder(asked, archive)
         context.note(cloud.folder.audit(needs_uniform=needs_uniform))
     spec = kind.resolve(found.require(), record)
+    context.report.plan = planned.begun(context, kind, spec, record, found.checks)
     pricing.tell(context, spec)
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
@@ -83,7 +83,9 @@ def plan(
         tool.init()
         desk = Workspace(root, tool, live=False)
         prepared, _ = kind.prepare(cloud, target, desk)
-        return _planned(context, cloud, kind, prepared, desk)
+        found = _planned(context, cloud, kind, prepared, desk)
+        approval.describe(context, kind, prepared.spec, found)
+        return found
 
 
 def apply(
@@ -92,7 +94,8 @@ def apply(
     """Plan, show the plan, apply exactly that plan, and write the deployment's record.
 
     Raises:
-        SettingsError: The plan would replace, remove or shrink something, and nobody approved it.
+        SettingsError: The plan would replace, remove or shrink something, and nobody approved it;
+            or a person did not want the cluster that it would make.
         StateError: Another run holds the lock.
         TerraformError: Terraform failed.
     """
@@ -105,7 +108,8 @@ def apply(
     ):
         tool = context.terraform(root, log)
         version = tool.binary.version
-        if cloud.folder.record() is None:
+        is_first = cloud.folder.record() is None
+        if is_first:
             # Write it before anything else: a folder without a record does not count as ours.
             cloud.folder.write_record(_record(context, None, kind, target, version, {}))
         with exclusive.alone(context, cloud, target.spec, root, tool) as killed:
@@ -119,6 +123,10 @@ def apply(
                 # again, and finds what it takes for somebody else's.
                 context.console.progress("A resource exists already: looking up whose it is")
                 found = _plan_and_apply(context, cloud, kind, prepared, desk)
+            except approval.Declined:
+                if is_first:
+                    cloud.folder.drop_record()
+                raise
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
@@ -138,10 +146,12 @@ def _plan_and_apply(
 ) -> Plan:
     """Plan, show the plan, have it agreed to, and apply it."""
     found = _planned(context, cloud, kind, target, desk)
+    is_again = context.report.changes is not None
     context.report.changes = _sum(context.report.changes, found.counts)
     older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
-    context.console.progress(counts(found, older))
-    _agree(context, found)
+    approval.describe(context, kind, target.spec, found)
+    approval.show(context, older=len(older), is_again=is_again)
+    approval.require(context, found)
     if not found.is_empty:
         desk.tool.apply()
     return found
@@ -220,44 +230,9 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     )
 
 
-def counts(found: Plan, older: Sequence[OutOfDate] = ()) -> str:
-    """One sentence that sums up a plan, in Terraform's words."""
-    if not any(found.counts.values()) and not found.imported:
-        if older:
-            return f"No changes by Terraform, but {len(older)} VMs are older than the settings."
-        return "No changes: what exists is what the settings describe."
-    if found.imported:
-        return (
-            f"Plan: {found.imported} to import, {found.add} to add, {found.change} to change,"
-            f" {found.destroy} to destroy."
-        )
-    return f"Plan: {found.add} to add, {found.change} to change, {found.destroy} to destroy."
-
-
 def _tell_orphans(context: Context, orphans: Sequence[adopt.Orphan]) -> None:
     for orphan in orphans:
         context.console.progress(
             f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
             " It is imported into the state."
         )
-
-
-def _agree(context: Context, found: Plan) -> None:
-    """Ask before anything is replaced, removed or shrunk.
-
-    Raises:
-        SettingsError: The person said no, or there is no terminal to ask on.
-    """
-    if not found.losses or context.agreed:
-        return
-    losses = "\n".join(found.losses)
-    if context.console.is_terminal:
-        context.console.progress(losses)
-        if context.console.ask("Apply these changes?"):
-            return
-        raise SettingsError("Nothing was changed: you did not approve the plan", why=losses)
-    raise SettingsError(
-        "This Create would replace, remove or shrink existing resources; nothing was changed",
-        why=losses,
-        fix="if that is what you want, run Create again with --yes",
-    )

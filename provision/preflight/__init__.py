@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic
 
+from provision.documents.plan import Checks
 from provision.errors import CheckError, Problem, StateError
 from provision.google.api import GoogleApiError
 from provision.preflight.answers import Answers
-from provision.preflight.check import CheckContext, CheckNote, Foreign, Settled, SpecT
+from provision.preflight.check import CheckContext, CheckNote, Foreign, Passed, Settled, SpecT
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 
@@ -39,12 +41,14 @@ class CheckResults(Generic[SpecT]):
         foreign: Resources with our names that do not belong to this deployment.
         notes: What is worth knowing, and what could not be checked.
         spec: The specification, including the values that Google's answers resolved.
+        checks: How many checks were made, and what was in order.
     """
 
     problems: Sequence[Problem]
     foreign: Sequence[Problem]
     notes: Sequence[Problem]
     spec: SpecT
+    checks: Checks
 
     def require(self) -> SpecT:
         """The specification, if no check failed.
@@ -97,10 +101,26 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     # In the order in which the enum defines their names.
     order = list(OnlineCheck)
     chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))
+    begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         told = list(pool.map(lambda check: _made(check, ctx), chosen))
     unmade = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
-    return _sorted(spec, [one for found, _ in told for one in found], _unmade(unmade))
+    found = [one for found, _ in told for one in found]
+    passed = [one for one in found if isinstance(one, Passed)]
+    in_order = _checks(spec, passed, len(chosen) - len(unmade), begin)
+    return _sorted(spec, found, _unmade(unmade), in_order)
+
+
+def _checks(spec: SpecT, passed: Sequence[Passed], made: int, begin: float) -> Checks:
+    """How many checks were made, and what was in order."""
+    return Checks(
+        made=made,
+        skipped=tuple(str(name) for name in spec.skipped_checks),
+        seconds=round(time.monotonic() - begin, 1),
+        permissions=sum(one.permissions for one in passed) or None,
+        apis=sum(one.apis for one in passed) or None,
+        quotas=tuple(one.quota for one in passed if one.quota),
+    )
 
 
 def _made(check: Check, ctx: CheckContext[Any]) -> tuple[list[Finding], GoogleApiError | None]:
@@ -129,7 +149,7 @@ def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
 
 
 def _sorted(
-    spec: SpecT, found: Sequence[Finding], unmade: Sequence[Problem]
+    spec: SpecT, found: Sequence[Finding], unmade: Sequence[Problem], checks: Checks
 ) -> CheckResults[SpecT]:
     for one in found:
         if isinstance(one, Settled):
@@ -139,4 +159,5 @@ def _sorted(
         foreign=[one.problem for one in found if isinstance(one, Foreign)],
         notes=[*(one.problem for one in found if isinstance(one, CheckNote)), *unmade],
         spec=spec,
+        checks=checks,
     )

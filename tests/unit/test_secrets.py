@@ -101,7 +101,7 @@ def test_a_secret_is_in_no_line_of_terraform_however_it_comes(
     hidden, written = secret
     text = f"é: creating\n  + value = {written}\nError: no\n".replace("\\n", "\n").encode()
     shown: list[bytes] = []
-    log = Log(shown.append, Veil(), keep=what == "kept")
+    log = Log(shown.append, Veil())
 
     done = 0
     for cut in [*cuts, len(text)]:

@@ -167,6 +167,7 @@ def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
         "--copy": ["Create", "Debug", "Plan", "Validate"],
         "--yes": ["Create", "Destroy"],
+        "--full": ["Create", "Destroy", "Plan"],
         "--offline": ["Validate"],
         "--break-lock": ["Create", "Destroy"],
         "--replace-vms": ["Create"],
