@@ -100,9 +100,10 @@ def _vm_rows(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = _named("shell", [vm["ssh"] for vm in vms[:_SHELLS]])
     if len(vms) > _SHELLS:
         found += [("", f"and {len(vms) - _SHELLS} more: {connection['state']}/connection.json")]
-    links = [vm["notebook"] for vm in vms if vm["notebook"]]
-    if any(vm.get("notebook_tunnel") and not vm["notebook"] for vm in vms):
-        links += [f"{NOTEBOOK}, with a shell that ends with `{_FORWARDED}`"]
+    links = [vm["notebook"] for vm in vms[:_SHELLS] if vm["notebook"]]
+    tunnels = [vm["notebook_tunnel"] for vm in vms if vm.get("notebook_tunnel")]
+    if tunnels and not links:
+        links += [tunnels[0], f"and then, as long as that runs, {NOTEBOOK}"]
     return found + _named("notebook", links)
 
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.documents.plan import Change
 from provision.errors import SettingsError
+from provision.google import resources
 from provision.lifecycle import planned
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provision.context import Context
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
+    from provision.documents.plan import Loss
     from provision.terraform.plan import Plan
+
+
+_HOLD_NOTHING: Final = frozenset({resources.TEMPLATE.noun, resources.DASHBOARD.noun})
+"""What can be made anew without the end of a machine."""
 
 
 class Declined(SettingsError):  # noqa: N818 - not a failure: a decision
@@ -46,13 +54,14 @@ def show(
         is_again: Whether this run has shown a plan before: then only what is counted is said.
         as_result: Whether the plan is the action's result.
     """
-    from provision.screens import plan as screen  # noqa: PLC0415 - not every action needs it
+    from provision.screens import layout  # noqa: PLC0415 - not every action needs it
+    from provision.screens import plan as screen  # noqa: PLC0415 - as above
 
     plan = context.report.plan
     if plan is None:
         return
     if is_again:
-        context.console.progress(screen.summary(plan, older))
+        context.console.progress(layout.unglued(screen.summary(plan, older)))
         return
     lines = screen.lines(
         plan, context.report.cost, context.console.width, older=older, hint=not context.full
@@ -69,7 +78,7 @@ def require(context: Context, found: Plan) -> None:
     """
     if context.agreed or found.is_empty:
         return
-    losses = "\n".join(loss.words for loss in found.losses)
+    losses = _words(found.losses)
     if context.console.is_terminal:
         if losses and not context.console.ask("Apply these changes?"):
             raise Declined("Nothing was changed: you did not approve the plan", why=losses)
@@ -83,3 +92,10 @@ def require(context: Context, found: Plan) -> None:
             fix="if that is what you want, run Create again with --yes",
             code=Code.APPROVAL_NEEDED,
         )
+
+
+def _words(losses: Sequence[Loss]) -> str:
+    lines = [loss.words for loss in losses]
+    if losses and _HOLD_NOTHING.issuperset(loss.noun for loss in losses):
+        lines.append("no machine ends by that")
+    return "\n".join(lines)

@@ -40,7 +40,7 @@ def _rows(ending: Ending, cost: Cost | None) -> Iterator[Row]:
         yield Row("for ever" if number == 0 else "", words, look=Look.BAD)
     if not ending.data:
         yield Row("data", "boot disks and local SSDs alone; buckets stay")
-    if cost is not None:
+    if cost is not None and (cost.now.per_hour or cost.now.unknown):
         yield Row("costs", f"{amounts.per_hour_and_day(cost.now)} end with it")
 
 

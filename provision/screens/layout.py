@@ -106,8 +106,13 @@ def wrapped(
     lead = first
     for paragraph in text.splitlines() or [""]:
         for line in _broken(paragraph, width, lead, rest):
-            yield Line(line.rstrip().replace(GLUE, " "), look)
+            yield Line(unglued(line.rstrip()), look)
             lead = rest
+
+
+def unglued(text: str) -> str:
+    """A text as it is shown, with plain blanks."""
+    return text.replace(GLUE, " ")
 
 
 def _broken(text: str, width: int, first: str, rest: str) -> list[str]:
@@ -161,9 +166,9 @@ def ended(left: str, right: str, width: int) -> list[Line]:
         width: The columns.
     """
     if not right:
-        return [Line(left)]
+        return list(wrapped(left, width, rest="    "))
     if len(left) + 2 + len(right) <= width:
-        return [Line(left + right.rjust(width - len(left)))]
+        return [Line(unglued(left) + right.rjust(width - len(left)))]
     return [*wrapped(left, width, rest="    "), Line(f"    {right}")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import limits
 from provision.documents.cost import PartKind
 from provision.documents.plan import Change
 from provision.documents.topology import NetworkRole, Reach, StoreKind
@@ -82,7 +83,7 @@ def nouns(counted: Sequence[tuple[str, int]]) -> str:
         named, rest = counted, []
     words = [noun if number == 1 else layout.counted(number, noun) for noun, number in named]
     more = sum(number for _, number in rest)
-    return ", ".join([*words, f"{more} more"] if more else words)
+    return ", ".join([*words, f"{more}{layout.GLUE}more"] if more else words)
 
 
 def _is_whole(plan: Plan) -> bool:
@@ -118,9 +119,9 @@ def _made(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     group = topology.machines[0] if len(topology.machines) == 1 else None
     yield from _machines(topology, cost if group else None)
     yield from _disks(topology, cost if group else None)
-    for store in topology.stores:
-        right = _price(cost, PartKind.SHARES) if store is topology.stores[0] else ""
-        yield Row("storage", _store(store), right)
+    for number, store in enumerate(topology.stores):
+        right = _price(cost, PartKind.SHARES) if number == 0 else ""
+        yield Row("storage" if number == 0 else "", _store(store), right)
     yield Row("network", _networks(topology))
     yield Row("public", _public(topology))
     if contents.identities:
@@ -277,6 +278,9 @@ def _ends(plan: Plan) -> str:
     bound = any(mode.means.bound for mode in modes)
     spot = "; Google can end Spot machines at any time" if Mode.SPOT in modes else ""
     limited = [it for it in own if it.max_run_seconds is not None]
+    if not limited and all(mode.means.queued for mode in modes):
+        longest = amounts.span(limits.LONGEST_RUN)
+        return f"each GPU node as its job asks, after {longest} at most; the rest never by itself"
     if not limited:
         if bound:
             return f"machines end with their reservation; the rest never by itself{spot}"
@@ -342,7 +346,7 @@ def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
                 else (f"limit {quota.limit}")
             )
             parts.append(f"quota {quota.metric} {used}")
-    parts.append(f"{layout.counted(checks.made, 'check')} in {checks.seconds:.1f}{layout.GLUE}s")
+    parts.append(f"{_glued(checks.made, 'check')} in {checks.seconds:.1f}{layout.GLUE}s")
     lead = "  ok".ljust(LABEL + 2)
     yield from layout.wrapped(
         ", ".join(parts), width, first=lead, rest=" " * len(lead), look=Look.GOOD

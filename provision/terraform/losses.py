@@ -74,7 +74,7 @@ def _gone(change: Mapping[str, Any], before: Values, *, anew: bool) -> tuple[str
             how = "is made anew, empty" if anew else "is deleted"
             words = f"{what} {how}: all files on its {_capacity(before)} GB are lost"
         case resources.TEMPLATE.type if anew:
-            words = f"{what} is made anew: VMs that run stay as they are, new VMs differ"
+            words = f"{what} is made anew, for VMs that come"
         case _:
             words = f"{what} is {'made anew' if anew else 'deleted'}"
     return words, count

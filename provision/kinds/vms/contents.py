@@ -40,17 +40,18 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
         running: How many VMs stay, one at least.
         changed: The settings that changed.
     """
+    one = running == 1
     if changed and _IN_PLACE.issuperset(changed):
-        return Kept(machines=running, words="run on, and get the change without a restart")
+        gets = "runs on, and gets" if one else "run on, and get"
+        return Kept(machines=running, words=f"{gets} the change without a restart")
+    stay = "stays as it is" if one else "stay as they are"
     if spec.group.mode.means.flex_start:
-        return Kept(
-            machines=running,
-            words="stay as they are until their run is over",
-            new="get the new template",
-        )
+        over = "its run is over" if one else "their runs are over"
+        return Kept(machines=running, words=f"{stay} until {over}", new="get the new template")
+    anew = "it is made anew" if one else "they are made anew"
     return Kept(
         machines=running,
-        words="stay as they are, and are billed so, until they are made anew",
+        words=f"{stay}, and {'is' if one else 'are'} billed so, until {anew}",
         new="get the new template",
         command=_ANEW,
     )

@@ -105,7 +105,7 @@ def _share(size: int) -> dict[str, object]:
         ),
         (
             _change("google_compute_instance_template", TEMPLATE, {}, "create", "delete"),
-            "template np-1 is made anew: VMs that run stay as they are, new VMs differ",
+            "template np-1 is made anew, for VMs that come",
             0,
         ),
         (
