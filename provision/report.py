@@ -39,7 +39,6 @@ _WHERE_IT_APPLIES = (
     "status",
     "checks",
     "timeline",
-    "topology",
 )
 
 
@@ -68,7 +67,7 @@ class Report:
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
         timeline: The stages of the run, in the order in which they began.
-        topology: What the cluster consists of.
+        topology: What the cluster consists of, before there is a plan; programs find it in that.
     """
 
     action: str = ""

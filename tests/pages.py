@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from provision.catalogue import prices
 from provision.cost import estimate
+from provision.documents.plan import Change, Checks, Count, Plan, Quota
 from provision.documents.timeline import Stage, StageName, StageState
 from provision.intake import load
 from provision.kinds import registry
@@ -29,14 +30,31 @@ def contents(name: str, action: str = "Plan", **more: Any) -> Contents:
     """
     loaded = load({"ACTION": action}, EXAMPLES / name)
     assert loaded.settings is not None
-    spec = registry.of(loaded.settings).spec(loaded.settings)
+    kind = registry.of(loaded.settings)
+    spec = kind.spec(loaded.settings)
     told: dict[str, Any] = {
         "action": action,
         "version": "1.0",
         "made": MADE,
         "topology": topology.of(spec),
         "cost": estimate.of(spec, prices.listed()),
-        "counts": {"add": 6, "change": 0, "destroy": 0},
+        "plan": Plan(
+            change=Change.NEW,
+            topology=topology.of(spec),
+            contents=kind.contents(spec),
+            counts=(
+                Count(noun="group", add=1, change=0, destroy=0),
+                Count(noun="role", add=2, change=0, destroy=0),
+            ),
+            checks=Checks(
+                made=14,
+                skipped=(),
+                seconds=1.1,
+                permissions=31,
+                apis=6,
+                quotas=(Quota(metric="NVIDIA_A100_GPUS", limit=16, used=4, needed=2),),
+            ),
+        ),
         "notes": loaded.notes,
         "settings": loaded.effective,
     }

@@ -110,7 +110,7 @@ def _page(context: Context, problems: Sequence[Problem]) -> str | None:
         topology=report.topology,
         rehearsal=report.rehearsal,
         cost=report.cost,
-        counts=report.changes,
+        plan=report.plan,
         timeline=report.timeline or (),
         problems=problems,
         notes=report.notes,

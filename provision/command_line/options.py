@@ -43,11 +43,7 @@ class Option(enum.StrEnum):
         *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG),
     )
     YES = (
-        *(
-            "--yes",
-            "",
-            "ask nothing: approve it all, and releasing a dead run's lock",
-        ),
+        *("--yes", "", "approve everything, and freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY),
     )
     BREAK_LOCK = (

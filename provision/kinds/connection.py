@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied
     from provision.spec.cluster import ClusterSpec
 
-_SHELLS: Final = 8
+_SHELLS: Final = 3
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
 
 

@@ -72,7 +72,8 @@ def complete(plan: Plan, kind: Kind[SpecT], spec: SpecT, found: terraform.Plan) 
 
 
 def _change(plan: Plan, found: terraform.Plan) -> Change:
-    if found.is_empty:
+    # Outputs alone may change, as when a request for VMs has ended: that is nobody's concern.
+    if not (any(found.counts.values()) or found.imported):
         return Change.NOTHING
     goes_on = plan.change is not Change.NEW and not plan.settings
     if goes_on and not (found.change or found.destroy):

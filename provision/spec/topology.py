@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _OWN_MTU: Final = 8896
 """The MTU of a first network that is made; modules/network has it, too."""
 
-_ADDRESSES: Final = "Public addresses"
-_IAP: Final = "Ssh through IAP"
+_ADDRESSES: Final = "public addresses"
+_IAP: Final = "ssh through IAP"
 _NAT: Final = "Cloud NAT"
 _NO_WAY_IN: Final = "connections go out, none come in"
 
@@ -145,11 +145,11 @@ def _doors(spec: ClusterSpec) -> Iterator[Door]:
 def _doors_of_gke(spec: GkeSpec) -> Iterator[Door]:
     """See modules/gke-cluster: private nodes, and a control plane with a DNS endpoint."""
     yield Door(
-        name="Control plane, DNS endpoint", reach=Reach.IDENTITY, words="kubectl, as IAM allows"
+        name="control plane, DNS endpoint", reach=Reach.IDENTITY, words="kubectl, as IAM allows"
     )
     if spec.authorized_cidrs:
         yield Door(
-            name="Control plane, IP endpoint",
+            name="control plane, IP endpoint",
             reach=Reach.RANGES,
             words=f"from {', '.join(spec.authorized_cidrs)} alone",
         )
@@ -168,7 +168,7 @@ def _doors_of_vms(spec: VmSpec) -> Iterator[Door]:
         yield Door(name=_IAP, reach=Reach.IDENTITY, words=rule)
     if spec.notebook and spec.shows_urls:
         yield Door(
-            name="Notebook URL", reach=Reach.IDENTITY, words="Google's proxy, for who may use it"
+            name="notebook URL", reach=Reach.IDENTITY, words="Google's proxy, for who may use it"
         )
     if not is_default:
         yield Door(name=_NAT, reach=Reach.OUTGOING, words=_NO_WAY_IN)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from provision.documents.plan import Change
+from provision.screens import amounts, layout
 from provision.screens.page import numbers, sections
 from provision.screens.page.html import tag, written
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from provision.documents.cost import Amount, Cost
+    from provision.documents.plan import Plan
     from provision.documents.topology import Topology
     from provision.screens.page.contents import Contents
 
@@ -77,7 +80,7 @@ def _top(it: Contents) -> ET.Element:
 def _lead(topology: Topology) -> str:
     pools = [pool for pool in topology.machines if not pool.is_system] or topology.machines
     first = pools[0]
-    more = f" and {numbers.count(len(pools) - 1, 'more pool')}" if len(pools) > 1 else ""
+    more = f" and {layout.counted(len(pools) - 1, 'more pool')}" if len(pools) > 1 else ""
     return (
         f"{numbers.how_many(first)} {numbers.TIMES} {first.machine_type}{more} in {first.zone},"
         f" project {topology.project}"
@@ -90,11 +93,11 @@ def _verdict(it: Contents) -> ET.Element:
         text = it.problems[0].what + (f" (and {more} more, below)" if more else "")
         return tag("p", f"{it.action} did not get to its end. {text}", class_="verdict bad")
     if it.action == "Plan":
-        if it.counts is not None and not any(it.counts.values()):
+        if it.plan is not None and it.plan.change is Change.NOTHING:
             return tag("p", "What exists is what the settings describe.", class_="verdict good")
         return tag("p", "Nothing was made: this is what Create would do.", class_="verdict plain")
     seconds = sum(stage.seconds for stage in it.timeline)
-    took = f" after {numbers.clock(seconds)}" if seconds else ""
+    took = f" after {amounts.clock(seconds)}" if seconds else ""
     return tag("p", f"Ready{took}.", class_="verdict good")
 
 
@@ -103,13 +106,17 @@ def _facts(it: Contents) -> Iterator[ET.Element]:
         yield from _costs(it, it.cost)
     yield _ending(it.topology)
     yield _gpus(it.topology)
-    if it.counts is not None:
-        gone = it.counts.get("destroy", 0)
-        rest = f"{it.counts.get('change', 0)} change, {gone} go"
-        yield _fact("Resources", f"{it.counts.get('add', 0)} to add", rest)
+    if it.plan is not None:
+        yield _changing(it.plan)
     public = [door for door in it.topology.doors if door.reach == "internet"]
     told = public[0].name.lower() if public else "nothing"
     yield _fact("Open to the internet", told, public[0].words if public else "people come by IAM")
+
+
+def _changing(plan: Plan) -> ET.Element:
+    counts = plan.counts
+    rest = f"{sum(one.change for one in counts)} change, {sum(one.destroy for one in counts)} go"
+    return _fact("Resources", f"{sum(one.add for one in counts)} to add", rest)
 
 
 def _costs(it: Contents, cost: Cost) -> Iterator[ET.Element]:
@@ -125,8 +132,7 @@ def _costs(it: Contents, cost: Cost) -> Iterator[ET.Element]:
 
 
 def _amount(name: str, it: Amount) -> ET.Element:
-    per_day = f"{numbers.total(it, it.per_day)} a day"
-    return _fact(name, f"{numbers.total(it, it.per_hour)}/h", per_day)
+    return _fact(name, amounts.per_hour(it), numbers.per_day(it))
 
 
 def _fact(name: str, value: str, more: str = "") -> ET.Element:
@@ -143,7 +149,7 @@ def _ending(topology: Topology) -> ET.Element:
         if None in runs or topology.what == "GKE cluster"
         else ("what is left after that costs until Destroy")
     )
-    return _fact("Each machine ends", f"after {numbers.duration(limited[-1])}", rest)
+    return _fact("Each machine ends", f"after {amounts.span(limited[-1])}", rest)
 
 
 def _gpus(topology: Topology) -> ET.Element:
@@ -152,19 +158,24 @@ def _gpus(topology: Topology) -> ET.Element:
     kinds = ", ".join(dict.fromkeys(pool.gpu for pool in topology.machines if pool.gpu))
     number = f"{most:,}" if first == most else f"{first:,} to {most:,}"
     machines = sum(pool.most for pool in topology.machines if pool.gpus)
-    return _fact("GPUs", number, f"{kinds} on {numbers.count(machines, 'machine')}")
+    return _fact("GPUs", number, f"{kinds} on {layout.counted(machines, 'machine')}")
 
 
 def _sections(it: Contents) -> Iterator[ET.Element]:
     if it.problems:
         yield sections.problems("What went wrong", it.problems, "problems")
-    if it.losses and it.counts is not None:
-        yield sections.changes(it.counts, it.losses)
+    loses = it.plan is not None and it.plan.losses
+    if loses and it.plan:
+        yield sections.changes(it.plan)
     yield sections.topology(it.topology)
     if it.timeline:
         yield sections.timeline(it.timeline)
     if it.cost is not None:
         yield sections.cost(it.cost)
+    if it.plan and not loses:
+        yield sections.changes(it.plan)
+    if it.plan and it.plan.checks:
+        yield sections.checks(it.plan.checks)
     if it.connection:
         yield sections.connection(it.connection)
     if it.notes:

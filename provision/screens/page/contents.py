@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provision.documents.cost import Cost
+    from provision.documents.plan import Plan
     from provision.documents.timeline import Stage
     from provision.documents.topology import Topology
     from provision.errors import Problem
@@ -27,8 +28,7 @@ class Contents:
         topology: What the cluster consists of.
         rehearsal: Whether Google Cloud was simulated.
         cost: What it costs; None if that is not known.
-        counts: The plan's counts "add", "change" and "destroy"; None if there was no plan.
-        losses: What the plan would replace, remove or shrink.
+        plan: What the plan changes, and the checks before it; None as long as there is none.
         timeline: The stages of the run.
         problems: What made the run fail; none if it did not.
         notes: What is worth knowing.
@@ -42,8 +42,7 @@ class Contents:
     topology: Topology
     rehearsal: bool = False
     cost: Cost | None = None
-    counts: Mapping[str, int] | None = None
-    losses: Sequence[str] = ()
+    plan: Plan | None = None
     timeline: Sequence[Stage] = ()
     problems: Sequence[Problem] = ()
     notes: Sequence[Problem] = ()

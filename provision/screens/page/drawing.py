@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.documents.topology import NetworkRole, Reach, StoreKind
+from provision.screens import layout
 from provision.screens.page import numbers
 from provision.screens.page.blocks import Block, Tiles
 from provision.screens.page.html import tag
@@ -86,10 +87,11 @@ def described(topology: Topology) -> str:
         + (f" with {it.gpus} {it.gpu} each" if it.gpus else "")
         for it in topology.machines
     )
-    stores = numbers.count(len(topology.stores), "shared store") if topology.stores else "no"
+    stores = len(topology.stores)
+    shared = layout.counted(stores, "shared store") if stores else "no shared storage"
     return (
-        f"{topology.what} {topology.name}: {numbers.count(networks, 'network')} to {pools};"
-        f" {stores if topology.stores else 'no shared storage'}. The tables below say the same."
+        f"{topology.what} {topology.name}: {layout.counted(networks, 'network')} to {pools};"
+        f" {shared}. The tables below say the same."
     )
 
 
@@ -108,9 +110,9 @@ def _blocks(topology: Topology) -> tuple[tuple[Block, ...], ...]:
 def _door(door: Door) -> Block:
     match door.reach:
         case Reach.INTERNET:
-            return Block("internet", door.name, (door.words,))
+            return Block("internet", numbers.titled(door.name), (door.words,))
         case Reach.RANGES | Reach.IDENTITY | Reach.OUTGOING:
-            return Block(str(door.reach), door.name, (door.words,))
+            return Block(str(door.reach), numbers.titled(door.name), (door.words,))
 
 
 def _network(network: Network) -> Block:
@@ -130,7 +132,7 @@ def _network(network: Network) -> Block:
             else f"{network.subnets} subnetworks"
         )
     if network.nic_type:
-        lines.append(f"{network.nic_type}, " + numbers.count(network.interfaces, "interface"))
+        lines.append(f"{network.nic_type}, " + layout.counted(network.interfaces, "interface"))
     return Block(f"network {network.role}", title, tuple(lines))
 
 
@@ -147,8 +149,8 @@ def _pool(pool: Machines) -> Block:
     gpus = f"{pool.gpus} {numbers.TIMES} {pool.gpu}" if pool.gpus else "no GPUs"
     ending = "" if pool.max_run_seconds is None else f", each ends {numbers.ends(pool)}"
     lines = [
-        f"each: {gpus}, {numbers.count(pool.interfaces, 'interface')}",
-        numbers.mode(pool) + (", placed close together" if pool.is_compact else "") + ending,
+        f"each: {gpus}, {layout.counted(pool.interfaces, 'interface')}",
+        numbers.mode(pool) + ending,
     ]
     if pool.has_public_address:
         lines.append("a public address each")

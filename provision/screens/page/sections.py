@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.cost import Origin
 from provision.documents.topology import Reach, StoreKind
+from provision.screens import amounts, layout, plan
 from provision.screens.page import drawing, numbers, tables
 from provision.screens.page.html import tag
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provision.documents.cost import Cost, Part
+    from provision.documents.plan import Checks, Kept, Plan
     from provision.documents.timeline import Stage
     from provision.documents.topology import Machines, Store, Topology
     from provision.errors import Problem
 
+UNTOLD: Final = "not told"
 REACH_WORDS: Final = {
     Reach.INTERNET: "the internet, as far as firewall rules let in",
     Reach.RANGES: "the address ranges that are named",
@@ -74,7 +77,7 @@ def _legend(it: Topology) -> ET.Element:
 
 def _doors(it: Topology) -> Iterator[Sequence[str]]:
     for door in it.doors:
-        yield door.name, REACH_WORDS[door.reach], door.words
+        yield numbers.titled(door.name), REACH_WORDS[door.reach], door.words
 
 
 def _networks(it: Topology) -> Iterator[Sequence[str]]:
@@ -207,7 +210,7 @@ def timeline(stages: Sequence[Stage]) -> ET.Element:
                 kind=str(it.state),
             ),
             str(it.state),
-            tables.cell(numbers.clock(it.seconds), number=True),
+            tables.cell(amounts.clock(it.seconds), number=True),
         )
         for it, begin, end in zip(stages, begins, ends, strict=True)
     ]
@@ -221,14 +224,68 @@ def _stage(it: Stage) -> str:
     return it.name.replace("_", " ")
 
 
-def changes(counts: Mapping[str, int], losses: Sequence[str]) -> ET.Element:
-    """What the plan does, what is lost first."""
-    told = ", ".join(f"{counts.get(name, 0)} to {name}" for name in ("add", "change", "destroy"))
-    lost = None
-    if losses:
-        items = (tag("li", tag("div", words, class_="lost")) for words in losses)
-        lost = tag("ul", *items, class_="plain")
-    return _section("What changes", tag("p", f"{told}."), lost, name="changes")
+def changes(it: Plan) -> ET.Element:
+    """What the plan does: what is lost first, then what else changes."""
+    rows = [
+        (one.noun, *(str(number or "") for number in (one.add, one.change, one.destroy)))
+        for one in it.counts
+    ]
+    heads = ["resource", "to add", "to change", "to destroy"]
+    found = tables.table("By what they are called", heads, rows) if rows else None
+    return _section(
+        "What changes",
+        tag("p", plan.summary(it)),
+        _lost(it),
+        _told((one.setting, one.words) for one in it.settings),
+        tag("p", f"{_kept(it.kept)}.", class_="hint") if it.kept else None,
+        found,
+        name="changes",
+    )
+
+
+def _lost(it: Plan) -> ET.Element | None:
+    if not it.losses:
+        return None
+    items = (
+        tag("li", tag("div", f"{one.noun} {one.name}: ", tag("strong", one.words), class_="lost"))
+        for one in it.losses
+    )
+    return tag("ul", *items, class_="plain")
+
+
+def _told(rows: Iterable[tuple[str, str]]) -> ET.Element | None:
+    items = [tag("li", tag("code", name), f" {words}") for name, words in rows]
+    return tag("ul", *items, class_="plain") if items else None
+
+
+def _kept(it: Kept) -> str:
+    told = f"{layout.counted(it.machines, 'machine')} that run: {it.words}"
+    anew = f"to make them anew now: {it.command}" if it.command else ""
+    return "; ".join(filter(None, [told, it.new, anew]))
+
+
+def checks(it: Checks) -> ET.Element:
+    """The online checks that passed, and how much of each quota is used."""
+    parts = [
+        f"{layout.counted(it.made, 'check')} in {it.seconds:.1f} s",
+        f"{it.permissions} permissions are held" if it.permissions else "",
+        f"{it.apis} APIs are enabled" if it.apis else "",
+        f"left out: {', '.join(it.skipped)}" if it.skipped else "",
+    ]
+    rows = [
+        (
+            quota.metric,
+            tables.share((quota.used or 0) + quota.needed, quota.limit or 0, kind="quota"),
+            str(quota.needed),
+            UNTOLD if quota.used is None else str(quota.used),
+            "unlimited" if quota.limit is None else str(quota.limit),
+        )
+        for quota in it.quotas
+    ]
+    heads = ["quota", "", "needed at most", "used now", "limit"]
+    found = tables.table("Quotas", heads, rows) if rows else None
+    told = tag("p", "; ".join(filter(None, parts)) + ".")
+    return _section("What was checked", told, found, name="checks")
 
 
 def problems(title: str, found: Sequence[Problem], name: str) -> ET.Element:

@@ -50,7 +50,7 @@ def test_equal_networks_are_one_entry_and_the_gpus_networks_are_told_apart() -> 
 
 def test_what_is_public_is_the_first_door() -> None:
     first = of_example("").doors[0]
-    assert (first.reach, first.name) == (Reach.INTERNET, "Public addresses")
+    assert (first.reach, first.name) == (Reach.INTERNET, "public addresses")
     assert "the default network's firewall rules decide" in first.words
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provision.documents.plan import Change, Loss
 from provision.documents.timeline import StageState
 from provision.errors import Problem
-from provision.screens.page import page
+from provision.screens.page import numbers, page
 from provision.settings.masking import Veil
 from tests import pages
 from tests.unit.screens.page.reading import Outline, Reader
@@ -54,12 +55,14 @@ def test_a_drawing_has_a_title_a_description_and_tables_that_say_the_same(name: 
         assert pool.name in cells
         assert pool.zone in cells
     for door in it.topology.doors:
-        assert door.name in cells
+        assert numbers.titled(door.name) in cells
 
 
 def test_a_value_is_never_markup_wherever_it_stands() -> None:
     it = pages.contents("env.list", "Create")
     problem = Problem(setting=HOSTILE, what=HOSTILE, why=HOSTILE, fix=HOSTILE)
+    loss = Loss(address="", noun=HOSTILE, name=HOSTILE, words=HOSTILE)
+    assert it.plan is not None
     topology = dataclasses.replace(
         it.topology,
         name=HOSTILE,
@@ -74,7 +77,7 @@ def test_a_value_is_never_markup_wherever_it_stands() -> None:
             topology=topology,
             problems=[problem],
             notes=[problem],
-            losses=[HOSTILE],
+            plan=dataclasses.replace(it.plan, losses=(loss,)),
             connection={HOSTILE: HOSTILE},
             settings={HOSTILE: HOSTILE},
         )
@@ -109,6 +112,24 @@ def test_a_run_that_failed_says_so_first_and_shows_how_far_it_came() -> None:
     assert "Ready" in Reader(page(pages.contents("env.list", "Create"))).text
 
 
+def test_what_is_lost_stands_before_the_drawing() -> None:
+    it = pages.contents("env.list")
+    loss = Loss(address="a", noun="group", name="np-mig", words="2 VMs end")
+    assert it.plan is not None
+    it = dataclasses.replace(it, plan=dataclasses.replace(it.plan, losses=(loss,)))
+    text = Reader(page(it)).text
+    assert 0 < text.index("2 VMs end") < text.index("What it consists of")
+
+
+def test_a_plan_of_nothing_says_that_all_is_as_asked_for() -> None:
+    it = pages.contents("env.list")
+    assert it.plan is not None
+    nothing = dataclasses.replace(it.plan, change=Change.NOTHING, counts=())
+    text = Reader(page(dataclasses.replace(it, plan=nothing))).text
+    assert "What exists is what the settings describe." in text
+    assert "this is what Create would do" not in text
+
+
 def test_a_price_that_is_not_known_is_no_zero() -> None:
     it = pages.contents("env.list")
     assert it.cost is not None
@@ -118,7 +139,7 @@ def test_a_price_that_is_not_known_is_no_zero() -> None:
     cost = dataclasses.replace(it.cost, parts=parts, now=now, most=now)
     text = Reader(page(dataclasses.replace(it, cost=cost))).text
     assert "unknown" in text
-    assert "≥ $0.50" in text
+    assert "at least $0.50/h" in text
     assert f"as the price is not known: {first.name}" in text
 
 
