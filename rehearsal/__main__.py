@@ -87,8 +87,18 @@ def _show(folder: Path) -> None:
     if not found:
         found = ["The simulated cloud is empty."]
     elif all(map(inventory.stays, found)):
-        found.insert(0, "The simulated cloud is empty, but for the bucket that keeps states:")
+        found = [_kept(found)]
     sys.stdout.writelines([warning, *(f"{line}\n" for line in found)])
+
+
+def _kept(lines: list[str]) -> str:
+    """What is there where nothing is but what a Destroy leaves, in one line."""
+    buckets = [line.split()[1] for line in lines if line.startswith("storage/buckets ")]
+    logs = sum(line.startswith("storage/objects ") and "/logs/" in line for line in lines)
+    return (
+        "The simulated cloud is empty, but for what Destroy keeps:"
+        f" {', '.join(buckets)} with {logs} logs and reports."
+    )
 
 
 def _forget(folder: Path) -> None:

@@ -152,12 +152,15 @@ def run(
     check_scenario(scenario)
     place = folder(environ)
     provider = wanted_provider(place, environ, scenario)
+    is_new = not (place / DATABASE).exists()
     base_url, presumed = _start_cloud(place, environ, scenario, settings)
     rehearsed = environment(base_url, place, environ, provider)
-    sys.stderr.write(
-        f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
-        " (to forget it: python -m rehearsal forget).\n" + not_as_google(scenario)
-    )
+    if is_new:
+        sys.stderr.write(
+            f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
+            " (to forget it: python -m rehearsal forget).\n"
+        )
+    sys.stderr.write(not_as_google(scenario))
     if provider is not None:
         sys.stderr.write(f"Terraform runs the google provider {provider.about}.\n")
     if presumed:

@@ -97,10 +97,11 @@ def rows(connection: Mapping[str, Any], log: str | None = None) -> list[tuple[st
 
 def _vm_rows(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
     vms = connection["vms"]
-    found = _named("shell", [vm["ssh"] for vm in vms[:_SHELLS]])
-    if len(vms) > _SHELLS:
-        found += [("", f"and {len(vms) - _SHELLS} more: {connection['state']}/connection.json")]
-    links = [vm["notebook"] for vm in vms[:_SHELLS] if vm["notebook"]]
+    shown = vms if len(vms) <= _SHELLS else vms[:1]
+    found = _named("shell", [vm["ssh"] for vm in shown])
+    if len(vms) > len(shown):
+        found += [("", f"and {len(vms) - 1} more: {connection['state']}/connection.json")]
+    links = [vm["notebook"] for vm in shown if vm["notebook"]]
     tunnels = [vm["notebook_tunnel"] for vm in vms if vm.get("notebook_tunnel")]
     if tunnels and not links:
         links += [tunnels[0], f"and then, as long as that runs, {NOTEBOOK}"]

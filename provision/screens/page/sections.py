@@ -151,15 +151,15 @@ def cost(it: Cost) -> ET.Element:
         _price(it.now.per_hour, lead=bool(it.now.unknown)),
         _price(it.most.per_hour, lead=bool(it.most.unknown)),
     )
-    found = tables.table(
-        "In US dollars an hour", ["part", "", "at once, $/h", "with all machines, $/h"], rows, sums
-    )
+    prices = ("at once, $/h", "with all machines, $/h")
+    heads = ["part", "", *prices]
+    found = tables.table("In US dollars an hour", heads, rows, sums, numbers=prices)
     return _section("What it costs", tag("p", _caveat(it), class_="hint"), found, name="cost")
 
 
 def _price(usd: Decimal | None, *, lead: bool = False) -> ET.Element:
-    kind = "unknown" if usd is None else ""
-    return tables.cell(("≥ " if lead else "") + numbers.money(usd), number=True, class_=kind)
+    kind = "unknown" if usd is None else None
+    return tag("td", ("≥ " if lead else "") + numbers.money(usd), class_=kind)
 
 
 def _small(part: Part) -> ET.Element | None:
@@ -210,13 +210,13 @@ def timeline(stages: Sequence[Stage]) -> ET.Element:
                 kind=str(it.state),
             ),
             str(it.state),
-            tables.cell(amounts.clock(it.seconds), number=True),
+            amounts.clock(it.seconds),
         )
         for it, begin, end in zip(stages, begins, ends, strict=True)
     ]
-    found = tables.table(
-        f"From {origin:%Y-%m-%d %H:%M:%S} UTC", ["stage", "", "state", "took"], rows
-    )
+    heads = ["stage", "", "state", "took"]
+    when = f"From {origin:%Y-%m-%d %H:%M:%S} UTC"
+    found = tables.table(when, heads, rows, numbers=["took"])
     return _section("How it went", found, name="timeline")
 
 
@@ -226,19 +226,21 @@ def _stage(it: Stage) -> str:
 
 def changes(it: Plan) -> ET.Element:
     """What the plan does: what is lost first, then what else changes."""
+    heads = ["to add", "to change", "to destroy"]
     rows = [
-        (one.noun, *(str(number or "") for number in (one.add, one.change, one.destroy)))
+        (one.noun, *(f"{number:,}" if number else "" for number in numbers_))
         for one in it.counts
+        if any(numbers_ := (one.add, one.change, one.destroy))
     ]
-    heads = ["resource", "to add", "to change", "to destroy"]
-    found = tables.table("By what they are called", heads, rows) if rows else None
+    table = tables.table("Resources", ["resource", *heads], rows, numbers=heads)
+    found = tag("details", tag("summary", "All resources, by what they are called"), table)
     return _section(
         "What changes",
         tag("p", plan.summary(it)),
         _lost(it),
         _told((one.setting, one.words) for one in it.settings),
         tag("p", f"{_kept(it.kept)}.", class_="hint") if it.kept else None,
-        found,
+        found if rows else None,
         name="changes",
     )
 
@@ -276,14 +278,14 @@ def checks(it: Checks) -> ET.Element:
         (
             quota.metric,
             tables.share((quota.used or 0) + quota.needed, quota.limit or 0, kind="quota"),
-            str(quota.needed),
-            UNTOLD if quota.used is None else str(quota.used),
-            "unlimited" if quota.limit is None else str(quota.limit),
+            f"{quota.needed:,}",
+            UNTOLD if quota.used is None else f"{quota.used:,}",
+            "unlimited" if quota.limit is None else f"{quota.limit:,}",
         )
         for quota in it.quotas
     ]
-    heads = ["quota", "", "needed at most", "used now", "limit"]
-    found = tables.table("Quotas", heads, rows) if rows else None
+    heads = ["needed at most", "used now", "limit"]
+    found = tables.table("Quotas", ["quota", "", *heads], rows, numbers=heads) if rows else None
     told = tag("p", "; ".join(filter(None, parts)) + ".")
     return _section("What was checked", told, found, name="checks")
 

@@ -8,14 +8,7 @@ from provision.screens.page.html import tag
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
-    from collections.abc import Iterable, Sequence
-
-    from provision.screens.page.html import Child
-
-
-def cell(*children: Child, number: bool = False, class_: str = "") -> ET.Element:
-    """A cell of a table."""
-    return tag("td", *children, class_=" ".join(filter(None, ["number" * number, class_])) or None)
+    from collections.abc import Collection, Iterable, Sequence
 
 
 def share(part: float, of: float, *, after: float = 0.0, kind: str = "") -> ET.Element:
@@ -41,6 +34,8 @@ def table(
     heads: Sequence[str],
     rows: Iterable[Sequence[ET.Element | str]],
     total: Sequence[ET.Element | str] = (),
+    *,
+    numbers: Collection[str] = (),
 ) -> ET.Element:
     """A table whose first column names its rows; on a narrow page, a list of its rows.
 
@@ -49,21 +44,23 @@ def table(
         heads: The columns' names; "" for one of bars.
         rows: Its rows; a text becomes a cell.
         total: The row of sums; () for none.
+        numbers: The heads of the columns of numbers.
     """
-    numbers = [column for column, head in enumerate(heads) if head.endswith(("$/h", "took"))]
     head = tag("tr")
-    for column, name in enumerate(heads):
-        kind = "number" if column in numbers else None
+    for name in heads:
+        kind = "number" if name in numbers else None
         made = tag("th", name, scope="col", class_=kind) if name else tag("td")
         head.append(made)
     made = tag("table", tag("caption", caption), tag("thead", head), class_="wide")
-    made.append(tag("tbody", *(_row(heads, row) for row in rows)))
+    made.append(tag("tbody", *(_row(heads, row, numbers) for row in rows)))
     if total:
-        made.append(tag("tfoot", _row(heads, total)))
+        made.append(tag("tfoot", _row(heads, total, numbers)))
     return made
 
 
-def _row(heads: Sequence[str], row: Sequence[ET.Element | str]) -> ET.Element:
+def _row(
+    heads: Sequence[str], row: Sequence[ET.Element | str], numbers: Collection[str]
+) -> ET.Element:
     made = tag("tr")
     for column, (head, value) in enumerate(zip(heads, row, strict=True)):
         it = value if not isinstance(value, str) else tag("td", value)
@@ -71,5 +68,7 @@ def _row(heads: Sequence[str], row: Sequence[ET.Element | str]) -> ET.Element:
             it = tag("th", *([it.text] if it.text else []), *it, scope="row")
         elif head:
             it.set("data-label", head)
+        if head in numbers:
+            it.set("class", " ".join(filter(None, ["number", it.get("class")])))
         made.append(it)
     return made
