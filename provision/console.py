@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from provision.screens.layout import Line
 
 _MOST_LINES = 10
-"""The maximum number of lines of a why or fix; the JSON and Terraform's output above have all."""
+"""The maximum number of lines of a why or fix; the JSON and Terraform's log have all."""
 
 
 _NOT_IN_THE_IMAGE: Final = re.compile(r"\bgcloud (?!auth\b)[a-z]|\bkubectl ")
@@ -175,21 +175,33 @@ class Console:
         # Without a newline it is the end of the input: nobody has agreed.
         return bool(answer) and answer.strip().lower() in {"", "y", "yes"}
 
+    def _laid_out(self, text: str, first: str, rest: str) -> list[str]:
+        """A paragraph in lines: on a terminal it breaks at blanks; elsewhere a line is a line."""
+        if not self._err.is_terminal:
+            return [first + text]
+        return [line.text for line in layout.wrapped(text, self.width, first=first, rest=rest)]
+
     def _list(self, problems: Sequence[Problem]) -> None:
         for problem in problems:
-            line = _styled("  ")
-            if problem.setting:
-                line.append(problem.setting, style="bold").append("  ")
-            line.append(self.veil(problem.what))
-            self._err.print(line)
+            setting = f"{problem.setting}  " if problem.setting else ""
+            what = self._laid_out(setting + self.veil(problem.what), "  ", "      ")
+            for number, text in enumerate(what):
+                line = _styled(text)
+                if number == 0 and text.startswith(f"  {problem.setting}"):
+                    line.stylize("bold", 2, 2 + len(problem.setting))
+                self._err.print(line)
             for name, value in (("why", problem.why), ("fix", problem.fix)):
                 lines = self.veil(value).splitlines()
                 if len(lines) > _MOST_LINES:
-                    more = f"... and {len(lines) - _MOST_LINES} more lines above"
+                    more = f"... and {len(lines) - _MOST_LINES} more lines, in the JSON and the log"
                     lines = [*lines[:_MOST_LINES], more]
-                for number, line_of_value in enumerate(lines):
-                    lead = f"      {name}: " if number == 0 else "           "
-                    self._err.print(_styled(lead, style="dim").append(line_of_value))
+                lead = f"      {name}: "
+                for paragraph in lines:
+                    for text in self._laid_out(paragraph, lead, " " * 11):
+                        line = _styled(text)
+                        line.stylize("dim", 0, 11)
+                        self._err.print(line)
+                    lead = " " * 11
         if self._in_image and any(_NOT_IN_THE_IMAGE.search(it.fix) for it in problems):
             self._err.print(_styled(f"  {_ELSEWHERE}", style="dim"))
 

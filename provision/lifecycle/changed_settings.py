@@ -63,7 +63,8 @@ def _leaders(setting: str) -> set[str]:
 
 
 def _words(old: Any, new: Any) -> Iterator[str]:
-    if isinstance(old, dict) or isinstance(new, dict):
+    kinds = (dict, type(None))
+    if isinstance(old, kinds) and isinstance(new, kinds):
         yield from _entries(old or {}, new or {})
     elif _is_long(old) or _is_long(new):
         yield "changed"

@@ -63,5 +63,5 @@ def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
 
     destroyed = rehearsal.run("Destroy")
     assert destroyed.code == 0, destroyed.said
-    left = [line for line in rehearsal.resources() if not (stays(line) or "/logs/" in line)]
+    left = [line for line in rehearsal.resources() if not stays(line)]
     assert left == [line for line in before if not stays(line)]

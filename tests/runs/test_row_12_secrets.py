@@ -37,7 +37,7 @@ def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal:
     }
     values = [f"{nth}-of-all-values" for nth in ("first", "second", "third")]
 
-    created = rehearsal.run("Create", MINIMIZE_TERRAFORM_LOGGING="yes", **given)
+    created = rehearsal.run("Create", **given)
     assert created.code == 0, created.said[-2000:]
     with state_file.client(rehearsal) as client:
         bucket = client.bucket("aiinfra-terraform-my-project")
@@ -48,7 +48,9 @@ def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal:
     # What is sensitive is no change by itself.
     assert rehearsal.run("Plan", "--detailed-exitcode", **given).code == 0
 
-    changed = rehearsal.run("Plan", "--detailed-exitcode", **given | {"METADATA": "token=4"})
+    changed = rehearsal.run(
+        "Plan", "--detailed-exitcode", "--full", **given | {"METADATA": "token=4"}
+    )
     assert changed.document["exit_code"] == 2
     assert "google_compute_instance_template.gpu" in changed.said
     assert [value for value in values if value in changed.said] == []

@@ -62,7 +62,7 @@ def use(cluster: Cluster) -> None:
 
 def left(rehearsal: Rehearsal) -> list[str]:
     found = rehearsal.resources()
-    return [line for line in found if not (stays(line) or "/logs/" in line)]
+    return [line for line in found if not stays(line)]
 
 
 def disk_of(rehearsal: Rehearsal, claim: str) -> str:

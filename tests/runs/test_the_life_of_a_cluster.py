@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from rehearsal.inventory import stays
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -35,7 +37,12 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     assert destroyed.document["changes"]["destroy"] == created.document["changes"]["add"]
     left = [line for line in rehearsal.resources() if not line.startswith("storage/")]
     assert left == []
-    assert [line for line in rehearsal.resources() if "-deployment/" in line] == []
+    kept = [line for line in rehearsal.resources() if "-deployment/" in line]
+    assert [line for line in kept if not stays(line)] == []
+    assert sorted(line.rpartition("-")[2] for line in kept if "/logs/" in line) == [
+        "create.log",
+        "destroy.log",
+    ]
 
 
 def test_a_network_of_its_own_comes_and_goes_with_the_cluster(
@@ -61,12 +68,16 @@ def test_a_plan_shows_what_create_would_do_and_writes_nothing(rehearsal: Rehears
     assert rehearsal.writes() == []
 
 
-def test_a_plan_of_what_exists_takes_no_lock(standing: Callable[..., Rehearsal]) -> None:
+def test_a_plan_of_what_exists_takes_no_lock_and_leaves_its_log(
+    standing: Callable[..., Rehearsal],
+) -> None:
     rehearsal = standing()
     asked = len(rehearsal.requests())
     planned = rehearsal.run("Plan", INSTANCE_COUNT="3")
     assert planned.document["changes"] == {"add": 0, "change": 1, "destroy": 0}
-    assert rehearsal.writes(since=asked) == []
+    (written,) = rehearsal.writes(since=asked)
+    assert "/upload/storage/" in written["path"]
+    assert planned.document["log"].endswith("-plan.log")
 
 
 def test_plan_has_terraforms_exit_codes_when_asked(rehearsal: Rehearsal) -> None:
@@ -85,7 +96,7 @@ def test_fewer_vms_want_an_agreement(standing: Callable[..., Rehearsal]) -> None
     rehearsal = standing({"INSTANCE_COUNT": "2"})
     refused = rehearsal.run("Create", INSTANCE_COUNT="1")
     assert refused.code == 2
-    assert "shrink from 2 to 1" in refused.problem["why"]
+    assert refused.problem["why"] == "1 of 2 VMs ends; Google chooses which"
     assert "--yes" in refused.problem["fix"]
     assert len([line for line in rehearsal.resources() if "/instances/" in line]) == 2
 
@@ -106,7 +117,9 @@ def test_a_replacement_wants_an_agreement_and_names_what_it_replaces(
     rehearsal = standing()
     refused = rehearsal.run("Create", LABELS="team=research")
     assert refused.code == 2
-    assert "google_compute_instance_template.gpu would be replaced" in refused.problem["why"]
+    assert "is made anew, for VMs that come\nno machine ends by that" in refused.problem["why"]
+    (loss,) = refused.document["plan"]["losses"]
+    assert loss["address"] == "module.gpu_mig.google_compute_instance_template.gpu"
     assert rehearsal.run("Create", "--yes", LABELS="team=research").code == 0
 
 
@@ -135,11 +148,16 @@ def test_destroy_needs_little_of_the_env_list(standing: Callable[..., Rehearsal]
     assert {"INSTANCE_COUNT", "METADATA"} <= {n["setting"] for n in destroyed.document["notes"]}
 
 
-def test_minimized_logging_keeps_terraforms_output_in_the_state_folder(
+def test_terraforms_output_is_kept_beside_the_state_and_shown_if_asked_for(
     rehearsal: Rehearsal,
 ) -> None:
-    created = rehearsal.run("Create", MINIMIZE_TERRAFORM_LOGGING="yes")
+    planned = rehearsal.run("Plan", "--full")
+    assert "will be created" in planned.said
+    assert "jsonencode( ... ) (" in planned.said
+    assert "mosaicLayout" not in planned.said
+    created = rehearsal.run("Create")
     assert created.code == 0, created.said
+    assert "will be created" not in created.said
     assert "Apply complete!" not in created.said
     assert any("/logs/" in line for line in rehearsal.resources())
     assert rehearsal.run("Destroy").code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,3 +115,22 @@ def test_enter_agrees_and_the_end_of_the_input_does_not(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
     assert Console().go_on("Go on?") is agrees
+
+
+def test_prose_breaks_at_blanks_on_a_terminal_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "Google took the machines away, and " + 30 * "its group makes them again "
+    problem = Problem(
+        setting="ZONE", what="it is " + 30 * "full ", why=why, fix="gcloud " + 120 * "x"
+    )
+    Console().problems([problem], "Create failed")
+    piped = capsys.readouterr().err
+    assert len(piped.splitlines()) == 4
+
+    monkeypatch.setattr(Console, "_columns", staticmethod(lambda: 80))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    Console().problems([problem], "Create failed")
+    shown = [re.sub(r"\x1b\[[0-9;]*m", "", it) for it in capsys.readouterr().err.splitlines()]
+    assert [line for line in shown if len(line) > 80] == ["      fix: gcloud " + 120 * "x"]
+    assert " ".join(" ".join(shown).split()) == " ".join(piped.split())
