@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__
+from provision.documents.plan import Change
 from provision.errors import Problem, ProvisionError, SettingsError
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ def _write(context: Context, pages: Pages, problems: Sequence[Problem]) -> None:
             context.console.progress(f"The report is in {context.page}")
         except OSError as error:
             _note(context, f"the report could not be written to {context.page}", str(error))
-    if pages.folder is not None:
+    # The page of the Create that made what is there stays the last one.
+    idle = context.report.plan is not None and context.report.plan.change is Change.NOTHING
+    if pages.folder is not None and (problems or not idle):
         action = context.report.action.lower()
         name = f"logs/{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S.%fZ}-{action}.html"
         try:

@@ -9,15 +9,17 @@ from rehearsal.inventory import stays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.runs.conftest import Rehearsal, Standing
 
 
 def test_an_env_list_becomes_a_cluster_and_goes_away_again(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Callable[..., Rehearsal], tmp_path: Path
 ) -> None:
     rehearsal = rehearse(real=True)
-    created = rehearsal.run("Create", INSTANCE_COUNT="2")
+    page = tmp_path / "report.html"
+    created = rehearsal.run("Create", "--report", str(page), INSTANCE_COUNT="2")
     assert created.code == 0, created.said
     assert created.document["changes"]["add"] > 0
     assert created.document["changes"]["destroy"] == 0
@@ -25,6 +27,10 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     vms = created.document["connection"]["vms"]
     assert [vm["status"] for vm in vms] == ["RUNNING", "RUNNING"]
     assert vms[0]["ssh"].startswith(f"gcloud compute ssh {vms[0]['name']} --project my-project")
+
+    shown = page.read_text()
+    for words in (vms[1]["ssh"], "Ready", "2 \N{MULTIPLICATION SIGN} a2-highgpu-2g", "$"):
+        assert words in shown
 
     again = rehearsal.run("Create", INSTANCE_COUNT="2")
     assert again.code == 0, again.said
@@ -40,6 +46,7 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     kept = [line for line in rehearsal.resources() if "-deployment/" in line]
     assert [line for line in kept if not stays(line)] == []
     assert sorted(line.rpartition("-")[2] for line in kept if "/logs/" in line) == [
+        "create.html",
         "create.log",
         "destroy.log",
     ]
