@@ -125,7 +125,7 @@ def apply(
                 found = _plan_and_apply(context, cloud, kind, prepared, desk)
             except approval.Declined:
                 if is_first:
-                    cloud.folder.drop_record()
+                    _leave_nothing(cloud)
                 raise
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
@@ -155,6 +155,13 @@ def _plan_and_apply(
     if not found.is_empty:
         desk.tool.apply()
     return found
+
+
+def _leave_nothing(cloud: Cloud) -> None:
+    """Delete the record and the empty state of a deployment of which nothing was made."""
+    with cloud.folder.held("OperationTypeSweep"):
+        if not cloud.folder.has_state():
+            cloud.folder.clear()
 
 
 def _clean(context: Context, cloud: Cloud, target: Deployment[Any]) -> None:

@@ -206,10 +206,6 @@ class StateFolder:
         """Write the record of what is deployed."""
         self.write(_RECORD, record.document(), "application/json")
 
-    def drop_record(self) -> None:
-        """Delete the record of a deployment of which nothing was made."""
-        self.remove(_RECORD)
-
     def write(self, name: str, text: str, content_type: str) -> None:
         """Write a file to the folder."""
         with self._told(f"write {name}", "storage.objects.create"):
