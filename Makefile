@@ -44,6 +44,12 @@ REPORT ?= rehearsal.html
 rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away again, simulated, in half a minute
 	@$(BIN)/python -m rehearsal story --report "$(REPORT)"
 
+PICTURE := docs/rehearsal.svg
+.PHONY: picture
+picture: $(VENV)/.rehearsal ## renew the README's picture from a rehearsal that is run for it
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	$(BIN)/python -m rehearsal story --report "$$folder/rehearsal.html" --picture $(PICTURE)
+
 .PHONY: check
 check: $(VENV)/.develop ## linters, types, formats
 	$(BIN)/ruff check

@@ -41,6 +41,7 @@ def _arguments() -> argparse.Namespace:
     told.add_argument(
         "--report", type=Path, default=Path("rehearsal.html"), help="default: %(default)s"
     )
+    told.add_argument("--picture", type=Path, help="an SVG of the terminal, too")
     return parser.parse_args()
 
 
@@ -108,7 +109,7 @@ def main() -> None:
     """Do what the command line asks for."""
     arguments = _arguments()
     if arguments.action == "story":
-        sys.exit(story.main(arguments.report))
+        sys.exit(story.main(arguments.report, arguments.picture))
     folder = session.folder(
         {**os.environ, session.FOLDER_VARIABLE: str(arguments.folder)}
         if arguments.folder

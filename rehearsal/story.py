@@ -12,15 +12,16 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rehearsal import clock, session
+from rehearsal import clock, picture, session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 _SETTINGS: Final = {
     "PROJECT_ID": "my-project",
@@ -35,6 +36,11 @@ _SETTINGS: Final = {
     "ENABLE_NOTEBOOK": "no",
 }
 _ENV_LIST: Final = "env.list"
+COLUMNS: Final = 100
+_TITLE: Final = (
+    "A rehearsal in a terminal: an env.list becomes a cluster of sixteen machines with H100, which"
+    " waits in Google's queue; a second Create changes nothing; Destroy leaves nothing"
+)
 _RATE: Final = "0.01"
 """Seconds of ours for one of Google's: five minutes in the queue are three seconds."""
 
@@ -49,11 +55,13 @@ class Act:
         action: The action.
         scenario: What the simulated cloud practises; "" for nothing.
         reports: Whether the run writes the report.
+        only: What the lines that are shown have in them; "" for all lines.
     """
 
     action: str
     scenario: str = ""
     reports: bool = False
+    only: str = ""
 
     def arguments(self, report: Path) -> list[str]:
         """The program's arguments."""
@@ -62,16 +70,54 @@ class Act:
         return ["--env-file", _ENV_LIST, rehearse, "--yes", *more, self.action]
 
 
-ACTS: Final = (Act("Create", "queue", reports=True), Act("Create"), Act("Destroy"))
+ACTS: Final = (Act("Create", "queue", reports=True), Act("Create", only="changes"), Act("Destroy"))
 
 
-def tell(report: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> int:
+class Screen:
+    """Where the story is told.
+
+    Args:
+        keeps: Whether to keep what is shown, with its colours, for a picture.
+    """
+
+    def __init__(self, *, keeps: bool = False) -> None:
+        self._keeps = keeps
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Show lines of our own."""
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+        self.lines += text.split("\n")
+
+    def run(self, command: list[str], folder: str, environ: Mapping[str, str]) -> int:
+        """Run a program, and show what it prints; returns its exit code."""
+        if not self._keeps:
+            return subprocess.run(command, cwd=folder, env=environ, check=False).returncode  # noqa: S603 - our own program
+        coloured = {**environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS)}
+        with subprocess.Popen(  # noqa: S603 - our own program
+            command,
+            cwd=folder,
+            env=coloured,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        ) as process:
+            for line in process.stdout or ():
+                sys.stdout.write(line)
+                sys.stdout.flush()
+                self.lines.append(line.rstrip("\n"))
+        return process.returncode
+
+
+def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
     """Tell the story.
 
     Args:
         report: The file for the report of the first Create.
         environ: The caller's environment.
-        say: Shows a line.
+        screen: Where.
 
     Returns:
         The exit code of the first run that failed, or 0.
@@ -86,30 +132,34 @@ def tell(report: Path, environ: Mapping[str, str], say: Callable[[str], None]) -
             clock.VARIABLE: environ.get(clock.VARIABLE) or _RATE,
             "PYTHONPATH": session.python_path(environ),
         }
-        say(f"$ xargs < {_ENV_LIST}")
-        say(" ".join(lines))
+        screen.say(f"$ cat {_ENV_LIST}")
+        for line in textwrap.wrap(" ".join(lines), COLUMNS, break_on_hyphens=False):
+            screen.say(line)
         for act in ACTS:
-            arguments = act.arguments(report.absolute())
-            shown = act.arguments(report)
-            say(f"\n$ aiinfra {shlex.join(shown)}")
-            code = _run([sys.executable, "-m", "provision", *arguments], folder, surroundings)
+            piped = f" 2>&1 | grep {act.only}" if act.only else ""
+            screen.say(f"\n$ aiinfra {shlex.join(act.arguments(Path(report.name)))}{piped}")
+            command = [sys.executable, "-m", "provision", *act.arguments(report.absolute())]
+            shell = ["bash", "-o", "pipefail", "-c", f'"$@"{piped}', "bash"]
+            code = screen.run([*shell, *command], folder, surroundings)
             if code:
                 return code
-        say("\n$ python -m rehearsal show")
-        code = _run([sys.executable, "-m", "rehearsal", "show"], folder, surroundings)
-    say(f"\nAll of that took {time.monotonic() - began:.0f} s. Its report is in {report}: look.")
+        screen.say("\n$ python -m rehearsal show")
+        code = screen.run([sys.executable, "-m", "rehearsal", "show"], folder, surroundings)
+    screen.say(
+        f"\nTold in {time.monotonic() - began:.0f} s. The report, to open in a browser: {report}"
+    )
     return code
 
 
-def _run(command: list[str], folder: str, environ: Mapping[str, str]) -> int:
-    return subprocess.run(command, cwd=folder, env=dict(environ), check=False).returncode  # noqa: S603 - our own program
+def main(report: Path, drawing: Path | None) -> int:
+    """Tell the story on this terminal.
 
-
-def main(report: Path) -> int:
-    """Tell the story on this terminal."""
-
-    def say(line: str) -> None:
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-
-    return tell(report, os.environ, say)
+    Args:
+        report: The file for the report.
+        drawing: The file for a picture of what was shown; None for none.
+    """
+    screen = Screen(keeps=drawing is not None)
+    code = tell(report, os.environ, screen)
+    if drawing is not None and not code:
+        drawing.write_text(picture.svg(screen.lines, _TITLE, COLUMNS), encoding="utf-8")
+    return code
