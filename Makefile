@@ -47,8 +47,7 @@ rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away a
 PICTURE := docs/rehearsal.svg
 .PHONY: picture
 picture: $(VENV)/.rehearsal ## renew the README's picture from a rehearsal that is run for it
-	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	$(BIN)/python -m rehearsal story --report "$$folder/rehearsal.html" --picture $(PICTURE)
+	@$(BIN)/python -m rehearsal story --picture $(PICTURE)
 
 .PHONY: check
 check: $(VENV)/.develop ## linters, types, formats

@@ -64,7 +64,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """
     line = read(argv)
     options = line.options
-    console = Console(as_json=options.as_json, in_image=_IMAGE in environ)
+    console = Console(output=options.output, in_image=_IMAGE in environ)
     report = Report(action=options.action or "")
     code = ExitCode.DONE
     changes_found = False
@@ -155,7 +155,11 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         copy=options.copy,
         page=options.report,
     )
-    return _perform(run)
+    try:
+        return _perform(run)
+    finally:
+        report.timeline = run.stages.timeline or None
+        run.stages.close()
 
 
 def _perform(context: Context) -> bool:

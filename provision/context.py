@@ -8,9 +8,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Problem, ProvisionError
 from provision.state.location import locate
 from provision.time.progress import Progress
+from provision.time.stages import Stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,10 +74,15 @@ class Context:
         """Where the deployment keeps its state."""
         return locate(self.settings)
 
-    @property
+    @functools.cached_property
+    def stages(self) -> Stages:
+        """The stages of the run; whoever made the context closes them."""
+        return Stages(self.clock, self.console, beats=True)
+
+    @functools.cached_property
     def progress(self) -> Progress:
         """The run's clock and progress output, for waits."""
-        return Progress(self.clock, self.console.progress)
+        return Progress(self.clock, self.console.progress, self.stages)
 
     def note(self, notes: Sequence[Problem]) -> None:
         """Print notes, and add them to the report."""
@@ -100,6 +107,7 @@ class Context:
         voice = terraform.Voice(
             write=log.write,
             tell=self.console.progress,
+            progress=self.progress,
             colours=log.colours and self.console.colours,
         )
         own = {name.upper() for name in type(self.settings).model_fields}
@@ -169,16 +177,29 @@ def connect(context: Context) -> Cloud:
         CheckError: The project does not exist, or these credentials may not read it.
     """
     from provision import background, endpoints  # noqa: PLC0415 - as above
+
+    # Before anything else is loaded: whoever waits should see at once that something goes on.
+    context.console.progress(_heading(context))
+    moved = endpoints.announcement(context.environ)
+    if moved:
+        context.console.progress(moved)
     from provision.google import auth  # noqa: PLC0415 - as above
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
     from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
-    moved = endpoints.announcement(context.environ)
-    if moved:
-        context.console.progress(moved)
     credentials = auth.credentials(context.environ, context.console.progress)
-    api = GoogleApi(credentials, context.environ, context.progress)
-    # The client of Cloud Storage is the half of what there is to load: meanwhile Google answers.
-    number = background.begin(lambda: api.project_number(context.settings.project_id))
-    folder = StateFolder(context.location, context.settings, credentials, context.environ)
-    return Cloud(api, folder, number.result())
+    # Only now: who has to log in first needs the terminal.
+    with context.progress.stage(StageName.CONNECT, OnInterrupt.NOTHING):
+        api = GoogleApi(credentials, context.environ, context.progress)
+        # The client of Cloud Storage is the half of what there is to load: meanwhile Google
+        # answers.
+        number = background.begin(lambda: api.project_number(context.settings.project_id))
+        folder = StateFolder(context.location, context.settings, credentials, context.environ)
+        return Cloud(api, folder, number.result())
+
+
+def _heading(context: Context) -> str:
+    """The first line of every action that asks Google."""
+    settings = context.settings
+    where = f"{settings.project_id}, {settings.zone}"
+    return f"{context.report.action} {settings.name_prefix} in {where}"

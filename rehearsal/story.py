@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ _SETTINGS: Final = {
     "ENABLE_NOTEBOOK": "no",
 }
 _ENV_LIST: Final = "env.list"
+_REPORT: Final = "rehearsal.html"
 COLUMNS: Final = 100
 _TITLE: Final = (
     "A rehearsal in a terminal: an env.list becomes a cluster of sixteen machines with H100, which"
@@ -63,10 +65,11 @@ class Act:
     reports: bool = False
     only: str = ""
 
-    def arguments(self, report: Path) -> list[str]:
+    @property
+    def arguments(self) -> list[str]:
         """The program's arguments."""
         rehearse = f"--rehearse={self.scenario}" if self.scenario else "--rehearse"
-        more = ["--report", str(report)] if self.reports else []
+        more = ["--report", _REPORT] if self.reports else []
         return ["--env-file", _ENV_LIST, rehearse, "--yes", *more, self.action]
 
 
@@ -85,10 +88,12 @@ class Screen:
         self.lines: list[str] = []
 
     def say(self, text: str) -> None:
-        """Show lines of our own."""
+        """Show lines of our own; what is typed stands out in a picture."""
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
-        self.lines += text.split("\n")
+        self.lines += [
+            f"\x1b[36m{line}\x1b[0m" if line.startswith("$") else line for line in text.split("\n")
+        ]
 
     def run(self, command: list[str], folder: str, environ: Mapping[str, str]) -> int:
         """Run a program, and show what it prints; returns its exit code."""
@@ -137,14 +142,15 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
             screen.say(line)
         for act in ACTS:
             piped = f" 2>&1 | grep {act.only}" if act.only else ""
-            screen.say(f"\n$ aiinfra {shlex.join(act.arguments(Path(report.name)))}{piped}")
-            command = [sys.executable, "-m", "provision", *act.arguments(report.absolute())]
+            screen.say(f"\n$ aiinfra {shlex.join(act.arguments)}{piped}")
+            command = [sys.executable, "-m", "provision", *act.arguments]
             shell = ["bash", "-o", "pipefail", "-c", f'"$@"{piped}', "bash"]
             code = screen.run([*shell, *command], folder, surroundings)
             if code:
                 return code
         screen.say("\n$ python -m rehearsal show")
         code = screen.run([sys.executable, "-m", "rehearsal", "show"], folder, surroundings)
+        shutil.copyfile(Path(folder, _REPORT), report)
     screen.say(
         f"\nTold in {time.monotonic() - began:.0f} s. The report, to open in a browser: {report}"
     )

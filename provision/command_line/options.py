@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
+from provision.documents.events import Output
 from provision.errors import Problem
 from provision.files.archive import COPY_FOLDER
 from provision.settings.choices import Action
@@ -68,7 +69,10 @@ class Option(enum.StrEnum):
         Action.PLAN,
     )
     ENV_FILE = "--env-file", "FILE", "read settings from it; the environment overrides it"
-    OUTPUT = "--output", "FORMAT", "text, or json: one document on stdout, even on failure"
+    OUTPUT = (
+        *("--output", "FORMAT"),
+        "text, json (one document), or ndjson (events too)",
+    )
     REHEARSE = "--rehearse", "SCENARIO", "run against a simulated Google Cloud"
     HELP = "--help", "", "show this, as -h does; with an action, its own help"
     VERSION = "--version", "", "show the version"
@@ -86,7 +90,7 @@ class Option(enum.StrEnum):
         return f"{self}[={self.metavar}]" if self.metavar else str(self)
 
 
-FORMATS = ("text", "json")
+FORMATS = tuple(str(one) for one in Output)
 """The values of --output."""
 
 
@@ -120,9 +124,10 @@ class Options:
         return self._path(Option.REPORT)
 
     @property
-    def as_json(self) -> bool:
-        """Whether to write one JSON document to stdout."""
-        return self.given.get(Option.OUTPUT) == "json"
+    def output(self) -> Output:
+        """What to write to stdout; text where that is not a format."""
+        text = self.given.get(Option.OUTPUT)
+        return Output(text) if text in FORMATS else Output.TEXT
 
     @property
     def scenario(self) -> str | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied
+    from provision.documents.cost import Amount, Cost
     from provision.spec.cluster import ClusterSpec
 
 _SHELLS: Final = 3
@@ -73,9 +74,16 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
         context.console.width,
         seconds=context.seconds if is_ready else None,
         remark=remark,
-        cost=context.report.cost,
+        amount=_amount(context.report.cost, has_vms="vms" in connection),
     )
     context.console.show(lines, as_result=True)
+
+
+def _amount(cost: Cost | None, *, has_vms: bool) -> Amount | None:
+    """What it costs once Create is done: VMs have all come then, nodes come with jobs."""
+    if cost is None:
+        return None
+    return cost.most if has_vms else cost.now
 
 
 def rows(connection: Mapping[str, Any], log: str | None = None) -> list[tuple[str, str]]:

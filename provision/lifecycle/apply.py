@@ -9,6 +9,7 @@ from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.google import resources
 from provision.lifecycle import adopt, approval, exclusive, ownership, planned, pricing, sweep
 from provision.spec import topology
@@ -43,15 +44,16 @@ def settle(
     asked = kind.spec(context.settings)
     context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None
-    found = preflight.run(
-        asked,
-        cloud.api,
-        of_kind=kind.preflight(asked),
-        owners=ownership.ours(context, asked, cloud.folder.location),
-        in_state=cloud.folder.known() if record else (),
-        record=record,
-        makes_bucket=not bucket,
-    )
+    with context.progress.stage(StageName.CHECKS, OnInterrupt.NOTHING):
+        found = preflight.run(
+            asked,
+            cloud.api,
+            of_kind=kind.preflight(asked),
+            owners=ownership.ours(context, asked, cloud.folder.location),
+            in_state=cloud.folder.known() if record else (),
+            record=record,
+            makes_bucket=not bucket,
+        )
     context.note(found.notes)
     if bucket:
         needs_uniform = kind.grants_in_state_folder(asked, archive)

@@ -10,7 +10,7 @@ from provision.screens.layout import Line, Look, Row
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provision.documents.cost import Cost
+    from provision.documents.cost import Amount
 
 
 def lines(
@@ -19,7 +19,7 @@ def lines(
     *,
     seconds: float | None = None,
     remark: str = "",
-    cost: Cost | None = None,
+    amount: Amount | None = None,
 ) -> list[Line]:
     """The end of a Create.
 
@@ -28,12 +28,12 @@ def lines(
         width: The columns.
         seconds: How long it took; None if not everything is ready.
         remark: What else is to be said of it, such as that no node runs yet.
-        cost: What the cluster costs; None if that is not known.
+        amount: What the cluster costs from now on; None if that is not known.
     """
     return [
         *_head(seconds, remark, width),
         *(line for label, text in rows for line in Row(label, text).lines(width)),
-        *_tail(seconds, cost, width),
+        *_tail(seconds, amount, width),
     ]
 
 
@@ -45,7 +45,7 @@ def _head(seconds: float | None, remark: str, width: int) -> Iterator[Line]:
     yield from layout.wrapped(text, width, rest="    ", look=Look.GOOD)
 
 
-def _tail(seconds: float | None, cost: Cost | None, width: int) -> Iterator[Line]:
-    costs = f"It costs {amounts.per_hour(cost.now)} from now on. " if cost else ""
+def _tail(seconds: float | None, amount: Amount | None, width: int) -> Iterator[Line]:
+    costs = f"It costs {amounts.per_hour(amount)} from now on. " if amount else ""
     then = "Next: Test, Status; Destroy ends it." if seconds is not None else "Destroy ends it."
     yield from layout.wrapped(costs + then, width, rest="    ")

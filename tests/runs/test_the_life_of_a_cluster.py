@@ -38,8 +38,13 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     assert "No changes" in again.said
     assert again.document["connection"] == created.document["connection"]
 
-    destroyed = rehearsal.run("Destroy")
+    destroyed = rehearsal.run("Destroy", INSTANCE_COUNT="2")
     assert destroyed.code == 0, destroyed.said
+    ending = destroyed.document["ending"]
+    assert ending["machines"] == ["2 VMs run: a2-highgpu-2g in us-central1-a"]
+    assert sum(ending["counts"].values()) == created.document["changes"]["add"]
+    assert destroyed.document["cost"]["now"] == created.document["cost"]["now"]
+    assert "  machines   2 VMs run: a2-highgpu-2g in us-central1-a\n" in destroyed.said
     assert destroyed.document["changes"]["destroy"] == created.document["changes"]["add"]
     left = [line for line in rehearsal.resources() if not line.startswith("storage/")]
     assert left == []

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from provision.console import Console
+from provision.documents.events import Output
 from provision.errors import Problem
 from provision.screens import layout
 
 _SPEAK = """
 import os, sys
 from provision.console import Console
-console = Console(as_json=len(sys.argv) > 1)
+from provision.documents.events import Output
+console = Console(output=Output(sys.argv[1] if sys.argv[1:] else "text"))
 console.progress("progress")
 console.raw(b"raw")
 console.result("result")
@@ -98,7 +100,7 @@ def test_lines_of_a_screen_are_a_result_for_stdout_and_with_json_for_stderr(
     lines = [layout.Line("one"), layout.Line("two", layout.Look.BAD)]
     Console().show(lines, as_result=True)
     assert capsys.readouterr() == ("one\ntwo\n", "")
-    Console(as_json=True).show(lines, as_result=True)
+    Console(output=Output.JSON).show(lines, as_result=True)
     assert capsys.readouterr() == ("", "one\ntwo\n")
     Console().show(lines)
     assert capsys.readouterr() == ("", "one\ntwo\n")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import names
 from provision.deployment.deployment import OutOfDate
+from provision.documents.timeline import StageName
 from provision.google.api import Service
 from provision.google.resources import GROUP
 
@@ -79,15 +81,20 @@ def replace(
     """
     group = names.GROUP.of(place.name_prefix)
     share = max(1, len(found) // _AT_ONCE)
-    for start in range(0, len(found), share):
-        some = [vm.name for vm in found[start : start + share]]
-        progress.tell(f"Replacing {', '.join(some)}, boot disks included")
-        api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
-        deadline = progress.deadline(_LONGEST, _POLL)
-        while not _are_new(api, place, group, some):
-            if deadline.is_over:
-                return find(api, place)
-            deadline.pause()
+    with progress.stage(StageName.REPLACEMENT) as stage:
+        for start in range(0, len(found), share):
+            some = [vm.name for vm in found[start : start + share]]
+            stage.news(
+                f"{start} of {len(found)} are new; replacing {words.listed(some)}, boot disks"
+                " included"
+            )
+            api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
+            deadline = stage.deadline(_LONGEST, _POLL)
+            while not _are_new(api, place, group, some):
+                if deadline.is_over:
+                    return find(api, place)
+                deadline.pause()
+        stage.counts(f"{len(found)} of {len(found)} are new")
     return find(api, place)
 
 

@@ -116,7 +116,7 @@ def test_the_end_of_a_create_of_vms_says_how_to_connect_and_what_it_costs(
     found = {**_STATE, "vms": [_vm(number) for number in range(count)]}
     found["dashboard"] = "https://console.cloud.google.com/monitoring/dashboards/builder/454e5f61"
     rows = connection.rows(found, "gs://b/my-cluster-deployment/logs/20261122T1-create.log")
-    shown = _text(ready.lines(rows, width, seconds=271, cost=cost), width)
+    shown = _text(ready.lines(rows, width, seconds=271, amount=cost.most), width)
     golden.check(GOLDENS / f"ready-{count}-vms-{width}.txt", shown)
     assert shown.count("\n") <= 40 - 20
 
@@ -136,7 +136,7 @@ def test_the_end_of_a_create_of_gke_says_how_to_connect(
     )
     remark = "No GPU node is asked for, and none costs anything, until a job wants one."
     seconds = 710 if is_ready else None
-    shown = _text(ready.lines(rows, width, seconds=seconds, remark=remark, cost=cost), width)
+    shown = _text(ready.lines(rows, width, seconds=seconds, remark=remark, amount=cost.now), width)
     golden.check(GOLDENS / f"ready-gke{'' if is_ready else '-in-part'}-{width}.txt", shown)
 
 
