@@ -88,16 +88,17 @@ def _show(folder: Path) -> None:
     if not found:
         found = ["The simulated cloud is empty."]
     elif all(map(inventory.stays, found)):
-        found = _kept(found)
+        found = [_kept(found)]
     sys.stdout.writelines([warning, *(f"{line}\n" for line in found)])
 
 
-def _kept(lines: list[str]) -> list[str]:
-    """What is there where nothing is but what a Destroy leaves: buckets by name, logs counted."""
-    buckets = [line for line in lines if line.startswith("storage/buckets ")]
+def _kept(lines: list[str]) -> str:
+    """What is there where nothing is but what a Destroy leaves, in one line."""
+    named = [line.split()[1] for line in lines if line.startswith("storage/buckets ")]
     logs = sum("/logs/" in line for line in lines)
-    kept = [f"storage/objects: {logs} logs and reports"] if logs else []
-    return ["The simulated cloud is empty, but for the bucket that keeps states:", *buckets, *kept]
+    counted = f" with {logs} logs and reports" if logs else ""
+    said = "The simulated cloud is empty, but for the bucket that keeps states"
+    return f"{said}: {', '.join(named)}{counted}."
 
 
 def _forget(folder: Path) -> None:

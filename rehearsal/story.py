@@ -35,8 +35,10 @@ _SETTINGS: Final = {
     "ENABLE_FLEX_START": "yes",
     "MAX_RUN_DURATION": "2d",
     "ENABLE_NOTEBOOK": "no",
+    "DISABLE_OPS_AGENT": "yes",
 }
 _ENV_LIST: Final = "env.list"
+_CLOUD: Final = "cloud"
 _REPORT: Final = "rehearsal.html"
 COLUMNS: Final = 100
 _TITLE: Final = (
@@ -133,10 +135,13 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
         Path(folder, _ENV_LIST).write_text("\n".join(lines) + "\n", encoding="utf-8")
         surroundings = {
             **{name: value for name, value in environ.items() if name not in _NOT_THE_STORYS},
-            session.FOLDER_VARIABLE: str(Path(folder, "cloud")),
+            session.FOLDER_VARIABLE: str(Path(folder, _CLOUD)),
             clock.VARIABLE: environ.get(clock.VARIABLE) or _RATE,
             "PYTHONPATH": session.python_path(environ),
         }
+        # The cloud ends with the story, so nobody has to be told where it is kept: it is not new.
+        Path(folder, _CLOUD).mkdir()
+        Path(folder, _CLOUD, session.DATABASE).touch()
         screen.say(f"$ cat {_ENV_LIST}")
         for line in textwrap.wrap(" ".join(lines), COLUMNS, break_on_hyphens=False):
             screen.say(line)
@@ -148,11 +153,11 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
             code = screen.run([*shell, *command], folder, surroundings)
             if code:
                 return code
-        screen.say("\n$ python -m rehearsal show")
+        screen.say("$ python -m rehearsal show")
         code = screen.run([sys.executable, "-m", "rehearsal", "show"], folder, surroundings)
         shutil.copyfile(Path(folder, _REPORT), report)
     screen.say(
-        f"\nTold in {time.monotonic() - began:.0f} s. The report, to open in a browser: {report}"
+        f"Told in {time.monotonic() - began:.0f} s. The report, to open in a browser: {report}"
     )
     return code
 

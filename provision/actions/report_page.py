@@ -72,24 +72,39 @@ def _write(context: Context, pages: Pages, problems: Sequence[Problem]) -> None:
     text = _page(context, problems)
     if text is None:
         return
-    if context.page is not None:
-        try:
-            context.page.write_text(text, encoding="utf-8")
-            context.console.progress(f"The report is in {context.page}")
-        except OSError as error:
-            _note(context, f"the report could not be written to {context.page}", str(error))
+    places = [*_on_disk(context, text), *_beside_the_state(context, pages, text, problems)]
+    if places:
+        context.console.progress(f"The report is in {' and '.join(places)}")
+
+
+def _on_disk(context: Context, text: str) -> Iterator[str]:
+    """Write it where `--report` says; yields where that is."""
+    if context.page is None:
+        return
+    try:
+        context.page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        _note(context, f"the report could not be written to {context.page}", str(error))
+    else:
+        yield str(context.page)
+
+
+def _beside_the_state(
+    context: Context, pages: Pages, text: str, problems: Sequence[Problem]
+) -> Iterator[str]:
+    """Keep it with the logs; yields where that is."""
     # The page of the Create that made what is there stays the last one.
     idle = context.report.plan is not None and context.report.plan.change is Change.NOTHING
-    if pages.folder is not None and (problems or not idle):
-        action = context.report.action.lower()
-        name = f"logs/{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S.%fZ}-{action}.html"
-        try:
-            pages.folder.write(name, text, "text/html; charset=utf-8")
-        except ProvisionError as error:
-            _note(context, "the report could not be kept", error.problems[0].what)
-        else:
-            url = pages.folder.location.url
-            context.console.progress(f"The report is in {url}/{name}")
+    if pages.folder is None or (idle and not problems):
+        return
+    action = context.report.action.lower()
+    name = f"logs/{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S.%fZ}-{action}.html"
+    try:
+        pages.folder.write(name, text, "text/html; charset=utf-8")
+    except ProvisionError as error:
+        _note(context, "the report could not be kept", error.problems[0].what)
+    else:
+        yield f"{pages.folder.location.url}/{name}"
 
 
 def _note(context: Context, what: str, why: str) -> None:
