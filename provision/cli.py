@@ -155,6 +155,10 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         copy=options.copy,
         page=options.report,
     )
+    if not run.offline and report.action != Action.DEBUG:
+        # Before what asks Google is loaded: whoever waits should see soon that something goes on.
+        where = f"{loaded.settings.project_id}, {loaded.settings.zone}"
+        console.progress(f"{report.action} {loaded.settings.name_prefix} in {where}")
     try:
         return _perform(run)
     finally:

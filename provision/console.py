@@ -226,7 +226,8 @@ class Console:
     def progress(self, text: str) -> None:
         """Print a progress message."""
         with self._above():
-            self._err.print(_styled(self.veil(text), style="bold"))
+            for line in self._laid_out(self.veil(text), "", "  "):
+                self._err.print(_styled(line, style="bold"))
         self.happened(MessageEvent(time=stamp(time.time()), words=text))
 
     def problems(self, problems: Sequence[Problem], heading: str) -> None:
@@ -275,7 +276,7 @@ class Console:
         return bool(answer) and answer.strip().lower() in {"", "y", "yes"}
 
     def _laid_out(self, text: str, first: str, rest: str) -> list[str]:
-        """A paragraph in lines: on a terminal it breaks at blanks; elsewhere a line is a line."""
+        """A text in lines: on a terminal they break at blanks; elsewhere a line is a line."""
         if not self._err.is_terminal:
             return [first + text]
         return [line.text for line in layout.wrapped(text, self.width, first=first, rest=rest)]

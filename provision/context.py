@@ -178,8 +178,6 @@ def connect(context: Context) -> Cloud:
     """
     from provision import background, endpoints  # noqa: PLC0415 - as above
 
-    # Before anything else is loaded: whoever waits should see at once that something goes on.
-    context.console.progress(_heading(context))
     moved = endpoints.announcement(context.environ)
     if moved:
         context.console.progress(moved)
@@ -196,10 +194,3 @@ def connect(context: Context) -> Cloud:
         number = background.begin(lambda: api.project_number(context.settings.project_id))
         folder = StateFolder(context.location, context.settings, credentials, context.environ)
         return Cloud(api, folder, number.result())
-
-
-def _heading(context: Context) -> str:
-    """The first line of every action that asks Google."""
-    settings = context.settings
-    where = f"{settings.project_id}, {settings.zone}"
-    return f"{context.report.action} {settings.name_prefix} in {where}"

@@ -72,7 +72,7 @@ def complete(plan: Plan, kind: Kind[SpecT], spec: SpecT, found: terraform.Plan) 
 
 
 def _change(plan: Plan, found: terraform.Plan) -> Change:
-    # Outputs alone may change, as when a request for VMs has ended: that is nobody's concern.
+    # Outputs alone are no change that anybody would see.
     if not (any(found.counts.values()) or found.imported):
         return Change.NOTHING
     goes_on = plan.change is not Change.NEW and not plan.settings

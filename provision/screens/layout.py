@@ -198,3 +198,8 @@ def plural(noun: str) -> str:
     if re.search(r"[^aeiou]y$", noun):
         return noun[:-1] + "ies"
     return noun + "s"
+
+
+def glued(number: int, noun: str) -> str:
+    """A number of things, between which and their noun no line is broken."""
+    return counted(number, noun).replace(" ", GLUE)

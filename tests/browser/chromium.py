@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 PACKAGES: Final = ("chromium-headless-shell", "fonts-dejavu-core")
 _OTHERS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _FONTS: Final = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><dir>/usr/share/fonts</dir><dir>{fonts}</dir><cachedir>{cache}</cachedir></fontconfig>
+<fontconfig><dir>/usr/share/fonts</dir><dir>{fonts}</dir><cachedir>{cache}</cachedir>
+<alias><family>system-ui</family><prefer><family>DejaVu Sans</family></prefer></alias>
+<alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+<alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
 """
+"""The widest of the usual fonts: what fits in it fits in all."""
 
 
 class NoChromiumError(Exception):

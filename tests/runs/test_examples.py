@@ -9,6 +9,7 @@ import pytest
 from dotenv import dotenv_values
 
 from rehearsal.inventory import stays
+from tests.runs.reading import to_read
 
 if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal
@@ -45,6 +46,7 @@ def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     created = rehearsal.run("Create")
     assert created.code == 0, created.said
     assert len(created.document["connection"]["vms"]) == count
+    assert len(to_read(created.said)) <= 40, created.said
 
     asked = len(rehearsal.requests())
     status = rehearsal.run("Status")

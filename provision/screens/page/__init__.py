@@ -96,8 +96,7 @@ def _verdict(it: Contents) -> ET.Element:
         if it.plan is not None and it.plan.change is Change.NOTHING:
             return tag("p", "What exists is what the settings describe.", class_="verdict good")
         return tag("p", "Nothing was made: this is what Create would do.", class_="verdict plain")
-    seconds = sum(stage.seconds for stage in it.timeline)
-    took = f" after {amounts.clock(seconds)}" if seconds else ""
+    took = "" if it.seconds is None else f" after {amounts.clock(it.seconds)}"
     return tag("p", f"Ready{took}.", class_="verdict good")
 
 

@@ -30,6 +30,7 @@ class Contents:
         cost: What it costs; None if that is not known.
         plan: What the plan changes, and the checks before it; None as long as there is none.
         timeline: The stages of the run.
+        seconds: How long the run took, in seconds of Google's clock; None if that is not known.
         problems: What made the run fail; none if it did not.
         notes: What is worth knowing.
         connection: How to connect: what -> command or address, as a text.
@@ -44,6 +45,7 @@ class Contents:
     cost: Cost | None = None
     plan: Plan | None = None
     timeline: Sequence[Stage] = ()
+    seconds: float | None = None
     problems: Sequence[Problem] = ()
     notes: Sequence[Problem] = ()
     connection: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

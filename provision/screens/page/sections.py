@@ -11,6 +11,7 @@ from provision.documents.topology import Reach, StoreKind
 from provision.screens import amounts, layout, plan
 from provision.screens.page import drawing, numbers, tables
 from provision.screens.page.html import tag
+from provision.screens.progress import TITLES
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
@@ -202,7 +203,7 @@ def timeline(stages: Sequence[Stage]) -> ET.Element:
     whole = max((last - origin).total_seconds(), 0.001)
     rows = [
         (
-            tag("th", _stage(it), tag("small", it.words) if it.words else None),
+            tag("th", TITLES[it.name], tag("small", it.words) if it.words else None),
             tables.share(
                 (end - begin).total_seconds(),
                 whole,
@@ -218,10 +219,6 @@ def timeline(stages: Sequence[Stage]) -> ET.Element:
     when = f"From {origin:%Y-%m-%d %H:%M:%S} UTC"
     found = tables.table(when, heads, rows, numbers=["took"])
     return _section("How it went", found, name="timeline")
-
-
-def _stage(it: Stage) -> str:
-    return it.name.replace("_", " ")
 
 
 def changes(it: Plan) -> ET.Element:

@@ -98,6 +98,8 @@ def test_without_a_terminal_it_goes_on_and_refuses_losses() -> None:
         (Change.NEW, False, _NEW, Change.NEW),
         (Change.NEW, False, Plan(), Change.NOTHING),
         (Change.CHANGE, False, Plan(), Change.NOTHING),
+        (Change.CHANGE, False, Plan(outputs=True), Change.NOTHING),
+        (Change.CHANGE, False, Plan(imported=1), Change.GOES_ON),
         (Change.CHANGE, True, Plan(), Change.NOTHING),
         (Change.CHANGE, False, Plan(add=2), Change.GOES_ON),
         (Change.CHANGE, True, Plan(add=2), Change.CHANGE),
