@@ -24,8 +24,8 @@ PACKAGES: Final = ("chromium-headless-shell", "fonts-dejavu-core")
 _OTHERS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _FONTS: Final = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig><dir>/usr/share/fonts</dir><dir>{fonts}</dir><cachedir>{cache}</cachedir>
-<alias><family>system-ui</family><prefer><family>DejaVu Sans</family></prefer></alias>
-<alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+<match><test name="family" compare="not_eq"><string>monospace</string></test>
+<edit name="family" mode="append" binding="weak"><string>DejaVu Sans</string></edit></match>
 <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
 </fontconfig>
 """
