@@ -137,19 +137,14 @@ class Applying:
 
     def _count(self, part: StageName) -> None:
         words = f"{self._done[part]} of {self._due[part]}"
-        under_way = [it for it in self._under_way.values() if _part(it) is part or _is_whole(part)]
-        if under_way:
-            words += f"; at work on {_nouns(under_way)}"
+        if part is StageName.TERRAFORM and self._under_way:
+            words += f"; at work on {_nouns(list(self._under_way.values()))}"
         self._open[part].counts(words)
 
     def _end(self, part: StageName, state: StageState) -> None:
         opened = self._open.pop(part)
         opened.counts(f"{self._done[part]} of {self._due[part]}")
         self._stages.end(opened, state)
-
-
-def _is_whole(part: StageName) -> bool:
-    return part is StageName.TERRAFORM
 
 
 def _nouns(types: list[str]) -> str:
