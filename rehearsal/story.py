@@ -59,13 +59,13 @@ class Act:
         action: The action.
         scenario: What the simulated cloud practises; "" for nothing.
         reports: Whether the run writes the report.
-        only: What the lines that are shown have in them; "" for all lines.
+        through: The command that its output goes through, to show less; "" for none.
     """
 
     action: str
     scenario: str = ""
     reports: bool = False
-    only: str = ""
+    through: str = ""
 
     @property
     def arguments(self) -> list[str]:
@@ -75,7 +75,11 @@ class Act:
         return ["--env-file", _ENV_LIST, rehearse, "--yes", *more, self.action]
 
 
-ACTS: Final = (Act("Create", "queue", reports=True), Act("Create", only="changes"), Act("Destroy"))
+ACTS: Final = (
+    Act("Create", "queue", reports=True),
+    Act("Create", through="grep changes"),
+    Act("Destroy", through="tail -n +4"),
+)
 
 
 class Screen:
@@ -146,7 +150,7 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
         for line in textwrap.wrap(" ".join(lines), COLUMNS, break_on_hyphens=False):
             screen.say(line)
         for act in ACTS:
-            piped = f" 2>&1 | grep {act.only}" if act.only else ""
+            piped = f" 2>&1 | {act.through}" if act.through else ""
             screen.say(f"\n$ aiinfra {shlex.join(act.arguments)}{piped}")
             command = [sys.executable, "-m", "provision", *act.arguments]
             shell = ["bash", "-o", "pipefail", "-c", f'"$@"{piped}', "bash"]

@@ -72,39 +72,42 @@ def _write(context: Context, pages: Pages, problems: Sequence[Problem]) -> None:
     text = _page(context, problems)
     if text is None:
         return
-    places = [*_on_disk(context, text), *_beside_the_state(context, pages, text, problems)]
-    if places:
-        context.console.progress(f"The report is in {' and '.join(places)}")
+    here = _on_disk(context, text)
+    kept = _beside_the_state(context, pages, text, problems)
+    # Who has it here finds the other one, should it be needed, with the log.
+    places = [f"in {here}", "beside the log" if kept else ""] if here else [f"in {kept}"]
+    if here or kept:
+        context.console.progress(f"The report is {' and '.join(filter(None, places))}")
 
 
-def _on_disk(context: Context, text: str) -> Iterator[str]:
-    """Write it where `--report` says; yields where that is."""
+def _on_disk(context: Context, text: str) -> str:
+    """Write it where `--report` says; returns where that is, "" for nowhere."""
     if context.page is None:
-        return
+        return ""
     try:
         context.page.write_text(text, encoding="utf-8")
     except OSError as error:
         _note(context, f"the report could not be written to {context.page}", str(error))
-    else:
-        yield str(context.page)
+        return ""
+    return str(context.page)
 
 
 def _beside_the_state(
     context: Context, pages: Pages, text: str, problems: Sequence[Problem]
-) -> Iterator[str]:
-    """Keep it with the logs; yields where that is."""
+) -> str:
+    """Keep it with the logs; returns where that is, "" for nowhere."""
     # The page of the Create that made what is there stays the last one.
     idle = context.report.plan is not None and context.report.plan.change is Change.NOTHING
     if pages.folder is None or (idle and not problems):
-        return
+        return ""
     action = context.report.action.lower()
     name = f"logs/{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S.%fZ}-{action}.html"
     try:
         pages.folder.write(name, text, "text/html; charset=utf-8")
     except ProvisionError as error:
         _note(context, "the report could not be kept", error.problems[0].what)
-    else:
-        yield f"{pages.folder.location.url}/{name}"
+        return ""
+    return f"{pages.folder.location.url}/{name}"
 
 
 def _note(context: Context, what: str, why: str) -> None:

@@ -64,14 +64,26 @@ def _written(context: Context, folder: Any = None, error: Exception | None = Non
             raise error
 
 
-def test_a_page_is_written_here_and_kept_beside_the_state(tmp_path: Path) -> None:
+def test_a_page_is_written_here_and_kept_beside_the_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file, folder = tmp_path / "report.html", Folder()
     _written(_context(file), folder)
+    said = " ".join(capsys.readouterr().err.split())
+    assert said == f"The report is in {file} and beside the log"
     ((name, kept),) = folder.written.items()
     assert name.startswith("logs/")
     assert name.endswith("Z-create.html")
     assert kept == file.read_text()
     assert "Ready" in kept
+
+
+def test_without_the_option_it_is_kept_and_said_where(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Folder()
+    _written(_context(None), folder)
+    (name,) = folder.written
+    said = " ".join(capsys.readouterr().err.split())
+    assert said == f"The report is in gs://loom/np-deployment/{name}"
 
 
 def test_a_run_that_fails_writes_it_too_with_what_went_wrong(tmp_path: Path) -> None:
