@@ -138,7 +138,7 @@ docs: $(VENV)/.rehearsal ## renew what is generated from the code in the README
 	$(BIN)/python -m provision.settings.documentation README.md
 
 .PHONY: facts
-facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types and GPUs from Google
+facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types, GPUs and prices from Google
 	$(BIN)/python -m provision.preflight.facts $(PROJECT_ID)
 
 .PHONY: lock

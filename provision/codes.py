@@ -148,6 +148,18 @@ class Code(enum.StrEnum):
         "take a zone of `alternatives.zones`, or apply `alternatives.settings`",
         (ExitCode.USAGE, ExitCode.CHECK),
     )
+    COST_LIMIT = (
+        "cost-limit",
+        "the cluster would cost more than MAX_HOURLY_COST",
+        "ask a person; with their consent, raise the limit, or ask for less",
+        _USAGE,
+    )
+    PRICE_UNKNOWN = (
+        "price-unknown",
+        "there is a MAX_HOURLY_COST, and a part of the cluster whose price is unknown",
+        "try PRICES=live; or ask a person whether to remove the limit",
+        _USAGE,
+    )
     INVALID_FOLDER = (
         "invalid-folder",
         "the folder that is copied to the VMs is missing, unreadable or too large",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import functools
 import time
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provision.console import Console
+    from provision.cost.price_book import PriceBook
     from provision.google.api import GoogleApi
     from provision.report import Report
     from provision.settings.model import Settings
@@ -156,6 +158,13 @@ class Cloud:
     api: GoogleApi
     folder: StateFolder
     project_number: str
+
+    @functools.cached_property
+    def price_book(self) -> PriceBook:
+        """Google's own prices."""
+        from provision.cost.price_book import PriceBook  # noqa: PLC0415 - as above
+
+        return PriceBook(self.api, self.folder, dt.datetime.now(tz=dt.UTC).date())
 
     def has_bucket(self) -> bool:
         """Whether the state's bucket exists; only the default bucket may be missing.

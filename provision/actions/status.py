@@ -18,7 +18,7 @@ def show_status(context: Context) -> None:
     context.report.backend = cloud.folder.location.backend
     record = ownership.deployed(context, cloud)
     if record is None:
-        ownership.require_nothing(context, cloud)
+        ownership.require_nothing(context, cloud, registry.ALL)
         context.report.status = {"kind": None, "resources": []}
         context.console.result(f"There is no deployment in {cloud.folder.location.url}")
         return

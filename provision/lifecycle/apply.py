@@ -60,7 +60,7 @@ def settle(
         context.note(cloud.folder.audit(needs_uniform=needs_uniform))
     spec = kind.resolve(found.require(), record)
     context.report.plan = planned.begun(context, kind, spec, record, found.checks)
-    pricing.tell(context, spec)
+    pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket))
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 
@@ -121,6 +121,7 @@ def apply(
             # Write it before anything else: a folder without a record does not count as ours.
             cloud.folder.write_record(_record(context, None, kind, target, version, {}))
         with exclusive.alone(context, cloud, target.spec, root, tool) as killed:
+            pricing.keep(context, cloud)
             tool.init()
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)

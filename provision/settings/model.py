@@ -19,7 +19,13 @@ from pydantic_settings import (
 )
 
 from provision.settings import derived
-from provision.settings.choices import DriverVersion, NetworkConfig, Orchestrator, ReleaseChannel
+from provision.settings.choices import (
+    DriverVersion,
+    NetworkConfig,
+    Orchestrator,
+    PriceList,
+    ReleaseChannel,
+)
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
@@ -34,6 +40,7 @@ from provision.settings.values import (
     Count,
     DiskSize,
     DiskTypeWord,
+    Dollars,
     DriverWord,
     GcsPath,
     GkeVersion,
@@ -46,6 +53,7 @@ from provision.settings.values import (
     OrchestratorWord,
     PoolCount,
     Presence,
+    PriceWord,
     ProjectId,
     RayVersion,
     Region,
@@ -179,6 +187,17 @@ class Settings(BaseSettings):
         "With `yes`, Destroy deletes this deployment only with `--yes`; Create stores the setting.",
         "yes",
         False,
+    )
+    prices: PriceWord = _setting(
+        "The prices that the cost is estimated from: `list` is the dated list that comes with the"
+        " program, `live` Google's Cloud Billing Catalog, kept for a week, and `off` none.",
+        "live",
+        PriceList.LIST,
+    )
+    max_hourly_cost: Dollars | None = _setting(
+        "The most that the cluster may cost, in USD per hour, with all machines that can come;"
+        " Create, Plan and Validate end with exit code 2 if it is more, or if a price is unknown.",
+        "100",
     )
     skip_checks: Checks | None = _setting(
         "Names of online checks to skip, separated by commas.", "quota,image"

@@ -4,6 +4,7 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     terraform/state/    Terraform's state and lock
     deployment.json     the record: what is deployed, and which tool made it
     connection.json     how to connect
+    prices.json         Google's prices, where they were asked for (see `cost.price_book`)
     runs/               the runs that may hold the lock (see `liveness`)
     logs/               Terraform's logs; Destroy keeps them
 """
@@ -210,6 +211,10 @@ class StateFolder:
         """Write a file to the folder."""
         with self._told(f"write {name}", "storage.objects.create"):
             self._blob(name).upload_from_string(text, content_type=content_type)
+
+    def text(self, name: str) -> str | None:
+        """The text of a file; None if it does not exist."""
+        return self._read(name)
 
     def texts(self, prefix: str) -> dict[str, str]:
         """The files whose names begin with a prefix: name -> text."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
+from provision.deployment.deployment import Left
 from provision.documents.plan import Contents
 from provision.google import resources
 from provision.kinds import connection
@@ -131,4 +132,14 @@ class Toy:
     def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
         del context, cloud
         self.diary.append(f"sweep, last: {last}")
+        return 0
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        del cloud, place, networks
+        return Left()
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        del context, cloud, place, networks
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
-from provision.settings.choices import Orchestrator
+from provision.settings.choices import Orchestrator, PriceList
 from provision.spec.rules import capacity, gke, images, machines, offers, secrets, storage
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -44,6 +44,17 @@ def _state_path(case: Case) -> Iterator[Finding]:
         )
 
 
+def _limit_without_prices(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.max_hourly_cost is not None and settings.prices is PriceList.OFF:
+        yield Finding(
+            field="max_hourly_cost",
+            what=f"can't be kept with {case.name('prices')}=off",
+            why="without prices nobody knows what the cluster costs",
+            fix="PRICES=list, or remove MAX_HOURLY_COST",
+        )
+
+
 def _notebook(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if settings.orchestrator_type is Orchestrator.GKE:
@@ -72,6 +83,7 @@ RULES: Final = (
     Rule(("region", "zone"), _region),
     *offers.RULES,
     Rule(("project_id", "terraform_gcs_path"), _state_path),
+    Rule(("prices", "max_hourly_cost"), _limit_without_prices),
     *images.RULES,
     *machines.RULES,
     *capacity.RULES,
