@@ -90,7 +90,7 @@ def _lead(topology: Topology) -> str:
 def _verdict(it: Contents) -> ET.Element:
     if it.problems:
         more = len(it.problems) - 1
-        text = it.problems[0].what + (f" (and {more} more, below)" if more else "")
+        text = numbers.titled(it.problems[0].what) + (f" (and {more} more, below)" if more else "")
         return tag("p", f"{it.action} did not get to its end. {text}", class_="verdict bad")
     if it.action == "Plan":
         if it.plan is not None and it.plan.change is Change.NOTHING:

@@ -101,12 +101,12 @@ def test_what_looks_like_a_credential_or_is_known_as_one_is_hidden() -> None:
 
 
 def test_a_run_that_failed_says_so_first_and_shows_how_far_it_came() -> None:
-    problem = Problem(what="us-central1-a has none", fix="ZONE=us-central1-b")
+    problem = Problem(what="in us-central1-a are none", fix="ZONE=us-central1-b")
     it = pages.contents(
         "env.list", "Create", problems=[problem], timeline=pages.timeline(StageState.FAILED)
     )
     text = Reader(page(it)).text
-    assert "Create did not get to its end. us-central1-a has none" in text
+    assert "Create did not get to its end. In us-central1-a are none" in text
     assert "Fix: ZONE=us-central1-b" in text
     assert "Ready" not in text
     assert "Ready" in Reader(page(pages.contents("env.list", "Create"))).text
