@@ -165,6 +165,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         full=Option.FULL in options.given,
         copy=options.copy,
+        page=options.report,
     )
     if not run.offline and report.action != Action.DEBUG:
         # Before what asks Google is loaded: whoever waits should see soon that something goes on.

@@ -50,6 +50,7 @@ class Context:
         full: Whether Terraform's own text is shown (`--full`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
         guesses: Notes from dated lists, to tell where Google is not asked.
+        page: The file to write the report's page to (`--report`); None for none.
         begun: When the run began, by the clock of `time.monotonic`.
     """
 
@@ -65,6 +66,7 @@ class Context:
     full: bool = False
     copy: Path | None = None
     guesses: tuple[Problem, ...] = ()
+    page: Path | None = None
     begun: float = field(default_factory=time.monotonic)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.actions import copied_folder, secrets_access
+from provision.actions import copied_folder, report_page, secrets_access
 from provision.context import connect
 from provision.kinds import registry
 from provision.lifecycle import apply, older_machines
@@ -19,6 +19,11 @@ def plan(context: Context) -> bool:
     Returns:
         Whether Create would change anything.
     """
+    with report_page.written(context):
+        return _plan(context)
+
+
+def _plan(context: Context) -> bool:
     context.look_for_terraform()
     cloud = connect(context)
     exists = cloud.has_bucket()

@@ -45,11 +45,7 @@ class Option(enum.StrEnum):
         *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG),
     )
     YES = (
-        *(
-            "--yes",
-            "",
-            "ask nothing: approve it all, and releasing a dead run's lock",
-        ),
+        *("--yes", "", "approve everything, and freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY),
     )
     BREAK_LOCK = (
@@ -65,6 +61,10 @@ class Option(enum.StrEnum):
         *(Action.CREATE, Action.DESTROY, Action.PLAN),
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
+    REPORT = (
+        *("--report", "FILE", "write the result as one HTML page, with a drawing"),
+        *(Action.CREATE, Action.PLAN),
+    )
     DETAILED_EXITCODE = (
         *("--detailed-exitcode", "", "exit like Terraform: 0 no changes, 2 changes, 1 error"),
         Action.PLAN,
@@ -118,6 +118,11 @@ class Options:
     def copy(self) -> Path | None:
         """The folder to copy to the VMs; None for the default one, if it exists."""
         return self._path(Option.COPY)
+
+    @property
+    def report(self) -> Path | None:
+        """The file to write the report's page to; None for none."""
+        return self._path(Option.REPORT)
 
     @property
     def output(self) -> Output:

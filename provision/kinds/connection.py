@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provision.documents.cost import Amount, Cost
     from provision.spec.cluster import ClusterSpec
 
-_SHELLS: Final = 8
+_SHELLS: Final = 3
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
 
 
@@ -111,10 +111,11 @@ def rows(connection: Connection, log: str | None = None) -> list[tuple[str, str]
 
 def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
     vms = connection.vms
-    found = _named("shell", [vm.ssh for vm in vms[:_SHELLS]])
-    if len(vms) > _SHELLS:
-        found += [("", f"and {len(vms) - _SHELLS} more: {connection.state}/connection.json")]
-    links = [vm.notebook for vm in vms[:_SHELLS] if vm.notebook]
+    shown = vms if len(vms) <= _SHELLS else vms[:1]
+    found = _named("shell", [vm.ssh for vm in shown])
+    if len(vms) > len(shown):
+        found += [("", f"and {len(vms) - 1} more: {connection.state}/connection.json")]
+    links = [vm.notebook for vm in shown if vm.notebook]
     tunnels = [vm.notebook_tunnel for vm in vms if vm.notebook_tunnel]
     if tunnels and not links:
         links += [tunnels[0], f"and then, as long as that runs, {NOTEBOOK}"]

@@ -14,6 +14,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.google import resources
 from provision.lifecycle import adopt, approval, exclusive, ownership, planned, pricing, sweep
 from provision.settings.choices import OnlineCheck
+from provision.spec import topology
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
 
@@ -47,6 +48,7 @@ def settle(
         StateError: What exists belongs to another deployment, project or tool.
     """
     asked = kind.spec(context.settings)
+    context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None
     with context.progress.stage(StageName.CHECKS, OnInterrupt.NOTHING):
         found = preflight.run(

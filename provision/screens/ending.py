@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.screens import amounts, layout
 from provision.screens.layout import Look, Row
-from provision.screens.plan import nouns
+from provision.screens.plan import fitting, nouns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ def lines(ending: Ending, cost: Cost | None, width: int) -> list[Line]:
     return [
         *layout.wrapped(title, width, rest="    ", look=Look.TITLE),
         *(line for row in _rows(ending, cost) for line in row.lines(width)),
-        *layout.wrapped(_summary(ending), width, rest="    "),
+        *layout.wrapped(fitting(lambda most: _summary(ending, most), width), width, rest="    "),
     ]
 
 
@@ -44,7 +44,7 @@ def _rows(ending: Ending, cost: Cost | None) -> Iterator[Row]:
         yield Row("costs", f"{amounts.per_hour_and_day(cost.now)} end with it")
 
 
-def _summary(ending: Ending) -> str:
+def _summary(ending: Ending, most: int) -> str:
     count = sum(ending.counts.values())
-    what = f" ({nouns(list(ending.counts.items()))})" if count else ""
+    what = f" ({nouns(list(ending.counts.items()), most)})" if count else ""
     return f"Destroy: {layout.counted(count, 'resource')} in the state{what}."

@@ -9,7 +9,7 @@ from provision.screens import amounts, cluster, layout
 from provision.screens.layout import LABEL, Line, Look, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from provision.documents.cost import Cost
     from provision.documents.plan import Checks, Plan
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _NOUNS: Final = 5
 """Nouns that are counted one by one; the rest is "more"."""
+_FEWEST: Final = 3
+"""At least so many nouns, where there is little room."""
 _HINT: Final = "Plan --full shows all"
 
 
@@ -33,21 +35,23 @@ def lines(
         hint: Whether to name the option that shows Terraform's own text.
     """
     rows = [*(cluster.rows(plan, cost) if _is_whole(plan) else _changed(plan)), *_cost(plan, cost)]
-    end = summary(plan, older)
+    tail = _HINT if hint and plan.change is not Change.NOTHING else ""
+    end = fitting(lambda most: summary(plan, older, most), width - len(tail) - 2)
     return [
         *layout.wrapped(_title(plan), width, rest="    ", look=Look.TITLE),
         *(line for row in rows for line in row.lines(width)),
         *_checks(plan.checks, width),
-        *layout.ended(end, _HINT if hint and plan.change is not Change.NOTHING else "", width),
+        *layout.ended(end, tail, width),
     ]
 
 
-def summary(plan: Plan, older: int = 0) -> str:
+def summary(plan: Plan, older: int = 0, most: int = _NOUNS) -> str:
     """One sentence that counts what happens, by what people call it.
 
     Args:
         plan: The plan.
         older: VMs that are older than the settings, although nothing changes.
+        most: How many nouns are counted one by one.
     """
     if plan.change is Change.NOTHING:
         if older:
@@ -63,17 +67,29 @@ def summary(plan: Plan, older: int = 0) -> str:
     ):
         found = [(noun, number) for noun, number in numbers if number]
         if found:
-            parts.append(f"{sum(number for _, number in found)} to {verb} ({nouns(found)})")
+            parts.append(f"{sum(number for _, number in found)} to {verb} ({nouns(found, most)})")
     return f"Plan: {', '.join(parts)}."
 
 
-def nouns(counted: Sequence[tuple[str, int]]) -> str:
+def fitting(sentence: Callable[[int], str], room: int) -> str:
+    """A sentence with as many nouns as fit on a line; with the usual number where too few would.
+
+    Args:
+        sentence: The sentence with at most so many nouns.
+        room: The columns for it.
+    """
+    tried = [sentence(most) for most in range(_NOUNS, _FEWEST - 1, -1)]
+    return next((it for it in tried if len(it) <= room), tried[0])
+
+
+def nouns(counted: Sequence[tuple[str, int]], most: int = _NOUNS) -> str:
     """What there is how often, such as "group, template, 2 roles".
 
     Args:
         counted: What it is called and how many there are, what matters most first.
+        most: How many are named; the rest is "more".
     """
-    named, rest = counted[:_NOUNS], counted[_NOUNS:]
+    named, rest = counted[:most], counted[most:]
     if len(rest) == 1:
         named, rest = counted, []
     words = [noun if number == 1 else layout.counted(number, noun) for noun, number in named]
@@ -133,7 +149,7 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     if cost.most.per_hour != cost.now.per_hour or cost.most.unknown != cost.now.unknown:
         text = f"now {text}; with {_all(plan.topology)} {amounts.per_hour_and_day(cost.most)}"
     if cost.at_most_in_all is not None:
-        text += f"; until all machines have ended at most {amounts.usd(cost.at_most_in_all)}"
+        text += f"; at most {amounts.usd(cost.at_most_in_all)} till they end"
     yield Row("costs", text)
     unknown = cost.most.unknown or cost.now.unknown
     if unknown:
@@ -165,7 +181,7 @@ def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
             used = (
                 f"{quota.used} of {quota.limit} used"
                 if quota.used is not None
-                else (f"limit {quota.limit}")
+                else (f"of {quota.limit}")
             )
             parts.append(f"quota {quota.metric} {used}")
     parts.append(f"{layout.glued(checks.made, 'check')} in {checks.seconds:.1f}{layout.GLUE}s")

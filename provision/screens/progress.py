@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from provision.documents.events import WaitingEvent
     from provision.documents.timeline import Stage
 
-_TITLES: Final[Mapping[StageName, str]] = {
+TITLES: Final[Mapping[StageName, str]] = {
     StageName.CONNECT: "Google",
     StageName.CHECKS: "checks",
     StageName.EARLIER_RUN: "earlier run",
@@ -38,7 +38,7 @@ _TITLES: Final[Mapping[StageName, str]] = {
     StageName.RELEASE: "let go",
     StageName.SWEEP: "leftovers",
 }
-_WIDEST_TITLE: Final = max(map(len, _TITLES.values()))
+_WIDEST_TITLE: Final = max(map(len, TITLES.values()))
 _BETWEEN: Final = "this run"
 """The title of what is in no stage."""
 
@@ -81,7 +81,7 @@ def ended(stage: Stage, width: int) -> list[Line]:
         return []
     mark, look = _MARKS[stage.state]
     right = _elapsed(stage.seconds)
-    return list(_row(mark, _TITLES[stage.name], stage.words or "", right, width, look))
+    return list(_row(mark, TITLES[stage.name], stage.words or "", right, width, look))
 
 
 def news(event: WaitingEvent, width: int) -> list[Line]:
@@ -104,7 +104,7 @@ def sign_of_life(event: WaitingEvent, width: int) -> list[Line]:
         width: The columns.
     """
     mark, look = _MARKS[StageState.RUNNING]
-    title = _TITLES[event.stage] if event.stage else _BETWEEN
+    title = TITLES[event.stage] if event.stage else _BETWEEN
     since = (
         f"goes on for {_elapsed(event.passed)}"
         if event.most is None
@@ -131,7 +131,7 @@ def live(stages: Sequence[WaitingEvent], width: int) -> list[Line]:
 
 def _timed(event: WaitingEvent, leaves: str, width: int) -> list[Line]:
     mark, look = _MARKS[StageState.RUNNING]
-    title = _TITLES[event.stage] if event.stage else _BETWEEN
+    title = TITLES[event.stage] if event.stage else _BETWEEN
     right = _elapsed(event.passed)
     if event.most is not None:
         right += f" of {_elapsed(event.most)}"

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def test_an_env_list_becomes_a_cluster_and_goes_away_again(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Callable[..., Rehearsal], tmp_path: Path
 ) -> None:
     rehearsal = rehearse(real=True)
-    created = rehearsal.run("Create", INSTANCE_COUNT="2")
+    page = tmp_path / "report.html"
+    created = rehearsal.run("Create", "--report", str(page), INSTANCE_COUNT="2")
     assert created.code == 0, created.said
     assert created.document["changes"]["add"] > 0
     assert created.document["changes"]["destroy"] == 0
@@ -28,6 +29,10 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     vms = created.document["connection"]["vms"]
     assert [vm["status"] for vm in vms] == ["RUNNING", "RUNNING"]
     assert vms[0]["ssh"].startswith(f"gcloud compute ssh {vms[0]['name']} --project my-project")
+
+    shown = page.read_text()
+    for words in (vms[1]["ssh"], "Ready", "2 \N{MULTIPLICATION SIGN} a2-highgpu-2g", "$"):
+        assert words in shown
 
     again = rehearsal.run("Create", INSTANCE_COUNT="2")
     assert again.code == 0, again.said
@@ -47,8 +52,9 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     assert left == []
     kept = [line for line in rehearsal.resources() if "-deployment/" in line]
     assert [line for line in kept if not stays(line)] == []
-    logs = {line.rpartition("-")[2] for line in kept if "/logs/" in line}
-    assert logs == {"create.log", "destroy.log"}
+    logs = [line.rpartition("-")[2] for line in kept if "/logs/" in line]
+    assert sorted(set(logs)) == ["create.html", "create.log", "destroy.log"]
+    assert logs.count("create.html") == 1, "a Create that changes nothing keeps none"
 
 
 def test_a_network_of_its_own_comes_and_goes_with_the_cluster(

@@ -157,7 +157,7 @@ def test_a_mistake_is_answered_with_what_was_meant(text: str) -> None:
 def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Action) -> None:
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
-        value |= {Option.BREAK_LOCK: ["1"]}
+        value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"]}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
         expected = [] if action in option.actions else [f"{action} does not support {option}"]
@@ -172,6 +172,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--offline": ["Validate"],
         "--break-lock": ["Create", "Destroy"],
         "--replace-vms": ["Create"],
+        "--report": ["Create", "Plan"],
         "--detailed-exitcode": ["Plan"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)

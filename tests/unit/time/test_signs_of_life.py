@@ -322,6 +322,6 @@ def test_every_module_that_waits_is_walked_here() -> None:
 
 
 def test_each_stage_has_a_title_and_each_end_a_mark() -> None:
-    assert set(screen._TITLES) == set(StageName)
+    assert set(screen.TITLES) == set(StageName)
     assert set(screen._MARKS) == set(StageState)
     assert set(screen._LEAVES) == set(OnInterrupt)
