@@ -150,6 +150,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         offline=Option.OFFLINE in options.given,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
+        full=Option.FULL in options.given,
+        watch=Option.WATCH in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
     )

@@ -41,6 +41,8 @@ class Context:
         agreed: Whether the user approved losses in advance (`--yes`).
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
+        full: Whether everything is listed (`--full`).
+        watch: Whether to look until nothing is pending (`--watch`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
     """
 
@@ -53,6 +55,8 @@ class Context:
     agreed: bool = False
     replace_vms: bool = False
     break_lock: str = ""
+    full: bool = False
+    watch: bool = False
     copy: Path | None = None
 
     @property

@@ -54,6 +54,14 @@ class Option(enum.StrEnum):
         *("--replace-vms", "", "replace VMs that are older than the settings"),
         Action.CREATE,
     )
+    FULL = (
+        *("--full", "", "list everything, however much it is"),
+        Action.STATUS,
+    )
+    WATCH = (
+        *("--watch", "", "look again and again, until nothing is pending"),
+        Action.STATUS,
+    )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
     DETAILED_EXITCODE = (
         *("--detailed-exitcode", "", "exit like Terraform: 0 no changes, 2 changes, 1 error"),

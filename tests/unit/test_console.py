@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -114,3 +115,35 @@ def test_enter_agrees_and_the_end_of_the_input_does_not(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
     assert Console().go_on("Go on?") is agrees
+
+
+_DRAW = """
+from provision.console import Console
+from provision.screens.layout import Line
+console = Console()
+assert console.redraws
+console.redraw([Line("broken"), Line("well")])
+console.redraw([Line(f"line {number}") for number in range(99)])
+"""
+
+
+def test_a_terminal_is_drawn_over_from_its_first_place_and_cut_at_its_end() -> None:
+    terminal, program = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", _DRAW],
+        stdin=subprocess.DEVNULL,
+        stdout=program,
+        env=os.environ | {"LINES": "10", "COLUMNS": "80", "TERM": "xterm"},
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    os.close(program)
+    drawn = os.read(terminal, 10_000).decode()
+    os.close(terminal)
+    assert done.returncode == 0
+    first, second = drawn.split("\x1b[H")[1:]
+    assert first.splitlines() == ["broken\x1b[K", "well\x1b[K", "\x1b[J"]
+    lines = second.splitlines()
+    assert lines[0] == "line 0\x1b[K"
+    assert len(lines) == 8 + 1
+    assert "... 91 more lines" in lines[-2]

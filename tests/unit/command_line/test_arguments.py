@@ -170,6 +170,8 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--offline": ["Validate"],
         "--break-lock": ["Create", "Destroy"],
         "--replace-vms": ["Create"],
+        "--full": ["Status"],
+        "--watch": ["Status"],
         "--detailed-exitcode": ["Plan"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)
