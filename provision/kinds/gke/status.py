@@ -17,7 +17,7 @@ from provision.errors import ClusterError
 from provision.google import refusals
 from provision.google.resources import CLUSTER
 from provision.kinds import ends, machine_words, shortage
-from provision.kinds.gke import control_plane, states, trouble
+from provision.kinds.gke import control_plane, spending, states, trouble
 from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.states import State
 
@@ -67,12 +67,17 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         requests=tuple(requests),
         clock=context.clock,
     )
+    cost, so_far = (
+        (None, None) if unknown else spending.of(record, document, facts, told, context.clock)
+    )
     return gke_status.GkeCluster(
         words=_WORDS,
         trouble=(*trouble.found(case), *unknown),
         waiting=tuple(trouble.waiting(case)),
         machines=case.machines,
         ends=tuple(_ends(facts, told, context.clock)),
+        cost=cost,
+        so_far=so_far,
         cluster=_cluster(document) if document else None,
         node_pools=case.pools,
         jobs={str(state): count for state, count in _counted(works).items()},
@@ -173,7 +178,7 @@ def _pools(
     found = []
     for pool in document.get("nodePools", []):
         mine, there = known.get(pool["name"]), nodes.get(pool["name"])
-        least, most = _scale(pool)
+        least, most = spending.scale(pool)
         remaining = _remaining(mine, there, clock)
         found.append(
             gke_status.NodePool(
@@ -202,7 +207,7 @@ def _machines(
     for pool in document.get("nodePools", []):
         mine, there = known.get(pool["name"]), nodes.get(pool["name"])
         zones = pool.get("locations", [])
-        least, most = _scale(pool)
+        least, most = spending.scale(pool)
         machine_type = pool["config"]["machineType"]
         attached = mine.attached_gpu if mine else None
         found.append(
@@ -220,14 +225,6 @@ def _machines(
             )
         )
     return found
-
-
-def _scale(pool: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The least and the greatest number of nodes; None for a pool that does not scale by itself."""
-    scaling = pool.get("autoscaling") or {}
-    if not scaling.get("enabled"):
-        return None, None
-    return scaling.get("totalMinNodeCount", 0), scaling.get("totalMaxNodeCount")
 
 
 def _mode(pool: GpuPool | None) -> PoolMode:
