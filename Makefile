@@ -134,11 +134,13 @@ test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT
 		$(ONLY:%=--only %) $(OPTIONS)
 
 .PHONY: docs
-docs: $(VENV)/.rehearsal ## renew what is generated from the code in the README
+docs: $(VENV)/.rehearsal ## renew what is generated from the code: README, pages of docs/reference
 	$(BIN)/python -m provision.settings.documentation README.md
+	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json
+	$(BIN)/python -m provision.documents.problems_page docs/reference/problems.md
 
 .PHONY: facts
-facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types and GPUs from Google
+facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types, GPUs and prices from Google
 	$(BIN)/python -m provision.preflight.facts $(PROJECT_ID)
 
 .PHONY: lock

@@ -13,6 +13,7 @@ from provision.codes import Code, ExitCode
 from provision.command_line import CommandLine, Option, Options, read, usage
 from provision.console import Console
 from provision.context import Context
+from provision.documents import plain
 from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
 from provision.settings.choices import Action
@@ -39,6 +40,10 @@ _ALLOCATIONS = 200_000
 
 _OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
 """Actions that work on an existing deployment, whatever the other settings are."""
+
+
+_ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE)
+"""Actions that ask Google what the settings ask for is to be had."""
 
 
 def entrypoint() -> NoReturn:
@@ -87,7 +92,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     if report.problems:
         console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(options, report, code, changes=changes_found)
-    console.document(report.document(exit_code, console.veil))
+    if options.as_json:
+        console.document(plain(report.document(exit_code, console.veil)))
     if console.unwritten:
         console.progress(f"The result could not be written: {console.unwritten}")
         return exit_code or int(ExitCode.UNEXPECTED)
@@ -129,8 +135,12 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         loaded = load(only=_IDENTITY)
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
-    report.notes.extend(loaded.notes)
-    console.notes(loaded.notes)
+    is_offline = Option.OFFLINE in options.given
+    # What a list guesses is not told where Google answers; the action tells it if Google can't.
+    waits = loaded.guesses if report.action in _ASKING and not is_offline else ()
+    notes = [note for note in loaded.notes if note not in waits or loaded.problems]
+    report.notes.extend(notes)
+    console.notes(notes)
     problems = [*line.problems, *loaded.problems]
     if report.action in set(Action) and not line.problems:
         # The action may come from the settings, so its options can only be checked now.
@@ -139,7 +149,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         problems = [_NO_ACTION, *problems]
     if loaded.settings is None or problems:
         raise SettingsError.of(problems)
-    report.rehearsal = endpoints.is_rehearsal(environ) and Option.OFFLINE not in options.given
+    report.rehearsal = endpoints.is_rehearsal(environ) and not is_offline
     endpoints.require_safe(environ)
     run = Context(
         settings=loaded.settings,
@@ -147,7 +157,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         clock=Clock.of(environ),
         console=console,
         report=report,
-        offline=Option.OFFLINE in options.given,
+        offline=is_offline,
+        guesses=waits,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
         full=Option.FULL in options.given,
@@ -202,6 +213,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     except ImportError as error:
         raise SettingsError(
             "The rehearsal's packages are not installed",
+            code=Code.REHEARSAL_UNAVAILABLE,
             why=str(error),
             fix="pip install -r requirements/rehearsal.txt",
         ) from error
@@ -213,9 +225,13 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     try:
         session.run(rest, environ, options.scenario or "", texts)
     except (errors.UnknownScenario, errors.ProviderNotUsable) as error:
-        raise SettingsError(error.what, why=error.why, fix=error.fix) from error
+        raise SettingsError(
+            error.what, code=Code.REHEARSAL_UNAVAILABLE, why=error.why, fix=error.fix
+        ) from error
     except errors.RehearsalError as error:
-        raise ProvisionError(error.what, why=error.why, fix=error.fix) from error
+        raise ProvisionError(
+            error.what, code=Code.REHEARSAL_UNAVAILABLE, why=error.why, fix=error.fix
+        ) from error
 
 
 # ------------------------------------------------------------------ the end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provision.console import Console
+    from provision.cost.price_book import PriceBook
     from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.report import Report
@@ -44,6 +46,7 @@ class Context:
         full: Whether everything is listed (`--full`).
         watch: Whether to look until nothing is pending (`--watch`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
+        guesses: Notes from dated lists, to tell where Google is not asked.
     """
 
     settings: Settings
@@ -58,6 +61,7 @@ class Context:
     full: bool = False
     watch: bool = False
     copy: Path | None = None
+    guesses: tuple[Problem, ...] = ()
 
     @property
     def location(self) -> StateLocation:
@@ -124,6 +128,13 @@ class Cloud:
     api: GoogleApi
     folder: StateFolder
     project_number: str
+
+    @functools.cached_property
+    def price_book(self) -> PriceBook:
+        """Google's own prices."""
+        from provision.cost.price_book import PriceBook  # noqa: PLC0415 - as above
+
+        return PriceBook(self.api, self.folder, dt.datetime.now(tz=dt.UTC).date())
 
     def has_bucket(self) -> bool:
         """Whether the state's bucket exists; only the default bucket may be missing.

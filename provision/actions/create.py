@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from provision.actions import copied_folder, secrets_access
+from provision.codes import Code
 from provision.context import connect
 from provision.errors import ClusterError, TerraformError
 from provision.google.api import GoogleApiError
@@ -80,6 +81,7 @@ def _standing(cloud: Cloud) -> Iterator[None]:
         raise ClusterError(
             "Everything was created, but a request to Google failed afterwards"
             f" ({error.code}), so it is not known how to connect",
+            code=problem.code if problem.code is not Code.GOOGLE_REFUSED else Code.NOT_CONFIRMED,
             why=f"{problem.why}\nall resources are kept, and so is their state in"
             f" {cloud.folder.location.url}",
             fix="\n".join(

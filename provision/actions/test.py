@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provision.codes import Code
 from provision.context import connect
 from provision.errors import StateError
 from provision.kinds import registry
@@ -28,6 +29,7 @@ def test(context: Context) -> None:
         ownership.require_nothing(context, cloud)
         raise StateError(
             f"There is no deployment in {cloud.folder.location.url} to test",
+            code=Code.NO_CLUSTER,
             fix="run Create first, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
         )
     context.console.result(registry.named(record.kind).test(context, cloud, record))

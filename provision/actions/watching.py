@@ -6,6 +6,7 @@ import datetime as dt
 import signal
 from typing import TYPE_CHECKING, Final
 
+from provision.documents.older_machine import OlderMachine
 from provision.documents.status import Status
 from provision.errors import Interrupted, ProvisionError
 from provision.screens import status as screen
@@ -50,7 +51,7 @@ def report(context: Context, found: Status) -> None:
     shown = found if context.full else found.short()
     context.report.status = shown
     context.report.out_of_date = [
-        {"name": name, "differences": list(group.differences)}
+        OlderMachine(name=name, differences=group.differences)
         for group in shown.out_of_date
         for name in group.names
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
+from provision.codes import Code
 from provision.errors import Problem
 from provision.files.archive import COPY_FOLDER
 from provision.settings.choices import Action
@@ -128,6 +129,7 @@ class Options:
         """The problems for options that an action does not support."""
         return [
             Problem(
+                code=Code.INVALID_COMMAND_LINE,
                 what=f"{action} does not support {option}",
                 why=f"it is for {_listed([str(one) for one in Action if one in option.actions])}",
                 fix=f"remove it; {action} --help shows the options of {action}",

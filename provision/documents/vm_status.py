@@ -178,7 +178,13 @@ _Reasoned = TypeVar("_Reasoned", Down, ResizeRequest)
 
 @dataclass(frozen=True, kw_only=True)
 class BootImage:
-    """The image that new VMs boot from; None for what is not known."""
+    """The image that new VMs boot from; None for what is not known.
+
+    Attributes:
+        project: The image's project.
+        family: Its family.
+        name: Its name.
+    """
 
     project: str | None = None
     family: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from provision.codes import Code
 from provision.errors import CheckError
 from provision.google.http import GoogleApiError, NoAnswerError, Rest, Service
 from provision.time import retries
@@ -40,6 +41,7 @@ class GoogleApi(Rest):
         except GoogleApiError as error:
             raise CheckError(
                 f"The project {project} does not exist, or these credentials may not see it",
+                code=Code.PROJECT_NOT_FOUND,
                 why=error.message,
                 fix="check PROJECT_ID and the active account (gcloud auth list); the account needs"
                 " resourcemanager.projects.get (role Browser or more)",

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.http import Service
 from provision.google.owner import MARKER
@@ -396,6 +397,7 @@ def foreign(path: str, other: Owner | None) -> Problem:
         why = f"it belongs to {other.words}, so it is not touched"
         fix = f"choose another NAME_PREFIX; or {way_to(other)}"
     return Problem(
+        code=Code.NAME_TAKEN,
         setting="NAME_PREFIX",
         what=f"{path} exists already, and this deployment did not create it",
         why=why,

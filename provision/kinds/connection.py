@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from provision import words
+from provision.codes import Code
+from provision.documents import plain
+from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.errors import Problem
 from provision.google.owner import MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied
@@ -36,7 +39,7 @@ def tunnel(ssh: str) -> str:
 
 
 def tell(
-    context: Context, cloud: Cloud, made: Applied[ClusterSpec], found: Mapping[str, Any]
+    context: Context, cloud: Cloud, made: Applied[ClusterSpec], found: Callable[..., Connection]
 ) -> None:
     """Say how to connect, and write it to `connection.json`.
 
@@ -44,53 +47,56 @@ def tell(
         context: The run; its report gets it too.
         cloud: Has the state folder.
         made: The result of the apply.
-        found: The part that is specific to the kind of cluster.
+        found: Makes the document of what every kind of cluster has, as keyword arguments.
     """
     target = made.target
     dashboard = made.outputs.get("dashboard") or {}
-    connection = {
-        **found,
-        "state": target.location.url,
-        "terraform_state": f"gs://{target.location.bucket}/{target.location.state_prefix}",
-        "billing_label": f"{MARKER}={target.owner.id}",
-        "dashboard": dashboard.get("url"),
-    }
+    connection = found(
+        state=target.location.url,
+        terraform_state=f"gs://{target.location.bucket}/{target.location.state_prefix}",
+        billing_label=f"{MARKER}={target.owner.id}",
+        dashboard=dashboard.get("url"),
+    )
     context.report.connection = connection
     cloud.folder.write(
-        "connection.json", json.dumps(connection, indent=2) + "\n", "application/json"
+        "connection.json", json.dumps(plain(connection), indent=2) + "\n", "application/json"
     )
     context.console.result(text(connection))
 
 
-def text(connection: Mapping[str, Any]) -> str:
+def text(connection: Connection) -> str:
     """The connection as text."""
-    own = _vm_lines(connection) if "vms" in connection else _cluster_lines(connection)
-    lines = ["Terraform state file location:", connection["terraform_state"], *own]
-    if connection["dashboard"]:
-        lines += [f"Dashboard: {connection['dashboard']}"]
-    lines += [f"Billing label: {connection['billing_label']}"]
+    lines = ["Terraform state file location:", connection.terraform_state]
+    match connection:
+        case VmsConnection():
+            lines += _vm_lines(connection)
+        case ClusterConnection():
+            lines += _cluster_lines(connection)
+    if connection.dashboard:
+        lines += [f"Dashboard: {connection.dashboard}"]
+    lines += [f"Billing label: {connection.billing_label}"]
     return "\n".join(lines)
 
 
-def _vm_lines(connection: Mapping[str, Any]) -> list[str]:
-    links = [f"{vm['name']}:{vm['notebook']}" for vm in connection["vms"] if vm["notebook"]]
-    shells = [vm["ssh"] for vm in connection["vms"]]
+def _vm_lines(connection: VmsConnection) -> list[str]:
+    links = [f"{vm.name}:{vm.notebook}" for vm in connection.vms if vm.notebook]
+    shells = [vm.ssh for vm in connection.vms]
     lines = ["Use below links to connect to the VMs:", *links] if links else []
     lines += ["Open a shell on a VM with:", *shells[:_SHELLS]]
     if len(shells) > _SHELLS:
-        lines += [f"... and {len(shells) - _SHELLS} more in {connection['state']}/connection.json"]
-    if any(vm.get("notebook_tunnel") for vm in connection["vms"]):
+        lines += [f"... and {len(shells) - _SHELLS} more in {connection.state}/connection.json"]
+    if any(vm.notebook_tunnel for vm in connection.vms):
         lines += [f"Add `{_FORWARDED}` to open a VM's notebook at {NOTEBOOK}"]
     return lines
 
 
-def _cluster_lines(connection: Mapping[str, Any]) -> list[str]:
-    lines = ["Configure kubectl for the cluster with:", connection["get_credentials"]]
-    if connection["jobs"]:
+def _cluster_lines(connection: ClusterConnection) -> list[str]:
+    lines = ["Configure kubectl for the cluster with:", connection.get_credentials]
+    if connection.jobs:
         lines += ["Run an example job for this cluster with:"]
         lines += [
             f"gcloud storage cat {url} | kubectl create --filename -"
-            for url in connection["jobs"].values()
+            for url in connection.jobs.values()
         ]
     return lines
 
@@ -101,6 +107,7 @@ def missing(vms: Collection[str]) -> list[Problem]:
         return []
     return [
         Problem(
+            code=Code.NO_URL,
             setting="SHOW_PROXY_URL",
             what=f"there is no URL yet for the notebook on {words.listed(vms)}",
             why="a VM writes it itself: it needs docker for that, and its account the permissions"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import ClusterError, StillWaiting
 from provision.google import refusals
 from provision.google.api import GoogleApiError
@@ -91,6 +92,7 @@ def told(what: str) -> Iterator[None]:
         (problem,) = error.problems
         raise ClusterError(
             f"The cluster was created, but it could not be checked whether {what}",
+            code=problem.code if problem.code is not Code.GOOGLE_REFUSED else Code.NOT_CONFIRMED,
             why=problem.why,
             fix="\n".join(
                 filter(None, [problem.fix, "run Create again to continue, or Destroy to remove it"])

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import prices
 from provision.catalogue.filestores import Tier
 from provision.cost import estimate
 from provision.documents.status import SoFar
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from provision.catalogue import gpu_networks
+    from provision.catalogue.prices import Prices
     from provision.documents.cost import Cost, Part
     from provision.spec.pools import Pool
     from provision.state.record import Record
@@ -36,12 +36,16 @@ class Existing(ClusterSpec):
         system: Those that run none.
         network_is_made: Whether it has a network of its own.
         has_control_plane: Whether Google runs a control plane for it.
+        ages: Name of a pool -> how long each of its machines has existed, in hours of cloud time.
+        age: How long all else has existed; None if not known.
     """
 
     machines: tuple[Pool, ...]
     system: tuple[Pool, ...] = ()
     network_is_made: bool = False
     has_control_plane: bool = False
+    ages: Mapping[str, Sequence[float]]
+    age: float | None
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -68,29 +72,18 @@ class Existing(ClusterSpec):
         return ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ages:
-    """How long what exists has existed, in hours of cloud time.
-
-    Attributes:
-        machines: Name of a pool -> the age of each of its machines.
-        rest: The age of all else; None if not known.
-    """
-
-    machines: Mapping[str, Sequence[float]]
-    rest: float | None
-
-
-def of(spec: Existing, ages: Ages) -> tuple[Cost, SoFar]:
+def of(existing: Existing | None, listed: Prices | None) -> tuple[Cost | None, SoFar | None]:
     """What a cluster costs now and at most, and what exists now has cost so far.
 
     Args:
-        spec: The cluster.
-        ages: How long its parts have existed.
+        existing: The cluster; None if not enough is known of it.
+        listed: The prices; None if none are wanted.
     """
-    running = {pool.name: len(ages.machines.get(pool.name, ())) for pool in spec.pools}
-    cost = estimate.of(spec, prices.listed(), running)
-    return cost, _so_far(cost, ages)
+    if existing is None or listed is None:
+        return None, None
+    running = {pool.name: len(existing.ages.get(pool.name, ())) for pool in existing.pools}
+    cost = estimate.of(existing, listed, running)
+    return cost, _so_far(cost, existing)
 
 
 def hours(created: str | None, clock: Clock) -> float | None:
@@ -117,19 +110,19 @@ def shares(record: Record) -> tuple[Share, ...]:
     )
 
 
-def _so_far(cost: Cost, ages: Ages) -> SoFar:
+def _so_far(cost: Cost, existing: Existing) -> SoFar:
     usd, unknown, is_estimate = Decimal(0), list[str](), False
     for part in cost.parts:
         if part.now == 0:
             continue
-        spent = _spent(part, ages)
+        spent = _spent(part, existing)
         if spent is None:
             unknown.append(part.name)
             continue
         usd += spent
         is_estimate |= part.is_estimate
-    known = [age for found in ages.machines.values() for age in found]
-    oldest = max([*known, ages.rest or 0.0])
+    known = [age for found in existing.ages.values() for age in found]
+    oldest = max([*known, existing.age or 0.0])
     return SoFar(
         usd=usd.quantize(_EXACT),
         hours=Decimal(oldest).quantize(_EXACT),
@@ -138,11 +131,11 @@ def _so_far(cost: Cost, ages: Ages) -> SoFar:
     )
 
 
-def _spent(part: Part, ages: Ages) -> Decimal | None:
+def _spent(part: Part, existing: Existing) -> Decimal | None:
     """What a part has cost since it came; None if its price or its age is not known."""
     if part.now is None:
         return None
     if part.pool is None:
-        return None if ages.rest is None else part.now * Decimal(ages.rest)
-    found = ages.machines[part.pool]
+        return None if existing.age is None else part.now * Decimal(existing.age)
+    found = existing.ages[part.pool]
     return part.now / len(found) * Decimal(sum(found))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__, preflight
+from provision.codes import Code
 from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
+from provision.documents.changes import Changes
 from provision.errors import SettingsError
 from provision.google import resources
 from provision.lifecycle import adopt, exclusive, ownership, pricing, sweep
+from provision.settings.choices import OnlineCheck
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
 
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.files.archive import Archive
     from provision.terraform.plan import Plan
+
+
+_OF_OFFERS: Final = frozenset({OnlineCheck.ZONE, OnlineCheck.MACHINE_TYPE, OnlineCheck.ACCELERATOR})
+"""The checks that answer what dated lists guess."""
 
 
 def settle(
@@ -51,12 +58,13 @@ def settle(
         record=record,
         makes_bucket=not bucket,
     )
-    context.note(found.notes)
+    unasked = _OF_OFFERS.intersection(asked.skipped_checks)
+    context.note([*(context.guesses if unasked else ()), *found.notes])
     if bucket:
         needs_uniform = kind.grants_in_state_folder(asked, archive)
         context.note(cloud.folder.audit(needs_uniform=needs_uniform))
     spec = kind.resolve(found.require(), record)
-    pricing.tell(context, spec)
+    pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket))
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 
@@ -107,6 +115,7 @@ def apply(
             # Write it before anything else: a folder without a record does not count as ours.
             cloud.folder.write_record(_record(context, None, kind, target, version, {}))
         with exclusive.alone(context, cloud, target.spec, root, tool) as killed:
+            pricing.keep(context, cloud)
             tool.init()
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)
@@ -136,7 +145,7 @@ def _plan_and_apply(
 ) -> Plan:
     """Plan, show the plan, have it agreed to, and apply it."""
     found = _planned(context, cloud, kind, target, desk)
-    context.report.changes = _sum(context.report.changes, found.counts)
+    context.report.changes = (context.report.changes or Changes()) + found.counts
     older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
     context.console.progress(counts(found, older))
     _agree(context, found)
@@ -187,11 +196,6 @@ def _planned(
     return desk.plan(context.console.progress)
 
 
-def _sum(before: Mapping[str, int] | None, counts: Mapping[str, int]) -> dict[str, int]:
-    """The total of the counts of all plans in this run."""
-    return {name: count + (before or {}).get(name, 0) for name, count in counts.items()}
-
-
 def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     context: Context,
     before: Record | None,
@@ -220,7 +224,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
 
 def counts(found: Plan, older: Sequence[OutOfDate] = ()) -> str:
     """One sentence that sums up a plan, in Terraform's words."""
-    if not any(found.counts.values()) and not found.imported:
+    if not found.counts and not found.imported:
         if older:
             return f"No changes by Terraform, but {len(older)} VMs are older than the settings."
         return "No changes: what exists is what the settings describe."
@@ -253,9 +257,12 @@ def _agree(context: Context, found: Plan) -> None:
         context.console.progress(losses)
         if context.console.ask("Apply these changes?"):
             return
-        raise SettingsError("Nothing was changed: you did not approve the plan", why=losses)
+        raise SettingsError(
+            "Nothing was changed: you did not approve the plan", code=Code.DECLINED, why=losses
+        )
     raise SettingsError(
         "This Create would replace, remove or shrink existing resources; nothing was changed",
+        code=Code.APPROVAL_NEEDED,
         why=losses,
         fix="if that is what you want, run Create again with --yes",
     )

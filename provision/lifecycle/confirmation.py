@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from provision.codes import Code
 from provision.errors import Problem, SettingsError
 from provision.google import resources
 
@@ -44,7 +45,7 @@ def require(
             context.console.progress(f"{doubt.what}: {doubt.why}.")
         if context.console.ask(f"Delete {record.name_prefix} in {record.zone}?"):
             return
-        raise SettingsError("Nothing was deleted, as you asked")
+        raise SettingsError("Nothing was deleted, as you asked", code=Code.DECLINED)
     if doubts:
         raise SettingsError.of(doubts)
 
@@ -62,6 +63,7 @@ def _contradictions(context: Context, record: Record, asked: str | None) -> Iter
 
 def _contradiction(setting: str, given: str, deployed: str) -> Problem:
     return Problem(
+        code=Code.APPROVAL_NEEDED,
         setting=setting,
         what=f"{setting} is {given}, but what is deployed is {deployed}",
         why="this env.list may be of another cluster",
@@ -72,6 +74,7 @@ def _contradiction(setting: str, given: str, deployed: str) -> Problem:
 def _protection(record: Record) -> Iterator[Problem]:
     if record.settings.get(_PROTECT):
         yield Problem(
+            code=Code.APPROVAL_NEEDED,
             setting=_PROTECT,
             what=f"{record.name_prefix} is protected",
             why="the last Create had PROTECT=yes",

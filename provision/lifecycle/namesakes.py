@@ -10,6 +10,7 @@ import concurrent.futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem, StateError
 from provision.google import owner, resources
 from provision.google.owner import Owner
@@ -69,6 +70,7 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
     listed = "\n".join(sorted(paths))
     if other.id == ours.id:
         return Problem(
+            code=Code.STATE_LOST,
             setting="TERRAFORM_GCS_PATH",
             what=f"There is no state in {location.url}, but this deployment's resources live on",
             why=f"the state was deleted, or a run was killed before it was written:\n{listed}",
@@ -76,6 +78,7 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
             " state",
         )
     return Problem(
+        code=Code.NAME_TAKEN,
         setting="TERRAFORM_GCS_PATH",
         what=f"There is no state in {location.url}, but these names are in use by {other.words}",
         why=listed,

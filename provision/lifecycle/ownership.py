@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provision.codes import Code
 from provision.errors import StateError
 from provision.google.owner import Owner
 from provision.lifecycle import namesakes, whereabouts
@@ -72,6 +73,7 @@ def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
     if record.kind != kind:
         raise StateError(
             f"{context.settings.name_prefix} already exists as a cluster of the kind {record.kind}",
+            code=Code.STATE_FOREIGN,
             why=f"these settings describe a cluster of the kind {kind}; applying them would"
             " replace everything",
             fix="run Destroy first, or choose another NAME_PREFIX",
@@ -89,6 +91,7 @@ def check_project(context: Context, cloud: Cloud, record: Record) -> None:
     if record.project_id != context.settings.project_id:
         raise StateError(
             f"{cloud.folder.location.url} holds a deployment of the project {record.project_id}",
+            code=Code.STATE_FOREIGN,
             why=f"PROJECT_ID is {context.settings.project_id}",
             fix="choose another NAME_PREFIX or TERRAFORM_GCS_PATH, or set"
             f" PROJECT_ID={record.project_id}",

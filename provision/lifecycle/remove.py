@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
+from provision.documents.changes import Changes
 from provision.errors import StateError, TerraformError
 from provision.google import resources
 from provision.google.api import GoogleApiError
@@ -53,7 +55,7 @@ def remove(
     while True:
         removed += _sweep(context, cloud, record, last=False)
         found = tool.plan(destroy=True)
-        context.report.changes = found.counts | {"destroy": found.destroy + removed}
+        context.report.changes = found.counts + Changes(destroy=removed)
         try:
             tool.apply()
         except TerraformError:
@@ -70,9 +72,9 @@ def remove(
             break
     # A resource that a killed run had requested can appear after the first sweep.
     removed += _sweep(context, cloud, record, last=True)
-    context.report.changes = found.counts | {"destroy": found.destroy + removed}
+    context.report.changes = found.counts + Changes(destroy=removed)
     removed += kind.sweep(context, cloud, last=True)
-    context.report.changes = found.counts | {"destroy": found.destroy + removed}
+    context.report.changes = found.counts + Changes(destroy=removed)
     _require_no_older(context, cloud, record)
 
 
@@ -92,6 +94,7 @@ def told(what: str) -> Iterator[None]:
         (problem,) = error.problems
         raise TerraformError(
             what,
+            code=problem.code if problem.code is not Code.GOOGLE_REFUSED else Code.NOT_REMOVED,
             why=problem.why,
             fix="\n".join(filter(None, [problem.fix, "then run Destroy again"])),
         ) from error
@@ -179,6 +182,7 @@ def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
     if found:
         raise StateError(
             f"{len(found)} resources live on that the first version of this tool made",
+            code=Code.STATE_FOREIGN,
             why="their marker does not say of which state they are, so they may belong to another"
             " deployment with this NAME_PREFIX:\n" + "\n".join(found),
             fix="if they are this deployment's, run Destroy with --yes to delete them",

@@ -9,9 +9,11 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from provision.errors import CheckError, Problem, StateError
+from provision.codes import Code
+from provision.errors import CheckError, Problem, StateError, assignments
 from provision.google.api import GoogleApiError
 from provision.preflight.answers import Answers
 from provision.preflight.check import CheckContext, CheckNote, Foreign, Settled, SpecT
@@ -99,7 +101,11 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         told = list(pool.map(lambda check: _made(check, ctx), chosen))
-    unmade = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
+    failures = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
+    answers = zip(chosen, told, strict=True)
+    no_zone = any(found for check, (found, _) in answers if check.name is OnlineCheck.ZONE)
+    # Of a zone that there is not, Google can't answer anything else either.
+    unmade = [it for it in failures if not (no_zone and it[1].code == HTTPStatus.BAD_REQUEST)]
     return _sorted(spec, [one for found, _ in told for one in found], _unmade(unmade))
 
 
@@ -120,12 +126,19 @@ def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
         reasons.setdefault(error.message, ([], error))[0].append(check.name)
     return [
         Problem(
+            code=Code.NOT_CHECKED,
             what=f"could not be checked: {', '.join(names)}",
             why=message,
             fix=error.problems[0].fix or f"SKIP_CHECKS={','.join(names)} skips these checks",
         )
         for message, (names, error) in reasons.items()
     ]
+
+
+def _mended(problem: Problem) -> Problem:
+    """A problem with the settings that its fix begins with, for programs."""
+    there = dataclasses.replace(problem.alternatives, settings=assignments(problem.fix))
+    return dataclasses.replace(problem, alternatives=there)
 
 
 def _sorted(
@@ -135,7 +148,7 @@ def _sorted(
         if isinstance(one, Settled):
             spec = dataclasses.replace(spec, **one.values)
     return CheckResults(
-        problems=[one for one in found if isinstance(one, Problem)],
+        problems=[_mended(one) for one in found if isinstance(one, Problem)],
         foreign=[one.problem for one in found if isinstance(one, Foreign)],
         notes=[*(one.problem for one in found if isinstance(one, CheckNote)), *unmade],
         spec=spec,

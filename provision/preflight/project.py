@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import permissions
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
@@ -27,6 +28,7 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         return
     account = answer.get("billingAccountName", "")
     yield Problem(
+        code=Code.BILLING_OFF,
         setting="PROJECT_ID",
         what=f"billing is not enabled for the project {ctx.project}",
         why=f"{account} is linked to it, but closed" if account else "no account is linked to it",
@@ -41,6 +43,7 @@ def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     missing = [name for name in _needed_apis(ctx) if name not in enabled]
     if missing:
         yield Problem(
+            code=Code.API_OFF,
             setting="PROJECT_ID",
             what=f"{ctx.project} has not enabled {', '.join(missing)}",
             why="Google refuses all requests to an API that is not enabled",
@@ -62,6 +65,7 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
     if lacking:
         yield Problem(
+            code=Code.PERMISSION_MISSING,
             setting="PROJECT_ID",
             what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
             f" {ctx.project} that they need",
@@ -81,6 +85,7 @@ def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
         if error.code != _NOT_FOUND:
             raise
         yield Problem(
+            code=Code.RESOURCE_NOT_FOUND,
             setting="SERVICE_ACCOUNT",
             what=f"there is no service account {email}",
             why=error.message,
@@ -89,6 +94,7 @@ def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
         )
         return
     yield Problem(
+        code=Code.PERMISSION_MISSING,
         setting="SERVICE_ACCOUNT",
         what=f"these credentials may not let machines act as {email}",
         why=f"they lack {_ACT_AS} on it",

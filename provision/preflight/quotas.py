@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import machines
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.google.owner import MARKER
@@ -257,6 +258,7 @@ def _short(
     own = f", {need.own} by this deployment" if need.own else ""
     twin = f", or of {need.twin.words} in its place" if need.twin else ""
     return Problem(
+        code=Code.QUOTA_EXCEEDED,
         setting=_setting(ctx, metric),
         what=f"the quota {name} in {place} is too small: this deployment needs {enough}{twin}",
         why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
@@ -274,6 +276,7 @@ def _setting(ctx: CheckContext[ClusterSpec], metric: Metric) -> str:
 
 def _untold(ctx: CheckContext[ClusterSpec], metric: Metric) -> Problem:
     return Problem(
+        code=Code.NOT_CHECKED,
         what=f"could not check whether the quota {metric.words} in {ctx.spec.region} is large"
         " enough",
         why="Google does not report such a quota for this project",

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from provision.codes import Code
 from provision.errors import Interrupted, TerraformError
 from provision.terraform import arguments, child, failures
 from provision.terraform import plan as plans
@@ -81,6 +82,7 @@ class Terraform:
             ]
             raise TerraformError(
                 "Terraform reports that the modules are invalid",
+                code=Code.UNEXPECTED,
                 why="\n".join(found) or failures.text(done.output).strip(),
                 fix="this is a bug of this program: please report it with this message",
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from provision.documents.changes import Changes
 from provision.google import resources
 from provision.terraform import losses, moves
 
@@ -60,9 +61,9 @@ class Plan:
     emptied: int = 0
 
     @property
-    def counts(self) -> dict[str, int]:
-        """The counts by Terraform's names."""
-        return {"add": self.add, "change": self.change, "destroy": self.destroy}
+    def counts(self) -> Changes:
+        """What it counts."""
+        return Changes(add=self.add, change=self.change, destroy=self.destroy)
 
     @property
     def is_empty(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from provision.codes import Code
 from provision.errors import ClusterError
 from provision.time.retries import TransientError
 
@@ -73,6 +74,7 @@ class Deadline:
                 if self.is_over:
                     raise ClusterError(
                         f"Could not {doing} in time",
+                        code=Code.NOT_IN_TIME,
                         why=str(error),
                         fix="everything is kept: run Create again to continue",
                     ) from error

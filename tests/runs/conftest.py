@@ -22,7 +22,7 @@ from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.presumption import named, things
-from tests import attached, forked, real_provider
+from tests import attached, forked, output_schema, real_provider
 from tests.forked import Process
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Ended:
     said: str
 
     @property
-    def problem(self) -> dict[str, str]:
+    def problem(self) -> dict[str, Any]:
         """The only problem."""
         (problem,) = self.document["problems"]
         assert isinstance(problem, dict)
@@ -108,6 +108,8 @@ class Rehearsal:
         assert not _CRASH.search(err), err
         document = json.loads(self.result(started))
         assert document["exit_code"] == code
+        output_schema.require(document)
+        output_schema.require_exit_code(document)
         return Ended(code, document, err)
 
     def said(self, started: Started) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
+from provision.documents.connection import VmsConnection
 from provision.documents.status import Status
 from provision.google import resources
 from provision.kinds import connection
@@ -97,7 +99,7 @@ class Toy:
 
     def finish(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         self.diary.append("finish")
-        connection.tell(context, cloud, made, {"vms": []})
+        connection.tell(context, cloud, made, functools.partial(VmsConnection, vms=()))
 
     def explain(self, cloud: Cloud, target: Deployment[VmSpec]) -> None:
         del cloud, target

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
@@ -93,6 +94,7 @@ class GkeCluster:
         del spec
         raise SettingsError(
             "--replace-vms means nothing to a GKE cluster",
+            code=Code.WITHOUT_EFFECT,
             why="GKE replaces the nodes of a pool itself when the pool is changed",
             fix="leave it out",
         )

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import ClusterError, Problem, StateError
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import CLUSTER, FIREWALL, Look, Marker, path_in_document
@@ -85,6 +86,7 @@ def kept(folder: StateFolder) -> Traces | None:
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(
             f"{folder.location.url}/{_FILE} can't be read",
+            code=Code.STATE_UNREADABLE,
             why=f"{type(error).__name__}: {error}",
             fix="run Destroy with the version of this tool that wrote it",
         ) from error
@@ -175,6 +177,7 @@ class _Sweep:
             permission = f"compute.{look.collection}.list"
             self.problems.append(
                 Problem(
+                    code=Code.NOT_REMOVED,
                     what=f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for",
                     why=error.message,
                     fix=f"get {permission} (role Compute Viewer or more), {_AGAIN}",
@@ -189,6 +192,7 @@ class _Sweep:
         except GoogleApiError as error:
             self.problems.append(
                 Problem(
+                    code=Code.NOT_REMOVED,
                     what=f"{path} could not be removed",
                     why=f"GKE made it for this cluster and left it; Google says: {error.message}",
                     fix=f"{_command(noun, path)}\n{_AGAIN}",
@@ -209,6 +213,7 @@ def _is_own(traces: Traces, noun: str, document: Mapping[str, Any]) -> bool:
 
 def _kept_disk(disk: Mapping[str, Any]) -> Problem:
     return Problem(
+        code=Code.STILL_BILLED,
         what=f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed",
         why=f"it was made for the claim {claim_of(disk)}, and its volume was not to go with that"
         " (its reclaim policy)",
@@ -218,6 +223,7 @@ def _kept_disk(disk: Mapping[str, Any]) -> Problem:
 
 def _doubtful_disk(disk: Mapping[str, Any]) -> Problem:
     return Problem(
+        code=Code.STILL_BILLED,
         what=f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed",
         why=f"it was made for the claim {claim_of(disk)}, and the cluster did not say whether the"
         " data was to go with that",
@@ -227,6 +233,7 @@ def _doubtful_disk(disk: Mapping[str, Any]) -> Problem:
 
 def _kept_instance(path: str) -> Problem:
     return Problem(
+        code=Code.STILL_BILLED,
         what=f"The Filestore instance {path.rpartition('/')[2]} is kept, and is billed",
         why="a claim's volume is on it that was not to go with the claim (its reclaim policy)",
         fix=f"if nobody needs its data: {_command(_INSTANCES, path)}",

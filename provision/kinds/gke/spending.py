@@ -11,22 +11,21 @@ from provision.spec.pools import Pool, Size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.documents.cost import Cost
-    from provision.documents.status import SoFar
     from provision.kinds.gke.kubernetes import status
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.spending import Existing
     from provision.state.record import Record
     from provision.time.clock import Clock
 
 
-def of(
+def existing(
     record: Record,
     document: Mapping[str, Any] | None,
     facts: ClusterFacts | None,
     told: status.Status,
     clock: Clock,
-) -> tuple[Cost | None, SoFar | None]:
-    """What the cluster costs now, at most, and so far; None without what Create has kept of it.
+) -> Existing | None:
+    """The cluster as far as its cost goes; None without what Create has kept of it.
 
     Args:
         record: The deployment.
@@ -36,10 +35,10 @@ def of(
         clock: The clock of Google Cloud.
     """
     if document is None or facts is None:
-        return None, None
+        return None
     known = {pool.name: pool for pool in facts.pools}
     pools = [_pool_of(pool, known.get(pool["name"])) for pool in document.get("nodePools", [])]
-    spec = spending.Existing(
+    return spending.Existing(
         project_id=record.project_id,
         name_prefix=record.name_prefix,
         region=record.region,
@@ -49,13 +48,12 @@ def of(
         system=tuple(pool for pool in pools if pool.name not in known),
         network_is_made=True,
         has_control_plane=True,
+        ages={
+            one.pool: [spending.hours(created, clock) or 0.0 for created in one.created]
+            for one in told.nodes
+        },
+        age=spending.hours(document.get("createTime"), clock),
     )
-    ages = {
-        one.pool: [spending.hours(created, clock) or 0.0 for created in one.created]
-        for one in told.nodes
-    }
-    since = spending.hours(document.get("createTime"), clock)
-    return spending.of(spec, spending.Ages(machines=ages, rest=since))
 
 
 def _pool_of(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def _notes(parts: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Problem]:
                 pass
             case State.PROVISIONING | State.RECONCILING:
                 # GKE repairs and upgrades by itself, at any time.
-                yield Problem(what=f"{what} is being changed by GKE", why=said(part))
+                yield Problem(
+                    code=Code.STILL_RUNNING, what=f"{what} is being changed by GKE", why=said(part)
+                )
             case State.RUNNING_WITH_ERROR | State.DEGRADED | State.UNSPECIFIED:
                 yield problem(what, part)
 
@@ -86,11 +89,13 @@ def problem(what: str, part: Mapping[str, Any]) -> Problem:
     """
     if not part:
         return Problem(
+            code=Code.MACHINES_GONE,
             what=f"{what} does not exist",
             why="somebody deleted it after it was created",
             fix="run Create again",
         )
     return Problem(
+        code=Code.NOT_IN_ORDER,
         what=f"{what} is not in order",
         why=said(part),
         fix="Status shows it; Create repairs what the settings describe",

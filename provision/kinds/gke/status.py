@@ -17,9 +17,11 @@ from provision.errors import ClusterError
 from provision.google import refusals
 from provision.google.resources import CLUSTER
 from provision.kinds import ends, machine_words, shortage
+from provision.kinds import spending as prices
 from provision.kinds.gke import control_plane, spending, states, trouble
 from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.states import State
+from provision.lifecycle import pricing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,9 +69,8 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         requests=tuple(requests),
         clock=context.clock,
     )
-    cost, so_far = (
-        (None, None) if unknown else spending.of(record, document, facts, told, context.clock)
-    )
+    runs = None if unknown else spending.existing(record, document, facts, told, context.clock)
+    cost, so_far = prices.of(runs, pricing.known(context, cloud))
     return gke_status.GkeCluster(
         words=_WORDS,
         trouble=(*trouble.found(case), *unknown),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.resources import GROUP
 
@@ -145,6 +146,7 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
         return []
     return [
         Problem(
+            code=Code.ENDS_SOON,
             setting="MAX_RUN_DURATION",
             what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
             why="their run duration ends then, and it can't be extended",

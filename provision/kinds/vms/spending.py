@@ -14,8 +14,7 @@ from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
-    from provision.documents.cost import Cost
-    from provision.documents.status import SoFar
+    from provision.kinds.spending import Existing
     from provision.kinds.vms.instances import Seen
     from provision.kinds.vms.trouble import Case
     from provision.state.record import Record
@@ -24,8 +23,8 @@ _UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
 """States in which a VM itself is not billed; its disk is, which is not counted here."""
 
 
-def of(case: Case, record: Record, seen: Seen) -> tuple[Cost | None, SoFar | None]:
-    """What the group costs now, at most, and so far; None if its record is lost.
+def existing(case: Case, record: Record, seen: Seen) -> Existing | None:
+    """The group as far as its cost goes; None if its record is lost.
 
     Args:
         case: What a look has found.
@@ -35,7 +34,7 @@ def of(case: Case, record: Record, seen: Seen) -> tuple[Cost | None, SoFar | Non
     asked, how = record.settings, mode(record)
     disk, disk_type = whole(asked.get("DISK_SIZE_GB")), asked.get("DISK_TYPE")
     if how is None or disk is None or not disk_type:
-        return None, None
+        return None
     by_type: dict[str, list[float]] = collections.defaultdict(list)
     by_type[case.group.machine_type] = []
     for vm in case.vms:
@@ -63,7 +62,7 @@ def of(case: Case, record: Record, seen: Seen) -> tuple[Cost | None, SoFar | Non
         )
         for machine_type, ages in by_type.items()
     }
-    spec = spending.Existing(
+    return spending.Existing(
         project_id=record.project_id,
         name_prefix=record.name_prefix,
         region=record.region,
@@ -71,11 +70,9 @@ def of(case: Case, record: Record, seen: Seen) -> tuple[Cost | None, SoFar | Non
         shares=spending.shares(record),
         machines=tuple(pools.values()),
         network_is_made=asked.get("NETWORK_CONFIG") != NetworkConfig.DEFAULT,
+        ages={pool.name: by_type[machine_type] for machine_type, pool in pools.items()},
+        age=spending.hours((seen.group or {}).get("creationTimestamp"), case.clock),
     )
-    ages = {pool.name: by_type[machine_type] for machine_type, pool in pools.items()}
-    created = (seen.group or {}).get("creationTimestamp")
-    since = spending.hours(created, case.clock)
-    return spending.of(spec, spending.Ages(machines=ages, rest=since))
 
 
 def mode(record: Record) -> PoolMode | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
+from provision.codes import Code
 from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
@@ -238,6 +239,7 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
         detail = next(iter(vms.values())).steps[step].detail
         result.append(
             Problem(
+                code=Code.STARTUP_FAILED,
                 what=f"the step {step} failed on {words.listed(vms)};"
                 " the rest of the start-up continued",
                 why="\n".join(detail.splitlines()[-3:]),
@@ -248,6 +250,7 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
     if running:
         result.append(
             Problem(
+                code=Code.STILL_RUNNING,
                 setting="STARTUP_COMMAND",
                 what=f"the command is still running on {words.listed(running)}",
                 why="Create waits for it only for a while, because it may take as long as it likes",
@@ -295,6 +298,7 @@ def _problem(name: str, it: Startup) -> Problem:
         " have no access to Google's APIs"
     )
     return Problem(
+        code=Code.STARTUP_FAILED,
         setting="STARTUP_COMMAND" if it.step == COMMAND else "",
         what=what,
         why=it.detail or ("" if it.state else silent),
@@ -309,6 +313,7 @@ def _others(rest: Mapping[str, Startup]) -> Problem:
     for name, it in rest.items():
         steps.setdefault(it.words, []).append(name)
     return Problem(
+        code=Code.STARTUP_FAILED,
         what="; ".join(f"{len(vms)} more: {words.listed(vms)} {how}" for how, vms in steps.items()),
         fix="run Status to see the step of every VM",
     )

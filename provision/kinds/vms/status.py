@@ -12,6 +12,7 @@ from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.google.resources import GROUP
 from provision.kinds import ends, machine_words
+from provision.kinds import spending as prices
 from provision.kinds.vms import (
     instances,
     interruptions,
@@ -22,6 +23,7 @@ from provision.kinds.vms import (
 )
 from provision.kinds.vms.resize_requests import ResizeRequest
 from provision.kinds.vms.spending import whole
+from provision.lifecycle import pricing
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ def look(
         api=cloud.api,
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
-    cost, so_far = spending.of(case, record, seen)
+    listed = pricing.known(context, cloud)
+    cost, so_far = prices.of(spending.existing(case, record, seen), listed)
     return vm_status.VmGroup(
         words="Ray cluster" if record.settings.get("ORCHESTRATOR_TYPE") == "ray" else "VM group",
         trouble=tuple(trouble.found(case)),

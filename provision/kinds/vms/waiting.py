@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.errors import CapacityError, Problem, StillWaiting
+from provision.codes import Code
+from provision.errors import Alternatives, CapacityError, Problem, StillWaiting
 from provision.google import refusals
 from provision.kinds import machines, shortage
 from provision.kinds.vms.resize_requests import ResizeRequest
@@ -130,6 +131,7 @@ def _refuse(group: Group, requests: Sequence[ResizeRequest], api: GoogleApi) -> 
         explained = shortage.explain(group, request.errors, texts, api)
         problems += explained or [
             Problem(
+                code=Code.CAPACITY_REFUSED,
                 what=request.words[0].upper() + request.words[1:],
                 why="\n".join(map(refusals.words, request.errors)) or "Google gives no reason",
                 fix="run Create again to request the missing VMs, or Destroy to give up",
@@ -155,12 +157,19 @@ def _still(
         after_quota="once it is granted, Google fulfills the request by itself",
         end="",
     )
-    advice += [it.fix for it in shortage.explain(group, request.errors, texts, api)]
+    explained = shortage.explain(group, request.errors, texts, api)
+    advice += [it.fix for it in explained]
     since = age([request], clock).lower()
+    # What does not pass by waiting is what a program has to know.
+    lasting = [it.code for it in explained if it.code and not it.code.is_retryable]
     return Problem(
+        code=lasting[0] if lasting else Code.WAITING,
         setting="CAPACITY_TIMEOUT",
         what=f"After {timeout / 60:g} minutes, {request.words}, {since} in total",
         why="\n".join(dict.fromkeys(map(refusals.words, request.errors)))
         or "Google does not say why; flex start grants all VMs of a request at once",
         fix="\n".join(advice),
+        alternatives=Alternatives(
+            zones=tuple(z for it in explained for z in it.alternatives.zones)
+        ),
     )

@@ -11,6 +11,7 @@ import tenacity
 from google.auth.exceptions import RefreshError, TransportError
 from google.oauth2.credentials import Credentials
 
+from provision.codes import Code
 from provision.errors import CredentialsError
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.resources import DASHBOARD, FILESTORE, NETWORK
@@ -106,9 +107,10 @@ def test_a_refusal_is_never_sent_again(refusal: requests.Response) -> None:
 
 def test_trouble_that_stays_is_given_up_in_the_end() -> None:
     session = Session(_answer(503, "Unavailable"))
-    with pytest.raises(GoogleApiError, match="503"):
+    with pytest.raises(GoogleApiError, match="503") as caught:
         _api(session).find(Service.COMPUTE, PATH)
     assert session.asked == retries.TRIES
+    assert caught.value.problems[0].code is Code.UNREACHABLE
 
 
 @pytest.mark.parametrize("trouble", [_answer(401, "Expired"), RefreshError("revoked")], ids=repr)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from decimal import Decimal
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from provision.catalogue import prices
 from provision.kinds import spending
 from provision.kinds.gke import spending as gke_spending
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
@@ -16,6 +17,10 @@ from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 from provision.state.record import Record
 from provision.time.clock import Clock
+
+if TYPE_CHECKING:
+    from provision.documents.cost import Cost
+    from provision.documents.status import SoFar
 
 POOL = Pool(
     name="np-mig",
@@ -30,17 +35,20 @@ POOL = Pool(
 PLACE = {"project_id": "p", "name_prefix": "np", "region": "us-central1", "zone": "us-central1-a"}
 
 
-def _existing(*pools: Pool, **changes: Any) -> spending.Existing:
-    return spending.Existing(**{**PLACE, "machines": pools, **changes})
-
-
-def _ages(rest: float | None = 10.0, **machines: list[float]) -> spending.Ages:
-    named = {name.replace("_", "-"): ages for name, ages in machines.items()}
-    return spending.Ages(machines=named, rest=rest)
+def _bill(
+    *pools: Pool, age: float | None = 10.0, ages: dict[str, list[float]], **changes: Any
+) -> tuple[Cost, SoFar]:
+    existing = spending.Existing(
+        **{**PLACE, "machines": pools, "ages": ages, "age": age, **changes}
+    )
+    cost, so_far = spending.of(existing, prices.listed())
+    assert cost is not None
+    assert so_far is not None
+    return cost, so_far
 
 
 def test_each_machine_is_billed_since_it_came_and_only_those_that_run_cost_now() -> None:
-    cost, so_far = spending.of(_existing(POOL), _ages(np_mig=[1.0, 3.0]))
+    cost, so_far = _bill(POOL, ages={"np-mig": [1.0, 3.0]})
     each = cost.now.per_hour / 2
     assert each > 3
     assert cost.most.per_hour == pytest.approx(4 * each, rel=Decimal("0.0001"))
@@ -51,7 +59,7 @@ def test_each_machine_is_billed_since_it_came_and_only_those_that_run_cost_now()
 
 def test_a_group_whose_request_waits_costs_nothing_so_far() -> None:
     waiting = dataclasses.replace(POOL, mode=Mode.FLEX_START)
-    cost, so_far = spending.of(_existing(waiting), _ages(np_mig=[]))
+    cost, so_far = _bill(waiting, ages={"np-mig": []})
     assert cost.now.per_hour == 0
     assert so_far.usd == 0
     assert cost.most.per_hour > 0
@@ -59,7 +67,7 @@ def test_a_group_whose_request_waits_costs_nothing_so_far() -> None:
 
 def test_what_has_no_price_is_named_and_makes_the_sum_a_minimum() -> None:
     odd = dataclasses.replace(POOL, name="odd", machine_type="x9-wonder-1g", gpu_type=None)
-    cost, so_far = spending.of(_existing(POOL, odd), _ages(np_mig=[1.0], odd=[1.0]))
+    cost, so_far = _bill(POOL, odd, ages={"np-mig": [1.0], "odd": [1.0]})
     assert any("x9-wonder-1g" in name for name in cost.now.unknown)
     assert any("x9-wonder-1g" in name for name in so_far.unknown)
     assert so_far.usd > 0
@@ -69,8 +77,9 @@ def test_what_has_no_price_is_named_and_makes_the_sum_a_minimum() -> None:
 def test_a_control_plane_and_a_nat_are_billed_since_the_cluster_came(
     rest: float | None, unknown: int
 ) -> None:
-    spec = _existing(POOL, has_control_plane=True, network_is_made=True)
-    cost, so_far = spending.of(spec, _ages(rest, np_mig=[2.0]))
+    cost, so_far = _bill(
+        POOL, age=rest, ages={"np-mig": [2.0]}, has_control_plane=True, network_is_made=True
+    )
     parts = [part for part in cost.parts if part.pool is None]
     assert len(parts) == 2
     assert len(so_far.unknown) == unknown
@@ -119,7 +128,8 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     told = Status(
         nodes=(Nodes(pool="np-system", count=2, ready=2, created=ages),), workloads=(), requests=()
     )
-    cost, so_far = gke_spending.of(record, document, facts, told, Clock())
+    existing = gke_spending.existing(record, document, facts, told, Clock())
+    cost, so_far = spending.of(existing, prices.listed())
     assert cost is not None
     assert so_far is not None
     now = {(part.pool, part.name): part.now for part in cost.parts}
@@ -129,4 +139,10 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     assert system > 0
     assert cost.most.per_hour > cost.now.per_hour
     assert so_far.usd > 0
-    assert gke_spending.of(record, None, facts, told, Clock()) == (None, None)
+    assert gke_spending.existing(record, None, facts, told, Clock()) is None
+
+
+def test_without_prices_or_without_a_record_nothing_is_said_of_cost() -> None:
+    existing = spending.Existing(**cast("Any", {**PLACE, "machines": (), "ages": {}, "age": None}))
+    assert spending.of(existing, None) == (None, None)
+    assert spending.of(None, prices.listed()) == (None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from provision.documents.changes import Changes
 from provision.terraform import plan as plans
 
 
@@ -28,7 +29,7 @@ def test_counts_are_terraforms_own_with_a_replacement_on_both_sides() -> None:
             ]
         }
     )
-    assert plan.counts == {"add": 2, "change": 1, "destroy": 2}
+    assert plan.counts == Changes(add=2, change=1, destroy=2)
     assert plan.losses == ("c would be replaced", "d would be removed")
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import CapacityError, ClusterError, StillWaiting
+from provision.google import refusals
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
@@ -122,6 +124,7 @@ def _await_end(cluster: Cluster, deadline: Deadline) -> str:
                 return log
             raise ClusterError(
                 "The bandwidth test did not finish in time",
+                code=Code.NOT_IN_TIME,
                 why="\n".join(log.splitlines()[-20:]),
                 fix="run Test again; if it hangs again, check the logs of the NCCL installers",
             )
@@ -166,7 +169,10 @@ def _refused(work: Workload) -> CapacityError:
     """The error if Kueue makes no more attempts; the test is deleted, so it is not told to."""
     advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
     return CapacityError(
-        "No nodes came for the bandwidth test", why=work.message, fix="\n".join(advice)
+        "No nodes came for the bandwidth test",
+        code=refusals.code_in(work.message, Code.CAPACITY_REFUSED),
+        why=work.message,
+        fix="\n".join(advice),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import preflight
+from provision.documents.image import BootImage
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
 from provision.kinds import registry
@@ -165,20 +166,16 @@ def test_the_newest_supported_image_is_chosen_and_said(asked: Asked) -> None:
 def test_what_is_chosen_is_in_the_report(asked: Asked) -> None:
     before = Settings(MANDATORY)
     spec = registry.of(before).spec(before)
-    assert spec.boot_image.document == {
-        "project": DLVM,
-        "family": CHOSEN,
-        "name": None,
-        "resolved": False,
-        "supported_until": None,
-    }
-    assert asked.run().spec.image.document == {
-        "project": DLVM,
-        "family": CHOSEN,
-        "name": f"{CHOSEN}-v20260831",
-        "resolved": True,
-        "supported_until": "2028-08-04",
-    }
+    assert spec.boot_image.document == BootImage(
+        project=DLVM, family=CHOSEN, name=None, resolved=False, supported_until=None
+    )
+    assert asked.run().spec.image.document == BootImage(
+        project=DLVM,
+        family=CHOSEN,
+        name=f"{CHOSEN}-v20260831",
+        resolved=True,
+        supported_until="2028-08-04",
+    )
 
 
 def test_a_list_of_many_pages_is_read_to_its_end(asked: Asked) -> None:

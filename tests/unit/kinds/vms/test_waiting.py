@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from provision.codes import Code
 from provision.errors import CapacityError, ClusterError, ExitCode, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.vms import waiting as waits
@@ -112,14 +113,15 @@ def test_a_request_that_somebody_cancelled_is_one_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "advice"),
+    ("error", "advice", "code"),
     [
-        (STOCKOUT, f"zones of us-central1 that have the machine type: {NEAR}"),
-        (QUOTA, "filter by PREEMPTIBLE_NVIDIA_H100_GPUS and us-central1"),
+        (STOCKOUT, f"zones of us-central1 that have the machine type: {NEAR}", Code.WAITING),
+        # No waiting mends that, so a program must not take it for a wait.
+        (QUOTA, "filter by PREEMPTIBLE_NVIDIA_H100_GPUS and us-central1", Code.QUOTA_EXCEEDED),
     ],
 )
 def test_the_end_of_the_time_keeps_the_request_and_says_why_it_waits(
-    monkeypatch: pytest.MonkeyPatch, error: dict[str, str], advice: str
+    monkeypatch: pytest.MonkeyPatch, error: dict[str, str], advice: str, code: Code
 ) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
     with pytest.raises(StillWaiting) as caught:
@@ -132,6 +134,8 @@ def test_the_end_of_the_time_keeps_the_request_and_says_why_it_waits(
     assert problem.why == " ".join(error["message"].split())
     assert "the request stays in Google's queue" in problem.fix
     assert advice in problem.fix
+    assert problem.code is code
+    assert (NEAR in problem.alternatives.zones) == (code is Code.WAITING)
 
 
 def test_requests_that_can_not_be_looked_at_are_no_failed_check_of_the_beginning() -> None:
