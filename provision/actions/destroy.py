@@ -22,7 +22,7 @@ def destroy(context: Context) -> None:
     context.report.backend = location.backend
     record = ownership.deployed(context, cloud)
     if record is None:
-        count = remove.without_state(context, cloud)
+        count = remove.without_state(context, cloud, registry.ALL)
         context.report.changes = Changes(destroy=count)
         if count:
             context.console.result(f"Destroyed {count} resources that were in no state.")

@@ -30,7 +30,7 @@ def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
     """Look once; `before` is what an earlier look of this run returned."""
     record = ownership.deployed(context, cloud)
     if record is None:
-        ownership.require_nothing(context, cloud)
+        ownership.require_nothing(context, cloud, registry.ALL)
         return Status(state=cloud.folder.location.url)
     kind = registry.named(record.kind)
     return status.look(context, cloud, record, kind, before)

@@ -26,7 +26,7 @@ def test(context: Context) -> None:
     cloud = connect(context)
     record = ownership.deployed(context, cloud)
     if record is None:
-        ownership.require_nothing(context, cloud)
+        ownership.require_nothing(context, cloud, registry.ALL)
         raise StateError(
             f"There is no deployment in {cloud.folder.location.url} to test",
             code=Code.NO_CLUSTER,

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.context import Context
+    from provision.errors import Problem
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
@@ -76,13 +77,30 @@ class OutOfDate:
 
     Attributes:
         name: Its name.
+        template: The path of what it was made from.
         differences: What differs, in words.
         in_place: Whether Google can change all of it while the machine runs.
     """
 
     name: str
+    template: str = ""
     differences: tuple[str, ...]
     in_place: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What a cluster that is gone made itself and has left, where no state tells of it.
+
+    Attributes:
+        what: What it is, in words.
+        paths: The paths of what can be removed without asking anybody.
+        kept: What is kept, as it holds data: how it goes, if it may.
+    """
+
+    what: str = ""
+    paths: tuple[str, ...] = ()
+    kept: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)

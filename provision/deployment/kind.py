@@ -12,10 +12,10 @@ from provision.google.owner import Owner
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, OutOfDate
+    from provision.deployment.deployment import Applied, Left, OutOfDate
     from provision.deployment.workspace import Workspace
     from provision.documents.status import Status
     from provision.files.archive import Archive
@@ -184,6 +184,30 @@ class Kind(Protocol[SpecT]):
 
         Raises:
             ClusterError: Something can't be removed; only if this is the last time.
+        """
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        """What a cluster that is gone made itself and has left, where no state tells of it.
+
+        Args:
+            cloud: Google.
+            place: Where the deployment is.
+            networks: The paths of the networks that carry its marker.
+        """
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        """Remove that, but for what holds data; returns how much it was.
+
+        Args:
+            context: The run.
+            cloud: Google.
+            place: Where the deployment is.
+            networks: As `left` has them.
+
+        Raises:
+            ClusterError: Something can't be removed.
         """
 
 

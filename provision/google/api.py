@@ -97,6 +97,36 @@ class GoogleApi(Rest):
         path += "/applyUpdatesToInstances"
         self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
 
+    def change_metadata(
+        self, path: str, change: Callable[[dict[str, str]], Mapping[str, str]]
+    ) -> None:
+        """Change the metadata of a VM, unless it is as wanted or the VM is gone.
+
+        Whoever else changes it meanwhile loses nothing: Google refuses a request with an older
+        fingerprint (412, compute v1, Metadata), and it is made again.
+
+        Args:
+            path: The VM's path: "projects/P/zones/Z/instances/N".
+            change: Makes of the keys and values that there are those that are wanted.
+
+        Raises:
+            GoogleApiError: These credentials may not do that, or the metadata kept changing.
+        """
+
+        def once() -> None:
+            found = (self.find(Service.COMPUTE, path) or {}).get("metadata")
+            if found is None:
+                return
+            now = {one["key"]: one.get("value", "") for one in found.get("items", [])}
+            wanted = change(now)
+            if wanted != now:
+                items = [{"key": key, "value": value} for key, value in wanted.items()]
+                body = {"fingerprint": found["fingerprint"], "items": items}
+                of_vm = f"{path}/setMetadata"
+                self._finish(self.call("POST", Service.COMPUTE, of_vm, {}, body), of_vm)
+
+        _against_conflicts(once)
+
     def resize_requests(self, group: str) -> list[dict[str, Any]]:
         """The resize requests of a managed instance group; none if there is no such group.
 
@@ -340,7 +370,7 @@ def _without(
 
 
 def _against_conflicts(once: Callable[[], None]) -> None:
-    """Change a policy, retrying as long as somebody else changes it first.
+    """Change something, retrying as long as somebody else changes it first.
 
     Raises:
         GoogleApiError: All retries met a conflict.

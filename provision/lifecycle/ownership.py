@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.errors import StateError
@@ -10,7 +10,10 @@ from provision.google.owner import Owner
 from provision.lifecycle import namesakes, whereabouts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provision.context import Cloud, Context
+    from provision.deployment.kind import Kind
     from provision.state.location import Place, StateLocation
     from provision.state.record import Record
 
@@ -45,16 +48,24 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
     return whereabouts.find(cloud, record)
 
 
-def require_nothing(context: Context, cloud: Cloud) -> None:
+def require_nothing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> None:
     """Make sure that nothing lives in the cloud under the names of a deployment without a state.
+
+    Args:
+        context: The run; disks with data that a cluster has left are noted.
+        cloud: Google.
+        kinds: The kinds of cluster that may have been here.
 
     Raises:
         StateError: Something does; it is named with its owner and the way to it.
     """
-    location = cloud.folder.location
-    found = namesakes.find(cloud.api, context.settings, location)
-    if found:
-        raise namesakes.error(found, context.settings, location)
+    location, place = cloud.folder.location, context.settings
+    found = namesakes.find(cloud.api, place, location)
+    networks = namesakes.networks(found, ours(context, place, location))
+    left = [kind.left(cloud, place, networks) for kind in kinds]
+    if found or any(one.paths for one in left):
+        raise namesakes.error(found, place, location, left)
+    context.note([problem for one in left for problem in one.kept])
 
 
 def check(context: Context, cloud: Cloud, kind: str) -> Record | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
+from provision.deployment.deployment import Left
 from provision.documents.connection import VmsConnection
 from provision.documents.status import Status
 from provision.google import resources
@@ -16,7 +17,7 @@ from provision.preflight.check import OfKind
 from provision.spec import cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
@@ -129,4 +130,14 @@ class Toy:
     def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
         del context, cloud
         self.diary.append(f"sweep, last: {last}")
+        return 0
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        del cloud, place, networks
+        return Left()
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        del context, cloud, place, networks
         return 0

@@ -12,10 +12,10 @@ from provision.spec import cluster
 from provision.state import reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
+    from provision.deployment.deployment import Applied, Deployment, Left, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.documents.status import Status
@@ -161,6 +161,20 @@ class GkeCluster:
 
         lost = 0 if last else lost_pools.delete(context, cloud)
         return lost + leftovers.sweep(context, cloud, last=last)
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        """What GKE made for Services, Ingresses, Gateways and claims."""
+        from provision.kinds.gke import orphans
+
+        return orphans.find(cloud, place, networks)
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        """Remove that, but for disks."""
+        from provision.kinds.gke import orphans
+
+        return orphans.sweep(context, cloud, place, networks)
 
 
 GKE_CLUSTER: Final[Kind[GkeSpec]] = GkeCluster()

@@ -159,9 +159,10 @@ def _told(cluster: Cluster, known: Traces) -> Traces:
     """The traces, with what the cluster knows of its load balancers and disks."""
     services = clearing.balanced(cluster)
     annotations = [
-        str(value)
+        name.strip().rpartition("/")[2]  # a Gateway's are lists of paths
         for it in services
         for value in (it["metadata"].get("annotations") or {}).values()
+        for name in str(value).split(",")
     ]
     found = Traces(
         project=known.project,

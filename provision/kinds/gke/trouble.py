@@ -119,7 +119,7 @@ def _nodes(case: Case) -> Iterator[Trouble]:
                 about=About.POOL,
                 what=f"{pool.there} of {least} nodes of {pool.name} exist",
                 count=least - pool.there,
-                fix="nothing, or: GKE goes on trying to make them; Create says what Google refuses",
+                fix="wait: GKE goes on trying to make them; Create says what Google refuses",
                 by_itself=True,
             )
         if unready.get(pool.name):

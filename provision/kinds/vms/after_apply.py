@@ -52,7 +52,7 @@ def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
     if spec.group.mode.means.flex_start:  # Google updates none of these (rule M6)
         older_machines.tell(context, older)
         return
-    older = out_of_date.refresh(cloud.api, spec, older)
+    older = out_of_date.refresh(cloud.api, spec, older, context.progress)
     if older and context.replace_vms:
         older = out_of_date.replace(cloud.api, spec, older, context.progress)
     older_machines.tell(context, older)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.deployment.deployment import Left
 from provision.kinds.vms import variables
 from provision.spec import cluster
 from provision.state import reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
@@ -147,6 +148,18 @@ class VmGroup:
     def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
         """Nothing: a group deletes what it made."""
         del context, cloud, last
+        return 0
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        """Nothing, as above."""
+        del cloud, place, networks
+        return Left()
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        """Nothing, as above."""
+        del context, cloud, place, networks
         return 0
 
 

@@ -155,7 +155,7 @@ def _refused(case: Case) -> Iterator[Trouble]:
     running = sum(vm.status == "RUNNING" for vm in case.vms)
     texts = shortage.RefusalTexts(
         words=f"{running} of {case.group.size} VMs run",
-        after_stockout="nothing, or: Google goes on trying, and machines may become available",
+        after_stockout="wait: Google goes on trying, and machines may become available",
         after_quota="once it is granted, Google makes the VMs by itself",
         end="",
     )
