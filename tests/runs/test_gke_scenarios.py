@@ -101,6 +101,9 @@ def test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_
     assert "exists but does not have all its nodes: Create will keep it" in planned.said
     assert planned.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
     assert refusing.writes(since=asked) == []
+    broken = _ok(refusing.run("Status")).document["status"]["trouble"]
+    assert "is not in order" in broken[0]["what"]
+    assert "needs 4 GPUs: 0 of 2 nodes of np-nodepool-1 run" in broken[1]["what"]
     granting = rehearse()
     granting.settings |= FIXED
     created = _ok(granting.run("Create"))

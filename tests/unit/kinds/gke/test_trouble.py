@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from provision.codes import Code
 from provision.documents.gke_status import (
     JobState,
     NodePool,
@@ -15,6 +16,7 @@ from provision.documents.gke_status import (
     Workload,
 )
 from provision.documents.status import About, PoolMode, PoolNow
+from provision.errors import Problem
 from provision.kinds.gke import trouble
 from provision.time.clock import Clock
 
@@ -48,6 +50,8 @@ def _case(state: str = "RUNNING", pool: str = "RUNNING", **changes: Any) -> trou
         pools=(POOL,),
         machines=(NOW,),
         expected=(NAME,),
+        counted=True,
+        refused={},
         works=(),
         requests=(),
         clock=Clock(),
@@ -100,6 +104,19 @@ def test_nodes_that_are_missing_or_not_ready_are_told_by_name() -> None:
     assert (second.names, second.why) == (("gke-1",), unready)
     assert first.by_itself
     assert second.by_itself
+
+
+def test_a_pool_that_gets_no_nodes_tells_what_google_refuses() -> None:
+    problem = Problem(what="the zone has none", why="no\nno", fix="wait", code=Code.STOCK_OUT)
+    machines = (dataclasses.replace(NOW, there=0, ready=0),)
+    (one,) = trouble.found(_case(machines=machines, refused={NAME: [problem]}))
+    assert (one.what, one.why, one.fix) == ("the zone has none", ("no",), "wait")
+    assert (one.count, one.by_itself) == (2, True)
+
+
+def test_nodes_that_nobody_has_counted_are_not_missed() -> None:
+    machines = (dataclasses.replace(NOW, there=0, ready=0),)
+    assert _broken(machines=machines, counted=False) == []
 
 
 def test_a_pool_that_scales_misses_only_its_minimum() -> None:
