@@ -162,8 +162,9 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         guesses=waits,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
-        break_lock=options.given.get(Option.BREAK_LOCK, ""),
         full=Option.FULL in options.given,
+        watch=Option.WATCH in options.given,
+        break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
         page=options.report,
     )

@@ -14,6 +14,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import sys
 import threading
 import time
@@ -50,6 +51,10 @@ _MOST_LINES = 10
 """The maximum number of lines of a why or fix; the JSON and Terraform's log have all."""
 
 
+_HOME: Final = "\x1b[H"
+_REST_OF_LINE: Final = "\x1b[K"
+_REST: Final = "\x1b[J"
+"""What terminals know (ECMA-48): go to the first place, empty the rest of a line, of the screen."""
 _NOT_IN_THE_IMAGE: Final = re.compile(r"\bgcloud (?!auth\b)[a-z]|\bkubectl ")
 _ELSEWHERE: Final = (
     "gcloud and kubectl: run them in Cloud Shell or on your own machine; this image has"
@@ -223,6 +228,30 @@ class Console:
         with self._above():
             for line in lines:
                 printer.print(_styled(self.veil(line.text), style=line.look.value))
+
+    @property
+    def redraws(self) -> bool:
+        """Whether a screen can be drawn over itself: a result goes to a terminal."""
+        return not self._as_json and sys.stdout.isatty()
+
+    def redraw(self, lines: Sequence[Line]) -> None:
+        """Draw lines over the whole terminal; what is too long for it is cut at its end.
+
+        Args:
+            lines: The lines, the most important first.
+        """
+        room = shutil.get_terminal_size().lines - 2
+        shown = list(lines[:room])
+        if len(lines) > room:
+            more = (
+                f"... {len(lines) - room} more lines: make the window higher, or leave out --watch"
+            )
+            shown = [*lines[: room - 1], layout.Line(more, layout.Look.FAINT)]
+        with self._to_stdout.capture() as drawn:
+            self.show(shown, as_result=True)
+        # Line by line over what is there: a screen that is emptied first flickers.
+        self._out.write(_HOME + drawn.get().replace("\n", _REST_OF_LINE + "\n") + _REST)
+        self._out.flush()
 
     def progress(self, text: str) -> None:
         """Print a progress message."""

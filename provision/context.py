@@ -47,7 +47,8 @@ class Context:
         agreed: Whether the user approved losses in advance (`--yes`).
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
-        full: Whether Terraform's own text is shown (`--full`).
+        full: Whether Terraform's own text, or everything of a Status, is shown (`--full`).
+        watch: Whether to look until nothing is pending (`--watch`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
         guesses: Notes from dated lists, to tell where Google is not asked.
         page: The file to write the report's page to (`--report`); None for none.
@@ -64,6 +65,7 @@ class Context:
     replace_vms: bool = False
     break_lock: str = ""
     full: bool = False
+    watch: bool = False
     copy: Path | None = None
     guesses: tuple[Problem, ...] = ()
     page: Path | None = None

@@ -57,8 +57,12 @@ class Option(enum.StrEnum):
         Action.CREATE,
     )
     FULL = (
-        *("--full", "", "show Terraform's own text too"),
-        *(Action.CREATE, Action.DESTROY, Action.PLAN),
+        *("--full", "", "show all: Terraform's own text; of Status, everything that there is"),
+        *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS),
+    )
+    WATCH = (
+        *("--watch", "", "look again and again, until nothing is pending"),
+        Action.STATUS,
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
     REPORT = (

@@ -56,7 +56,7 @@ class PriceBook:
         Raises:
             ProvisionError: Google, or Cloud Storage, refuses; or there is no price in the answer.
         """
-        kept = self._kept() if bucket else None
+        kept = self.kept() if bucket else None
         if kept is not None:
             return kept
         tell("Reading Google's price list, which takes up to two minutes once a week")
@@ -73,8 +73,12 @@ class PriceBook:
             self._folder.write(_FILE, prices.write(self._new), "application/json")
             self._new = None
 
-    def _kept(self) -> Prices | None:
-        """What was kept; None if there is nothing, or nothing that is good and new enough."""
+    def kept(self) -> Prices | None:
+        """What was kept; None if there is nothing, or nothing that is good and new enough.
+
+        Raises:
+            StateError: Cloud Storage refuses.
+        """
         text = self._folder.text(_FILE)
         if text is None:
             return None

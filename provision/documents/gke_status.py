@@ -37,7 +37,7 @@ class NodePool:
     Attributes:
         name: Its name.
         machine_type: The machine type of its nodes.
-        mode: How they are got.
+        mode: How they are got; None if not known.
         status: Its state, such as RUNNING.
         message: What GKE says of that; None for nothing.
         min: The least number of nodes; None without autoscaling.
@@ -51,7 +51,7 @@ class NodePool:
 
     name: str
     machine_type: str
-    mode: PoolMode
+    mode: PoolMode | None = None
     status: str | None = None
     message: str | None = None
     min: int | None = None

@@ -275,6 +275,18 @@ class Status:
         """Whether something is under way or waits, so that a later look may find another state."""
         return bool(self.waiting) or any(one.by_itself for one in self.trouble)
 
+    @property
+    def news(self) -> object:
+        """What differs from another look only where something has happened, not by time alone."""
+        return (
+            self.kind,
+            self.locked_by,
+            self.machines,
+            [(one.about, one.what, one.names) for one in self.trouble],
+            [(one.about, one.what, one.names, one.why) for one in self.waiting],
+            self.out_of_date,
+        )
+
     def short(self) -> Self:
         """The same with lists of a limited length: the broken first, and counts of all."""
         cut = dataclasses.replace(

@@ -51,6 +51,26 @@ def current(context: Context, cloud: Cloud, *, bucket: bool) -> Prices | None:
     return prices.listed()
 
 
+def known(context: Context, cloud: Cloud) -> Prices | None:
+    """The prices for a run that keeps nothing: with PRICES=live those that another run has kept.
+
+    To read Google's list takes up to two minutes, which a run would have to wait for each time.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+
+    Returns:
+        The prices; None if none are wanted.
+    """
+    if context.settings.prices is not PriceList.LIVE:
+        return offline(context)
+    try:
+        return cloud.price_book.kept() or prices.listed()
+    except ProvisionError:
+        return prices.listed()
+
+
 def offline(context: Context) -> Prices | None:
     """The prices as far as they are known without Google; None if none are wanted."""
     return None if context.settings.prices is PriceList.OFF else prices.listed()

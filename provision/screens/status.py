@@ -254,7 +254,7 @@ def _cost(found: Status, width: int) -> Iterator[Line]:
     if unknown:
         yield from _below([f"unknown: {', '.join(unknown)}"], width)
     dates = sorted({part.dated for part in found.cost.parts if part.dated})
-    dated = f" of {dates[0]}" if dates else ""
+    dated = f" of {dates[0]}" if len(dates) == 1 else f", the oldest of {dates[0]}" if dates else ""
     note = f"list prices{dated}, without tax, traffic and discounts"
     yield from _below([note], width, Look.FAINT)
 

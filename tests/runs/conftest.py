@@ -114,7 +114,8 @@ class Rehearsal:
 
     def said(self, started: Started) -> str:
         """What a started program has written to stderr so far."""
-        return self._files[started.pid][1].read_text(encoding="utf-8")
+        err = self._files[started.pid][1]
+        return err.read_text(encoding="utf-8") if err.exists() else ""  # a fork makes it itself
 
     def result(self, started: Started) -> str:
         """What a program that has ended has written to stdout."""

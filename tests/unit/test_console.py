@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -178,3 +179,35 @@ def test_a_sign_of_life_between_two_stages_is_a_line_on_a_terminal_too(
         console.happened(event)
     line = "  ...   this run        goes on for 1:01; trying to look at the cluster; Ctrl-C keeps"
     assert (line in capsys.readouterr().err) == told
+
+
+_DRAW = """
+from provision.console import Console
+from provision.screens.layout import Line
+console = Console()
+assert console.redraws
+console.redraw([Line("broken"), Line("well")])
+console.redraw([Line(f"line {number}") for number in range(99)])
+"""
+
+
+def test_a_terminal_is_drawn_over_from_its_first_place_and_cut_at_its_end() -> None:
+    terminal, program = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", _DRAW],
+        stdin=subprocess.DEVNULL,
+        stdout=program,
+        env=os.environ | {"LINES": "10", "COLUMNS": "80", "TERM": "xterm"},
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    os.close(program)
+    drawn = os.read(terminal, 10_000).decode()
+    os.close(terminal)
+    assert done.returncode == 0
+    first, second = drawn.split("\x1b[H")[1:]
+    assert first.splitlines() == ["broken\x1b[K", "well\x1b[K", "\x1b[J"]
+    lines = second.splitlines()
+    assert lines[0] == "line 0\x1b[K"
+    assert len(lines) == 8 + 1
+    assert "... 91 more lines" in lines[-2]

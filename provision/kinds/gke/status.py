@@ -17,9 +17,11 @@ from provision.errors import ClusterError
 from provision.google import refusals
 from provision.google.resources import CLUSTER
 from provision.kinds import ends, machine_words, shortage
-from provision.kinds.gke import control_plane, states, trouble
+from provision.kinds import spending as prices
+from provision.kinds.gke import control_plane, refused, spending, states, trouble
 from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.states import State
+from provision.lifecycle import pricing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,21 +60,28 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
     works = [places.added(one) for one in told.workloads]
     requests = [places.added(one) for one in told.requests]
     pools = _pools(document or {}, facts, told, context.clock)
+    machines = tuple(_machines(document or {}, facts, told))
     case = trouble.Case(
         document=document or {},
         pools=tuple(pools),
-        machines=tuple(_machines(document or {}, facts, told)),
+        machines=machines,
+        counted=answers and facts is not None and not unknown,
+        refused=refused.of(cloud.api, record, document or {}, machines),
         expected=tuple(pool.name for pool in facts.pools) if facts else (),
         works=tuple(works),
         requests=tuple(requests),
         clock=context.clock,
     )
+    runs = None if unknown else spending.existing(record, document, facts, told, context.clock)
+    cost, so_far = prices.of(runs, pricing.known(context, cloud))
     return gke_status.GkeCluster(
         words=_WORDS,
         trouble=(*trouble.found(case), *unknown),
         waiting=tuple(trouble.waiting(case)),
         machines=case.machines,
         ends=tuple(_ends(facts, told, context.clock)),
+        cost=cost,
+        so_far=so_far,
         cluster=_cluster(document) if document else None,
         node_pools=case.pools,
         jobs={str(state): count for state, count in _counted(works).items()},
@@ -173,13 +182,13 @@ def _pools(
     found = []
     for pool in document.get("nodePools", []):
         mine, there = known.get(pool["name"]), nodes.get(pool["name"])
-        least, most = _scale(pool)
+        least, most = spending.scale(pool)
         remaining = _remaining(mine, there, clock)
         found.append(
             gke_status.NodePool(
                 name=pool["name"],
                 machine_type=pool["config"]["machineType"],
-                mode=_mode(mine),
+                mode=_mode(pool["name"], mine),
                 status=pool.get("status"),
                 message=pool.get("statusMessage"),
                 min=least,
@@ -202,7 +211,7 @@ def _machines(
     for pool in document.get("nodePools", []):
         mine, there = known.get(pool["name"]), nodes.get(pool["name"])
         zones = pool.get("locations", [])
-        least, most = _scale(pool)
+        least, most = spending.scale(pool)
         machine_type = pool["config"]["machineType"]
         attached = mine.attached_gpu if mine else None
         found.append(
@@ -210,9 +219,9 @@ def _machines(
                 name=pool["name"],
                 machine_type=machine_type,
                 zone=zones[0] if len(zones) == 1 else "",
-                mode=_mode(mine),
+                mode=_mode(pool["name"], mine),
                 gpus=machine_words.gpus(machine_type, attached, mine.gpus if mine else 0),
-                asked=mine.max_nodes if mine and most is None else None,
+                asked=_wanted(pool, mine),
                 least=least,
                 most=most,
                 there=there.count if there else 0,
@@ -222,16 +231,22 @@ def _machines(
     return found
 
 
-def _scale(pool: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The least and the greatest number of nodes; None for a pool that does not scale by itself."""
-    scaling = pool.get("autoscaling") or {}
-    if not scaling.get("enabled"):
-        return None, None
-    return scaling.get("totalMinNodeCount", 0), scaling.get("totalMaxNodeCount")
+def _mode(name: str, pool: GpuPool | None) -> PoolMode | None:
+    """How the nodes of a pool are got; None of a GPU pool whose Create did not get to its end."""
+    if pool is not None:
+        return PoolMode(pool.mode)
+    return PoolMode.SYSTEM if name.endswith(names.SYSTEM_POOL.of("")) else None
 
 
-def _mode(pool: GpuPool | None) -> PoolMode:
-    return PoolMode(pool.mode) if pool else PoolMode.SYSTEM
+def _wanted(pool: Mapping[str, Any], mine: GpuPool | None) -> int | None:
+    """The number of nodes asked for; None of a pool that scales by itself."""
+    if _scales(pool):
+        return None
+    return mine.max_nodes if mine else int(pool.get("initialNodeCount", 0))
+
+
+def _scales(pool: Mapping[str, Any]) -> bool:
+    return spending.scale(pool)[1] is not None
 
 
 # ------------------------------------------------------------------ ends

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from provision.documents.gke_status import NodePool, NodeRequest, Workload
     from provision.documents.status import PoolNow
+    from provision.errors import Problem
     from provision.time.clock import Clock
 
 
@@ -30,6 +31,8 @@ class Case:
         pools: Its node pools.
         machines: The same with what was asked for.
         expected: The names of the GPU pools that Create made.
+        counted: Whether Kubernetes has told which nodes there are.
+        refused: Name of a pool that lacks nodes -> what Google refuses, where it says so.
         works: The jobs in the queue.
         requests: The ProvisioningRequests.
         clock: The clock of Google Cloud.
@@ -39,6 +42,8 @@ class Case:
     pools: tuple[NodePool, ...]
     machines: tuple[PoolNow, ...]
     expected: tuple[str, ...]
+    counted: bool
+    refused: Mapping[str, Sequence[Problem]]
     works: tuple[Workload, ...]
     requests: tuple[NodeRequest, ...]
     clock: Clock
@@ -54,7 +59,7 @@ def found(case: Case) -> Iterator[Trouble]:
                 what=problem.what[0].lower() + problem.what[1:],
                 names=(part.get("name", ""),) if part else (),
                 why=(problem.why,),
-                fix=problem.fix,
+                fix="run Create: it repairs what the settings describe" if part else problem.fix,
             )
     if case.document:
         yield from _nodes(case)
@@ -113,15 +118,9 @@ def _nodes(case: Case) -> Iterator[Trouble]:
     """Nodes that are missing or not ready."""
     unready = {pool.name: pool.unready for pool in case.pools}
     for pool in case.machines:
-        least = pool.asked if pool.asked is not None else pool.least or 0
-        if pool.there < least:
-            yield Trouble(
-                about=About.POOL,
-                what=f"{pool.there} of {least} nodes of {pool.name} exist",
-                count=least - pool.there,
-                fix="nothing, or: GKE goes on trying to make them; Create says what Google refuses",
-                by_itself=True,
-            )
+        refused = case.refused.get(pool.name, ())
+        if missing(pool) and (refused or case.counted):
+            yield from _missing(pool, refused)
         if unready.get(pool.name):
             them = unready[pool.name]
             yield Trouble(
@@ -132,6 +131,37 @@ def _nodes(case: Case) -> Iterator[Trouble]:
                 why=them,
                 by_itself=True,
             )
+
+
+def missing(pool: PoolNow) -> int:
+    """How many nodes a pool lacks.
+
+    Args:
+        pool: The pool; of one that scales by itself its least number counts.
+    """
+    least = pool.asked if pool.asked is not None else pool.least or 0
+    return max(0, least - pool.there)
+
+
+def _missing(pool: PoolNow, refused: Sequence[Problem]) -> Iterator[Trouble]:
+    count = missing(pool)
+    for problem in refused:
+        yield Trouble(
+            about=About.POOL,
+            what=problem.what,
+            count=count,
+            why=tuple(dict.fromkeys(problem.why.splitlines())),
+            fix=problem.fix,
+            by_itself=True,
+        )
+    if not refused:
+        yield Trouble(
+            about=About.POOL,
+            what=f"{pool.there} of {pool.there + count} nodes of {pool.name} exist",
+            count=count,
+            fix="wait: GKE goes on trying to make them",
+            by_itself=True,
+        )
 
 
 def _jobs(case: Case) -> Iterator[Trouble]:

@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from provision.catalogue import names
 from provision.documents import vm_status
-from provision.documents.status import Older, PoolMode, PoolNow
+from provision.documents.status import Older, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.google.resources import GROUP
 from provision.kinds import ends, machine_words
-from provision.kinds.vms import instances, interruptions, out_of_date, startup, trouble
+from provision.kinds import spending as prices
+from provision.kinds.vms import (
+    instances,
+    interruptions,
+    out_of_date,
+    spending,
+    startup,
+    trouble,
+)
 from provision.kinds.vms.resize_requests import ResizeRequest
-from provision.spec import capacity
-from provision.spec.capacity import Mode
+from provision.kinds.vms.spending import whole
+from provision.lifecycle import pricing
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
@@ -64,8 +72,8 @@ def look(
     case = trouble.Case(
         group=_group(record, found),
         exists=seen.group is not None,
-        wanted=_whole(record.settings.get("INSTANCE_COUNT")),
-        limit=_whole(record.settings.get("MAX_RUN_DURATION")),
+        wanted=whole(record.settings.get("INSTANCE_COUNT")),
+        limit=whole(record.settings.get("MAX_RUN_DURATION")),
         there=len(seen.members),
         vms=tuple(vms),
         down=tuple(down),
@@ -76,6 +84,8 @@ def look(
         api=cloud.api,
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
+    listed = pricing.known(context, cloud)
+    cost, so_far = prices.of(spending.existing(case, record, seen), listed)
     return vm_status.VmGroup(
         words="Ray cluster" if record.settings.get("ORCHESTRATOR_TYPE") == "ray" else "VM group",
         trouble=tuple(trouble.found(case)),
@@ -83,6 +93,8 @@ def look(
         machines=(_pool(case, record, vms),),
         ends=tuple(_ends(case)),
         out_of_date=tuple(_alike(older)),
+        cost=cost,
+        so_far=so_far,
         image=vm_status.BootImage(**image),
         wanted=case.wanted,
         running=sum(vm.status == "RUNNING" for vm in vms),
@@ -160,16 +172,12 @@ def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
         return None
     named = found.get("names")
     return vm_status.GpuCheck(
-        gpus=_whole(found.get("gpus")),
+        gpus=whole(found.get("gpus")),
         names=tuple(map(str, named)) if isinstance(named, list) else (),
         driver=str(found["driver"]) if found.get("driver") else None,
-        ecc_errors=_whole(found.get("ecc_errors")),
-        interfaces=_whole(found.get("interfaces")),
+        ecc_errors=whole(found.get("ecc_errors")),
+        interfaces=whole(found.get("interfaces")),
     )
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def _down(one: Member, known: Interruption | None) -> vm_status.Down:
@@ -214,7 +222,7 @@ def _request(request: ResizeRequest, clock: Clock) -> vm_status.ResizeRequest:
 def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
     """The group with the machines that were asked for; those that run where the record is lost."""
     asked = record.settings
-    gpu, gpus = asked.get("ACCELERATOR_TYPE"), _whole(asked.get("GPU_COUNT"))
+    gpu, gpus = asked.get("ACCELERATOR_TYPE"), whole(asked.get("GPU_COUNT"))
     first = found[0] if found else None
     machine_type = str(asked.get("VM_TYPE") or (first.machine_type if first else ""))
     attached = machine_words.is_attached(machine_type)
@@ -222,7 +230,7 @@ def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
         project=record.project_id,
         zone=record.zone,
         name=names.GROUP.of(record.name_prefix),
-        size=_whole(asked.get("INSTANCE_COUNT")) or len(found),
+        size=whole(asked.get("INSTANCE_COUNT")) or len(found),
         machine_type=machine_type,
         gpu=str(gpu) if gpu and attached else None,
         gpus=gpus if gpus and attached else 0,
@@ -235,22 +243,12 @@ def _pool(case: trouble.Case, record: Record, vms: Sequence[Vm]) -> PoolNow:
         name=group.name,
         machine_type=group.machine_type,
         zone=group.zone,
-        mode=_mode(record),
+        mode=spending.mode(record),
         gpus=machine_words.gpus(group.machine_type, group.gpu, group.gpus),
         asked=case.wanted,
         there=len(vms),
         ready=sum(vm.is_ready for vm in vms),
     )
-
-
-def _mode(record: Record) -> PoolMode | None:
-    """How the VMs are got; None if the record does not say, as one that was made again."""
-    if not record.settings:
-        return None
-    asked = {name: record.settings.get(name.upper()) for name in capacity.ASKING}
-    mode = Mode.asked(asked)
-    kept = record.reservations.get(names.GROUP.of(record.name_prefix)) or {}
-    return PoolMode.RESERVATION_BOUND if kept.get("bound") else PoolMode(mode.value)
 
 
 def _ends(case: trouble.Case) -> list[End]:

@@ -155,7 +155,7 @@ def _refused(case: Case) -> Iterator[Trouble]:
     running = sum(vm.status == "RUNNING" for vm in case.vms)
     texts = shortage.RefusalTexts(
         words=f"{running} of {case.group.size} VMs run",
-        after_stockout="nothing, or: Google goes on trying, and machines may become available",
+        after_stockout="wait: Google goes on trying, and machines may become available",
         after_quota="once it is granted, Google makes the VMs by itself",
         end="",
     )
@@ -289,12 +289,13 @@ def _late(case: Case) -> Iterator[Trouble]:
             alike[vm.startup.words].append(vm)
     for what, them in alike.items():
         oldest = words.duration(max(_age(vm, case.clock) for vm in them))
+        late = f"that is late: {oldest} have passed since the start"
         yield Trouble(
             about=About.START_UP,
-            what=f"{_said(what, _names(them))} {oldest} after its start",
+            what=_said(what, _names(them)),
             count=len(them),
             names=_names(them),
-            why=(_SILENT,) if them[0].startup.state is None else (),
+            why=(late, _SILENT) if them[0].startup.state is None else (late,),
             fix=_reset(case, them[0]),
             by_itself=True,
         )

@@ -168,11 +168,12 @@ def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
         "--copy": ["Create", "Debug", "Plan", "Validate"],
         "--yes": ["Create", "Destroy"],
-        "--full": ["Create", "Destroy", "Plan"],
+        "--full": ["Create", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],
         "--break-lock": ["Create", "Destroy"],
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
+        "--watch": ["Status"],
         "--detailed-exitcode": ["Plan"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)

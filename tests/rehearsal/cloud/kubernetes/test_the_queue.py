@@ -142,7 +142,7 @@ def test_nodes_that_no_pod_uses_in_time_are_lost_and_the_request_says_so(
     assert "10 minutes" in _request(waiting).advice
     clock.forward(601)
     assert _request(waiting).state == "expired"
-    assert "no job runs on its nodes" in _request(waiting).advice
+    assert "go when none does" in _request(waiting).advice
 
 
 def test_a_request_that_is_deleted_is_cancelled_and_no_node_comes(
