@@ -148,6 +148,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         console=console,
         report=report,
         offline=Option.OFFLINE in options.given,
+        role=Option.ROLE in options.given,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),

@@ -64,6 +64,7 @@ class Report:
         connection: How to connect to the cluster.
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
+        role: The permissions of a custom role for this env.list (`Validate --role`).
         timeline: The stages of the run, in the order in which they began.
     """
 
@@ -85,6 +86,7 @@ class Report:
     connection: dict[str, Any] | None = None
     status: dict[str, Any] | None = None
     checks: dict[str, Any] | None = None
+    role: list[str] | None = None
     timeline: list[Stage] | None = None
 
     def document(self, exit_code: int, veil: Callable[[str], str] = str) -> dict[str, Any]:

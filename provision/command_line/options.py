@@ -55,6 +55,10 @@ class Option(enum.StrEnum):
         Action.CREATE,
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
+    ROLE = (
+        *("--role", "", "print a custom role with the permissions that this env.list needs"),
+        Action.VALIDATE,
+    )
     DETAILED_EXITCODE = (
         *("--detailed-exitcode", "", "exit like Terraform: 0 no changes, 2 changes, 1 error"),
         Action.PLAN,
