@@ -189,7 +189,8 @@ class Console:
         match event:
             case StageEvent(stage=stage) if stage.ended:
                 self.show(progress_lines.ended(stage, self.width))
-            case WaitingEvent() if self._live is None:
+            case WaitingEvent(stage=name) if not self._asks and (name is None or not self._live):
+                # On a terminal a stage has its rows already; what is between two has none.
                 told = progress_lines.news if event.is_news else progress_lines.sign_of_life
                 self.show(told(event, self.width))
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from provision.actions import copied_folder, secrets_access
 from provision.context import connect
 from provision.kinds import registry
-from provision.lifecycle import apply, approval, older_machines
+from provision.lifecycle import apply, older_machines
 
 if TYPE_CHECKING:
     from provision.context import Context
 
 
 def plan(context: Context) -> bool:
-    """Show what Create would do. Nothing is written to the cloud, not even a lock.
+    """Show what Create would do. Nothing is made, no lock is taken, and only a log is written.
 
     Returns:
         Whether Create would change anything.
@@ -27,9 +27,7 @@ def plan(context: Context) -> bool:
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
         backend = exists and cloud.folder.has_state()
-        found = apply.plan(context, cloud, kind, target, backend=backend)
-    older = kind.out_of_date(cloud, target.spec) if backend else ()
+        found, older = apply.plan(context, cloud, kind, target, backend=backend)
     context.report.changes = found.counts
-    approval.show(context, older=len(older), as_result=True)
     older_machines.tell(context, older)
     return bool(older) or not found.is_empty

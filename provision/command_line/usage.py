@@ -63,8 +63,9 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
         ),
         Action.PLAN: _About(
             "show what Create would do, and change nothing",
-            "Check as Create does, and show what it would add, change and destroy. Nothing is"
-            " written to the cloud, not even a lock.",
+            "Check as Create does, and show what it would make, change and lose, what that costs"
+            " and when it ends. Nothing is made, and no lock is taken; beside a state, Terraform's"
+            " own text is kept as a log.",
             "docs/how-to/terraform.md",
         ),
         Action.STATUS: _About(

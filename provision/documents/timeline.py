@@ -20,6 +20,7 @@ class StageName(enum.StrEnum):
     TERRAFORM = "terraform"
     REQUESTS = "requests"
     MACHINES = "machines"
+    REFRESH = "refresh"
     REPLACEMENT = "replacement"
     STARTUP = "startup"
     URLS = "urls"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__, preflight
 from provision.deployment import deployment, workspace
-from provision.deployment.deployment import Applied, Deployment, RunInputs, SpecT
+from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.documents.changes import Changes
@@ -72,8 +72,8 @@ def settle(
 
 def plan(
     context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT], *, backend: bool
-) -> Plan:
-    """Find out what Create would do. Nothing is written to the cloud, not even a lock.
+) -> tuple[Plan, Sequence[OutOfDate]]:
+    """Find out what Create would do, and show it. No lock is taken, and only a log is written.
 
     Args:
         context: The run.
@@ -81,6 +81,9 @@ def plan(
         kind: The kind of cluster.
         target: The deployment to plan.
         backend: Whether a state exists.
+
+    Returns:
+        The plan, and the machines that are older than the settings.
     """
     with (
         context.log(cloud if backend else None, "plan") as log,
@@ -92,7 +95,10 @@ def plan(
         prepared, _ = kind.prepare(cloud, target, desk)
         found = _planned(context, cloud, kind, prepared, desk)
         approval.describe(context, kind, prepared.spec, found)
-        return found
+        older = kind.out_of_date(cloud, target.spec) if backend else ()
+        # Here already: nobody should wait for the log to be kept.
+        approval.show(context, older=len(older), as_result=True)
+        return found, older
 
 
 def apply(

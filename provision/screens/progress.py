@@ -27,6 +27,7 @@ _TITLES: Final[Mapping[StageName, str]] = {
     StageName.TERRAFORM: "Terraform",
     StageName.REQUESTS: "capacity",
     StageName.MACHINES: "machines",
+    StageName.REFRESH: "changed VMs",
     StageName.REPLACEMENT: "new VMs",
     StageName.STARTUP: "start-up",
     StageName.URLS: "notebooks",

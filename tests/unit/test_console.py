@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from provision.console import Console
-from provision.documents.events import Output
+from provision.documents.events import Output, WaitingEvent
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Problem
 from provision.screens import layout
 
@@ -136,3 +139,42 @@ def test_prose_breaks_at_blanks_on_a_terminal_and_nowhere_else(
     shown = [re.sub(r"\x1b\[[0-9;]*m", "", it) for it in capsys.readouterr().err.splitlines()]
     assert [line for line in shown if len(line) > 80] == ["      fix: gcloud " + 120 * "x"]
     assert " ".join(" ".join(shown).split()) == " ".join(piped.split())
+
+
+class NoRows:
+    """The rows of a terminal on which nothing is drawn."""
+
+    def erase(self) -> None:
+        pass
+
+    draw = erase
+
+
+@pytest.mark.parametrize(
+    ("stage", "asks", "told"),
+    [
+        (None, False, True),
+        (None, True, False),  # nobody writes over a question
+        (StageName.MACHINES, False, False),  # it has its row
+    ],
+)
+def test_a_sign_of_life_between_two_stages_is_a_line_on_a_terminal_too(
+    stage: StageName | None,
+    asks: bool,  # noqa: FBT001 - a parameter
+    told: bool,  # noqa: FBT001 - a parameter
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console = Console()
+    console._live = cast("Any", NoRows())
+    event = WaitingEvent(
+        time="2026-11-23T00:00:00.000Z",
+        stage=stage,
+        words="trying to look at the cluster",
+        passed=61,
+        on_interrupt=OnInterrupt.KEEPS,
+        is_news=False,
+    )
+    with console._asking() if asks else contextlib.nullcontext():
+        console.happened(event)
+    line = "  ...   this run        goes on for 1:01; trying to look at the cluster; Ctrl-C keeps"
+    assert (line in capsys.readouterr().err) == told

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from provision.google.api import GoogleApi
     from provision.state.location import Place
-    from provision.time.deadline import Deadline
     from provision.time.progress import Progress
+    from provision.time.stages import OpenStage
 
 _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a group that replaces VMs."""
@@ -116,8 +116,9 @@ def refresh(
         same = [vm for vm in light if vm.template == template]
         changes = sorted({one for vm in same for one in vm.differences})
         named = words.listed([vm.name for vm in same])
-        progress.tell(f"Changing {'; '.join(changes)} of {named}, without a restart")
-        _refresh(api, place, {vm.name for vm in same}, progress)
+        with progress.stage(StageName.REFRESH) as stage:
+            stage.news(f"Changing {'; '.join(changes)} of {named}, without a restart")
+            _refresh(api, place, {vm.name for vm in same}, stage)
     still = {vm.name for vm in find(api, place)} if light else set()
     return [
         dataclasses.replace(vm, differences=(*vm.differences, _MORE)) if vm.in_place else vm
@@ -126,7 +127,7 @@ def refresh(
     ]
 
 
-def _refresh(api: GoogleApi, place: Place, some: Collection[str], progress: Progress) -> None:
+def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenStage) -> None:
     group = names.GROUP.of(place.name_prefix)
     vms = {path_in_document(vm): vm for vm in _running(api, place) if vm["name"] in some}
     keeper = metadata.Keeper(api, vms)
@@ -136,7 +137,7 @@ def _refresh(api: GoogleApi, place: Place, some: Collection[str], progress: Prog
         if error.code != _NOT_SO:
             raise
         return
-    _await_new(api, place, group, some, progress.deadline(_LONGEST, _POLL))
+    _await_new(api, place, group, some, stage)
     keeper.restore(_newest(api, _found(api, place))[1])
 
 
@@ -161,16 +162,18 @@ def replace(
                 " included"
             )
             api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
-            if not _await_new(api, place, group, some, stage.deadline(_LONGEST, _POLL)):
-                return find(api, place)
-        stage.counts(f"{len(found)} of {len(found)} are new")
+            if not _await_new(api, place, group, some, stage):
+                break
+        else:
+            stage.counts(f"{len(found)} of {len(found)} are new")
     return find(api, place)
 
 
 def _await_new(
-    api: GoogleApi, place: Place, group: str, wanted: Collection[str], deadline: Deadline
+    api: GoogleApi, place: Place, group: str, wanted: Collection[str], stage: OpenStage
 ) -> bool:
     """Wait until a group has done with VMs what it was asked for; returns whether it has."""
+    deadline = stage.deadline(_LONGEST, _POLL)
     while not _are_new(api, place, group, wanted):
         if deadline.is_over:
             return False

@@ -118,14 +118,25 @@ def _urls(run: Run) -> None:
     waiting.for_urls(lambda: {"vm-1": None}, {"vm-1"}, progress=run.progress)
 
 
-def _replacement(run: Run) -> None:
+def _unchanged() -> GoogleApi:
+    """A Google whose group never does what it is asked for."""
     api = SimpleNamespace(
         apply_updates=lambda *_, **__: None,
         managed_instances=lambda *_: [{"instance": "zones/z/instances/vm-1"}],
+        named_instances=lambda *_: [],
         find=lambda *_: None,
     )
+    return cast("GoogleApi", api)
+
+
+def _refresh(run: Run) -> None:
+    old = [OutOfDate(name="vm-1", differences=("labels team",), in_place=True)]
+    out_of_date.refresh(_unchanged(), cast("Any", PLACE), old, run.progress)
+
+
+def _replacement(run: Run) -> None:
     old = [OutOfDate(name="vm-1", differences=("its image",), in_place=False)]
-    out_of_date.replace(cast("GoogleApi", api), cast("Any", PLACE), old, run.progress)
+    out_of_date.replace(_unchanged(), cast("Any", PLACE), old, run.progress)
 
 
 def _objects(run: Run) -> None:
@@ -176,6 +187,7 @@ WAITS: dict[StageName, Callable[[Run], None]] = {
     StageName.REQUESTS: _requests,
     StageName.STARTUP: _startup,
     StageName.URLS: _urls,
+    StageName.REFRESH: _refresh,
     StageName.REPLACEMENT: _replacement,
     StageName.OBJECTS: _objects,
     StageName.TEST_NODES: _test_nodes,
