@@ -105,7 +105,6 @@ class Context:
     def terraform(self, root: Path, log: Log) -> Terraform:
         """Terraform for a run folder, with its output going to a log."""
         from provision import terraform  # noqa: PLC0415 - not every action needs it
-        from provision.google import auth  # noqa: PLC0415 - not every action needs it
 
         voice = terraform.Voice(
             write=log.write,
@@ -113,9 +112,23 @@ class Context:
             progress=self.progress,
             colours=log.colours and self.console.colours,
         )
+        return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice)
+
+    def binary(self) -> Binary:
+        """The Terraform to run.
+
+        Raises:
+            TerraformError: There is none.
+        """
+        return self._binary.result()
+
+    def terraform_environ(self) -> dict[str, str]:
+        """The environment of Terraform: with this run's credentials, without its settings."""
+        from provision import terraform  # noqa: PLC0415 - as above
+        from provision.google import auth  # noqa: PLC0415 - as above
+
         own = {name.upper() for name in type(self.settings).model_fields}
-        environ = terraform.environment(auth.for_terraform(self.environ), private=own)
-        return terraform.Terraform(self._binary.result(), root, environ, voice)
+        return terraform.environment(auth.for_terraform(self.environ), private=own)
 
     @contextlib.contextmanager
     def log(self, cloud: Cloud | None, action: str) -> Iterator[Log]:

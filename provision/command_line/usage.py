@@ -84,7 +84,8 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
         Action.DEBUG: _About(
             "write all that a run would use to a folder; open a shell there",
             "Write the settings and Terraform's modules with their values to a folder, with"
-            " secrets masked, and on a terminal open a shell there. Nothing is created.",
+            " secrets masked, and on a terminal open a shell there, in which terraform plan works"
+            " as it stands. Nothing is created.",
             "docs/how-to/terraform.md",
         ),
     }

@@ -167,10 +167,12 @@ def _sorted(
     for one in found:
         if isinstance(one, Settled):
             spec = dataclasses.replace(spec, **one.values)
+    stops = any(isinstance(one, (Problem, Foreign)) for one in found)
+    notes = (one for one in found if isinstance(one, CheckNote))
     return CheckResults(
         problems=[_mended(one) for one in found if isinstance(one, Problem)],
         foreign=[one.problem for one in found if isinstance(one, Foreign)],
-        notes=[*(one.problem for one in found if isinstance(one, CheckNote)), *unmade],
+        notes=[*(it.problem for it in notes if not (it.if_made and stops)), *unmade],
         spec=spec,
         checks=checks,
     )

@@ -63,9 +63,15 @@ class CheckContext(Generic[SpecT_co]):
 
 @dataclass(frozen=True)
 class CheckNote:
-    """Something worth knowing that does not stop the run."""
+    """Something worth knowing that does not stop the run.
+
+    Attributes:
+        problem: What is worth knowing.
+        if_made: Whether it is about what will be made, and so of no interest if nothing is.
+    """
 
     problem: Problem
+    if_made: bool = False
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,13 @@ def test_a_project_that_is_not_there_is_an_online_check(rehearsal: Rehearsal) ->
     assert ended.problem["setting"] == "PROJECT_ID"
 
 
+def test_a_zone_that_is_not_there_is_the_only_thing_that_is_said(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Validate", ZONE="us-central1-z")
+    assert ended.code == 4
+    assert ended.problem["fix"] == "ZONE=us-central1-a"
+    assert ended.document["notes"] == []
+
+
 def test_an_image_that_is_not_there_is_an_online_check(rehearsal: Rehearsal) -> None:
     ended = rehearsal.run("Create", IMAGE_FAMILY_NAME="no-such-family")
     assert ended.code == 4

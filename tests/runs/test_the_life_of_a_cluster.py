@@ -6,9 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 from rehearsal.inventory import stays
+from tests.image.terminal import typed
+from tests.runs.conftest import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.runs.conftest import Rehearsal, Standing
 
@@ -172,6 +175,35 @@ def test_debug_writes_down_the_run_with_its_secrets_masked(rehearsal: Rehearsal)
     assert debugged.code == 0, debugged.said
     assert "hunter2" not in json.dumps(debugged.document)
     assert rehearsal.resources() == []
+    notes = {note["what"]: note["why"] for note in debugged.document["notes"]}
+    assert "everything as new" in notes["there is no state to plan against"]
+    assert "secrets are masked in the folder: metadata" in notes
+
+
+def test_terraform_plan_works_in_debugs_shell_as_it_stands(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    """As it stands it finds what Create made, and no change, and it takes no lock."""
+    rehearsal.settings |= {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a2-highgpu-1g"}
+    created = rehearsal.run("Create")
+    assert created.code == 0, created.said
+    before = len(rehearsal.requests())
+    shell = tmp_path / "shell"
+    shell.write_text(
+        "#!/bin/sh\n"
+        "terraform plan -no-color -detailed-exitcode\n"
+        'echo "planned with $? in $(basename "$PWD")"\n'
+    )
+    shell.chmod(0o755)
+    env_list = rehearsal.folder / "Create-np.list"
+
+    code, said = typed(
+        [*PROGRAM, "--env-file", str(env_list), "Debug"], rehearsal.environ | {"SHELL": str(shell)}
+    )
+
+    assert code == 0, said
+    assert "planned with 0 in mig" in said, said
+    assert rehearsal.writes(before) == []
 
 
 def test_validate_checks_with_google_where_it_can(rehearsal: Rehearsal) -> None:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from provision.spec.cluster import Image, VmSpec
 
-_IN_PLACE: Final = frozenset({"LABELS"})
-"""The settings whose changes VMs get while they run."""
+_METADATA: Final = "METADATA"
+_IN_PLACE: Final = frozenset({"LABELS", _METADATA})
+"""The settings whose changes VMs get while they run; see `out_of_date.refresh`."""
 _ANEW: Final = "Create --replace-vms"
 
 
@@ -41,13 +42,14 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
         changed: The settings that changed.
     """
     one = running == 1
-    if changed and _IN_PLACE.issuperset(changed):
-        gets = "runs on, and gets" if one else "run on, and get"
-        return Kept(machines=running, words=f"{gets} the change without a restart")
     stay = "stays as it is" if one else "stay as they are"
     if spec.group.mode.means.flex_start:
         over = "its run is over" if one else "their runs are over"
         return Kept(machines=running, words=f"{stay} until {over}", new="get the new template")
+    if changed and _IN_PLACE.issuperset(changed):
+        gets = "runs on, and gets" if one else "run on, and get"
+        but = ", but for what is read at a start alone" if _METADATA in changed else ""
+        return Kept(machines=running, words=f"{gets} the change without a restart{but}")
     anew = "it is made anew" if one else "they are made anew"
     return Kept(
         machines=running,

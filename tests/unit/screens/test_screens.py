@@ -71,6 +71,22 @@ def test_a_change_says_what_changes_what_stays_and_what_new_vms_get(
     golden.check(GOLDENS / f"change-{story}-{width}.txt", shown)
 
 
+@pytest.mark.parametrize(
+    ("example", "settings", "words"),
+    [
+        ("env", {"METADATA": "a=b"}, "run on, and get the change without a restart, but for what"),
+        ("env", {"DISK_SIZE_GB": "500"}, "stay as they are, and are billed so, until they"),
+        # Google changes nothing of these.
+        ("flex-start-h100", {"LABELS": "a=b"}, "stay as they are until their runs are over"),
+    ],
+)
+def test_vms_that_stay_are_told_of_as_google_treats_them(
+    example: str, settings: Mapping[str, str], words: str
+) -> None:
+    plan, _ = stories.change(example, 2, **settings)
+    assert f"2 VMs that run: {words}" in _text(plan_screen.lines(plan, None, 100), 100)
+
+
 @WIDTHS
 def test_a_move_says_what_ends_by_the_machines(golden: Golden, width: int) -> None:
     plan, cost = stories.change("env", 1, ZONE="us-central1-b")
