@@ -57,7 +57,7 @@ class Option(enum.StrEnum):
         Action.CREATE,
     )
     FULL = (
-        *("--full", "", "show all: Terraform's own text; of Status, everything that there is"),
+        *("--full", "", "show all: Terraform's own text, or each VM of a Status"),
         *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS),
     )
     WATCH = (
