@@ -13,6 +13,8 @@ from provision.codes import Code, ExitCode
 from provision.command_line import CommandLine, Option, Options, read, usage
 from provision.console import Console
 from provision.context import Context
+from provision.documents import plain
+from provision.documents.events import Output
 from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
 from provision.settings.choices import Action
@@ -41,6 +43,10 @@ _OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
 """Actions that work on an existing deployment, whatever the other settings are."""
 
 
+_ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE)
+"""Actions that ask Google what the settings ask for is to be had."""
+
+
 def entrypoint() -> NoReturn:
     """Run the program and exit with its exit code."""
     # requests would put a password of ~/.netrc in the place of the access token.
@@ -64,7 +70,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """
     line = read(argv)
     options = line.options
-    console = Console(as_json=options.as_json, in_image=_IMAGE in environ)
+    console = Console(output=options.output, in_image=_IMAGE in environ)
     report = Report(action=options.action or "")
     code = ExitCode.DONE
     changes_found = False
@@ -87,7 +93,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     if report.problems:
         console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(options, report, code, changes=changes_found)
-    console.document(report.document(exit_code, console.veil))
+    if options.output is not Output.TEXT:
+        console.document(plain(report.document(exit_code, console.veil)))
     if console.unwritten:
         console.progress(f"The result could not be written: {console.unwritten}")
         return exit_code or int(ExitCode.UNEXPECTED)
@@ -129,8 +136,12 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         loaded = load(only=_IDENTITY)
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
-    report.notes.extend(loaded.notes)
-    console.notes(loaded.notes)
+    is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
+    # What a list guesses is not told where Google answers; the action tells it if Google can't.
+    waits = loaded.guesses if report.action in _ASKING and not is_offline else ()
+    notes = [note for note in loaded.notes if note not in waits or loaded.problems]
+    report.notes.extend(notes)
+    console.notes(notes)
     problems = [*line.problems, *loaded.problems]
     if report.action in set(Action) and not line.problems:
         # The action may come from the settings, so its options can only be checked now.
@@ -139,7 +150,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         problems = [_NO_ACTION, *problems]
     if loaded.settings is None or problems:
         raise SettingsError.of(problems)
-    report.rehearsal = endpoints.is_rehearsal(environ) and Option.OFFLINE not in options.given
+    report.rehearsal = endpoints.is_rehearsal(environ) and not is_offline
     endpoints.require_safe(environ)
     run = Context(
         settings=loaded.settings,
@@ -147,14 +158,26 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         clock=Clock.of(environ),
         console=console,
         report=report,
-        offline=Option.OFFLINE in options.given,
+        offline=is_offline,
+        guesses=waits,
         role=Option.ROLE in options.given,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
+        full=Option.FULL in options.given,
+        watch=Option.WATCH in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
+        page=options.report,
     )
-    return _perform(run)
+    if not run.offline and report.action != Action.DEBUG:
+        # Before what asks Google is loaded: whoever waits should see soon that something goes on.
+        where = f"{loaded.settings.project_id}, {loaded.settings.zone}"
+        console.progress(f"{report.action} {loaded.settings.name_prefix} in {where}")
+    try:
+        return _perform(run)
+    finally:
+        report.timeline = run.stages.timeline or None
+        run.stages.close()
 
 
 def _perform(context: Context) -> bool:
@@ -201,6 +224,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     except ImportError as error:
         raise SettingsError(
             "The rehearsal's packages are not installed",
+            code=Code.REHEARSAL_UNAVAILABLE,
             why=str(error),
             fix="pip install -r requirements/rehearsal.txt",
         ) from error
@@ -212,9 +236,13 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     try:
         session.run(rest, environ, options.scenario or "", texts)
     except (errors.UnknownScenario, errors.ProviderNotUsable) as error:
-        raise SettingsError(error.what, why=error.why, fix=error.fix) from error
+        raise SettingsError(
+            error.what, code=Code.REHEARSAL_UNAVAILABLE, why=error.why, fix=error.fix
+        ) from error
     except errors.RehearsalError as error:
-        raise ProvisionError(error.what, why=error.why, fix=error.fix) from error
+        raise ProvisionError(
+            error.what, code=Code.REHEARSAL_UNAVAILABLE, why=error.why, fix=error.fix
+        ) from error
 
 
 # ------------------------------------------------------------------ the end

@@ -48,7 +48,16 @@ _USAGE = (ExitCode.USAGE,)
 _CHECK = (ExitCode.CHECK,)
 _STATE = (ExitCode.STATE,)
 _CLUSTER = (ExitCode.CLUSTER,)
-_GOOGLES = (ExitCode.CHECK, ExitCode.TERRAFORM, ExitCode.CAPACITY, ExitCode.CLUSTER)
+# Google refuses at any moment of a run, and the moment decides the exit code.
+_GOOGLES = (
+    ExitCode.CHECK,
+    ExitCode.STATE,
+    ExitCode.TERRAFORM,
+    ExitCode.CAPACITY,
+    ExitCode.CLUSTER,
+    ExitCode.WAITING,
+)
+_BEFORE = (ExitCode.USAGE, ExitCode.CHECK)
 _NOTE = ()
 
 
@@ -122,19 +131,19 @@ class Code(enum.StrEnum):
         "missing-setting",
         "a required setting is not set",
         "ask a person for the value",
-        _USAGE,
+        _BEFORE,
     )
     INVALID_VALUE = (
         "invalid-value",
         "the value is not one that this setting takes",
         "use the value in `alternatives.settings`, or one that `why` allows",
-        _USAGE,
+        _BEFORE,
     )
     CONFLICTING_SETTINGS = (
         "conflicting-settings",
         "two settings contradict each other, or the kind of cluster or machine",
         "apply `alternatives.settings`, or what `fix` says",
-        _USAGE,
+        _BEFORE,
     )
     WITHOUT_EFFECT = (
         "without-effect",
@@ -146,7 +155,19 @@ class Code(enum.StrEnum):
         "not-offered",
         "Google does not offer such machines or disks there, or in this way",
         "take a zone of `alternatives.zones`, or apply `alternatives.settings`",
-        (ExitCode.USAGE, ExitCode.CHECK),
+        _BEFORE,
+    )
+    COST_LIMIT = (
+        "cost-limit",
+        "the cluster would cost more than MAX_HOURLY_COST",
+        "ask a person; with their consent, raise the limit, or ask for less",
+        _USAGE,
+    )
+    PRICE_UNKNOWN = (
+        "price-unknown",
+        "there is a MAX_HOURLY_COST, and a part of the cluster whose price is unknown",
+        "try PRICES=live; or ask a person whether to remove the limit",
+        _USAGE,
     )
     INVALID_FOLDER = (
         "invalid-folder",
@@ -195,7 +216,7 @@ class Code(enum.StrEnum):
         "unreachable",
         "Google could not be reached, or did not answer for a while",
         "run the same action again; if it stays so, look at network and proxy",
-        (ExitCode.CREDENTIALS, ExitCode.STATE, *_GOOGLES),
+        (ExitCode.CREDENTIALS, *_GOOGLES),
         Again.MAY_HELP,
     )
     # ---------------------------------------------------------------- Google's refusals
@@ -227,7 +248,7 @@ class Code(enum.StrEnum):
         "permission-missing",
         "an account lacks permissions",
         "ask an administrator for the role in `fix`",
-        (ExitCode.STATE, *_GOOGLES),
+        _GOOGLES,
     )
     POLICY_FORBIDS = (
         "policy-forbids",
@@ -245,45 +266,45 @@ class Code(enum.StrEnum):
         "stock-out",
         "the zone has no such machines available now",
         "run the same action again, or try a zone of `alternatives.zones`",
-        (ExitCode.CAPACITY, ExitCode.CLUSTER),
+        _GOOGLES,
         Again.MAY_HELP,
     )
     RESERVATION_FULL = (
         "reservation-full",
         "the reservation has too few machines left, or none yet",
         "wait until others have ended, or ask for fewer machines",
-        (ExitCode.CHECK, ExitCode.CAPACITY),
+        _GOOGLES,
         Again.MAY_HELP,
     )
     RESERVATION_UNUSABLE = (
         "reservation-unusable",
         "the reservation does not exist, is not shared, or does not fit the machines",
         "use another reservation, or settings that fit it",
-        (ExitCode.CHECK, ExitCode.CAPACITY),
+        _GOOGLES,
     )
     INCOMPATIBLE_REQUEST = (
         "incompatible-request",
         "parts of the request do not go together",
         "change the settings that `why` names",
-        (ExitCode.CHECK, ExitCode.CAPACITY),
+        _GOOGLES,
     )
     NO_FREE_ADDRESSES = (
         "no-free-addresses",
         "the subnetwork has no free IP addresses, or its range is taken",
         "use another network or NAME_PREFIX, or fewer machines",
-        (ExitCode.CHECK, ExitCode.CAPACITY),
+        _GOOGLES,
     )
     RESOURCE_NOT_FOUND = (
         "resource-not-found",
         "something that the settings name does not exist: zone, image, bucket, secret, account",
         "correct the name, or make it",
-        (ExitCode.CHECK, ExitCode.CAPACITY),
+        _GOOGLES,
     )
     IMAGE_UNSUITABLE = (
         "image-unsuitable",
         "the image does not fit the machine, or is no longer supported",
         "name another image",
-        (ExitCode.USAGE, ExitCode.CHECK),
+        _BEFORE,
     )
     ZONE_DOWN = (
         "zone-down",
@@ -307,10 +328,16 @@ class Code(enum.StrEnum):
     )
     STATE_LOCKED = (
         "state-locked",
-        "another run is changing this deployment, or has died without releasing its lock",
+        "another run is changing this deployment, or has died elsewhere and left it locked",
         "wait and run the same action again; a person may release `lock_id` with --break-lock",
         _STATE,
         Again.MAY_HELP,
+    )
+    STALE_LOCK = (
+        "stale-lock",
+        "a run of this machine was killed and left the deployment locked",
+        "run the same action again with --yes, which releases `lock_id`",
+        _STATE,
     )
     STATE_FOREIGN = (
         "state-foreign",
@@ -334,7 +361,7 @@ class Code(enum.StrEnum):
         "name-taken",
         "resources with this deployment's names exist, and are not its own",
         "choose another NAME_PREFIX",
-        _STATE,
+        (ExitCode.CHECK, ExitCode.STATE),
     )
     STORAGE_FAILED = (
         "storage-failed",
@@ -497,6 +524,12 @@ class Code(enum.StrEnum):
         "apply `alternatives.settings`",
         _NOTE,
     )
+    WITHOUT_GPU = (
+        "without-gpu",
+        "the machine type has no GPU",
+        "nothing if that is meant; else apply what `fix` says",
+        _NOTE,
+    )
     NO_URL = (
         "no-url",
         "a notebook has no URL yet",
@@ -507,6 +540,12 @@ class Code(enum.StrEnum):
         "secrets-unreadable",
         "VMs can't read secrets yet, as their owner has not granted it",
         "let the owner run the commands in `fix`",
+        _NOTE,
+    )
+    NOT_KEPT = (
+        "not-kept",
+        "something could not be written beside the state, such as the log",
+        "nothing; or get the right to write there",
         _NOTE,
     )
     SIMULATED = (

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from provision.codes import Code
 from provision.errors import Problem, SettingsError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def require_safe(environ: Mapping[str, str]) -> None:
     """
     problems = [
         Problem(
+            code=Code.UNSAFE_ENDPOINT,
             setting=name,
             what=f"{url} would get the access token unencrypted",
             why="it moves one of Google's APIs to another machine, without https",

@@ -17,6 +17,7 @@ Anything else that escapes is a bug, and exit code 1.
 from __future__ import annotations
 
 import dataclasses
+import re
 import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, Self
@@ -41,6 +42,7 @@ __all__ = [
     "StateError",
     "StillWaiting",
     "TerraformError",
+    "assignments",
 ]
 
 
@@ -58,6 +60,28 @@ class Alternatives:
 
 
 _NONE: Final = Alternatives()
+_ASSIGNMENT: Final = re.compile(
+    # Whole values alone: one with <...> in it has to be completed by a person.
+    r"(?P<name>[A-Z][A-Z_]*)=(?P<value>[^\s,;<>]+)(?=[\s,;]|$)(?P<joint> and |, )?"
+)
+_RISKY: Final = "SKIP_CHECKS"
+"""No program may choose by itself to look away."""
+
+
+def assignments(fix: str) -> dict[str, str]:
+    """The settings with which a fix begins: "GPU_COUNT=8, and more machines" has one.
+
+    Args:
+        fix: As in `Problem.fix`: what is to be written stands first, what else would do follows.
+    """
+    found: dict[str, str] = {}
+    at = 0
+    while (one := _ASSIGNMENT.match(fix, at)) is not None:
+        found[one["name"]] = one["value"]
+        at = one.end()
+        if not one["joint"]:
+            break
+    return {name: value for name, value in found.items() if name != _RISKY}
 
 
 @dataclass(frozen=True, kw_only=True)

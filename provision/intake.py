@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from provision.errors import Problem
+from provision.errors import Alternatives, Problem, assignments
 from provision.settings import derived, masking, messages, reading, spelling
 from provision.settings.derived import Derived
-from provision.settings.model import Settings
+from provision.settings.model import Settings, example_of
 from provision.spec.rules import every
 from provision.spec.rules.findings import Case, Finding
 
@@ -40,6 +40,7 @@ class Loaded:
         settings: The settings; None if there is a problem.
         problems: All problems.
         notes: All notes.
+        guesses: Those of them that Google's own answer replaces.
         effective: Variable -> effective value as JSON, with secrets masked. An invalid value is its
             raw text, and a default that depends on it is None. Empty if the env file could not be
             read.
@@ -50,6 +51,7 @@ class Loaded:
     settings: Settings | None
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
+    guesses: tuple[Problem, ...] = ()
     effective: dict[str, Any] = field(default_factory=dict)
     private_texts: tuple[str, ...] = field(default=(), repr=False)
     private_maps: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
@@ -100,6 +102,7 @@ class _Found:
     field: str
     problem: Problem
     is_note: bool = False
+    is_guess: bool = False
 
 
 def _sort_out(
@@ -116,6 +119,7 @@ def _sort_out(
         settings=None if problems else settings,
         problems=problems,
         notes=notes,
+        guesses=tuple(it.problem for it in ordered if it.is_guess),
         effective=_effective(case, read),
         private_texts=tuple(
             read.given[name].raw for name in ("metadata", "startup_command") if name in read.given
@@ -141,7 +145,7 @@ def _settle(read: Reading, dropped: Collection[str]) -> Settings:
     texts = {name: given.text for name, given in read.given.items() if name not in dropped}
     for name, about in Settings.model_fields.items():
         if about.is_required():
-            texts.setdefault(name, messages.example_of(name))
+            texts.setdefault(name, example_of(name))
     return Settings(texts)
 
 
@@ -163,8 +167,10 @@ def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
         what=shown + finding.what,
         why=finding.why,
         fix=finding.fix,
+        code=finding.code,
+        alternatives=Alternatives(zones=finding.zones, settings=assignments(finding.fix)),
     )
-    return _Found(finding.field, problem, is_note=finding.note)
+    return _Found(finding.field, problem, is_note=finding.note, is_guess=finding.guess)
 
 
 def _effective(case: Case, read: Reading) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from provision import words
+from provision.codes import Code
 from provision.errors import SettingsError
 from provision.files import archive as files
 from provision.files import private
@@ -34,12 +35,14 @@ def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | N
     if context.copy is not None and not context.copy.is_dir():
         raise SettingsError(
             f"There is no folder {context.copy} to copy to the VMs",
+            code=Code.INVALID_FOLDER,
             fix="check the path after --copy; for a container, mount it with: docker run -v",
         )
     if not takes_files:
         if context.copy is not None:
             raise SettingsError(
                 "--copy has no effect on GKE clusters: their pods mount buckets and shares instead",
+                code=Code.WITHOUT_EFFECT,
                 fix="remove --copy; GCS_MOUNT_LIST and NFS_FILESHARE_LIST set what pods can mount",
             )
         yield None

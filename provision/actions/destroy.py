@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.context import connect
 from provision.deployment import workspace
+from provision.documents.changes import Changes
 from provision.kinds import registry
 from provision.lifecycle import confirmation, exclusive, ownership, remove
 
@@ -21,8 +22,8 @@ def destroy(context: Context) -> None:
     context.report.backend = location.backend
     record = ownership.deployed(context, cloud)
     if record is None:
-        count = remove.without_state(context, cloud)
-        context.report.changes = {"add": 0, "change": 0, "destroy": count}
+        count = remove.without_state(context, cloud, registry.ALL)
+        context.report.changes = Changes(destroy=count)
         if count:
             context.console.result(f"Destroyed {count} resources that were in no state.")
         else:
@@ -43,5 +44,5 @@ def destroy(context: Context) -> None:
             tool.init()
             remove.remove(context, cloud, record, tool, kind)
     cloud.folder.clear()
-    count = (context.report.changes or {}).get("destroy", 0)
+    count = (context.report.changes or Changes()).destroy
     context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")

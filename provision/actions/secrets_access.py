@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import Problem, SettingsError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def require(context: Context) -> None:
     projects = ", ".join(sorted({secret.project for secret in abroad}))
     raise SettingsError(
         f"secrets of another project ({projects}) would be readable on these VMs",
+        code=Code.APPROVAL_NEEDED,
         why="whoever may log in on a VM, or change its command, can then read them",
         fix="if that is meant, let their owner run\n"
         + "\n".join(_commands(context.settings, abroad))
@@ -44,6 +46,7 @@ def tell(context: Context) -> None:
         context.note(
             [
                 Problem(
+                    code=Code.SECRETS_UNREADABLE,
                     setting="SECRETS",
                     what="the VMs can read these secrets only once their owner has granted it",
                     why="this tool gives access to secrets of its own project alone, and only to"

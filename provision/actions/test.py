@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provision.codes import Code
 from provision.context import connect
 from provision.errors import StateError
 from provision.kinds import registry
@@ -25,9 +26,10 @@ def test(context: Context) -> None:
     cloud = connect(context)
     record = ownership.deployed(context, cloud)
     if record is None:
-        ownership.require_nothing(context, cloud)
+        ownership.require_nothing(context, cloud, registry.ALL)
         raise StateError(
             f"There is no deployment in {cloud.folder.location.url} to test",
+            code=Code.NO_CLUSTER,
             fix="run Create first, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
         )
     context.console.result(registry.named(record.kind).test(context, cloud, record))

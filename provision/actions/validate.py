@@ -28,8 +28,8 @@ def validate(context: Context) -> None:
     secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))
-        pricing.tell(context, target.spec)
         if context.offline:
+            pricing.tell(context, target.spec, pricing.offline(context))
             context.console.result("The settings are valid. Google was not asked (--offline).")
             return
         # Imported here: offline, half of the run time would go into loading Google's libraries.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from provision.context import connect
 from provision.deployment import workspace
 from provision.errors import CredentialsError
-from provision.lifecycle import apply
+from provision.lifecycle import apply, pricing
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -32,11 +32,15 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
         cloud = connect(context)
     except CredentialsError as error:
         (problem,) = error.problems
-        context.note([dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")])
+        pricing.tell(context, target.spec, pricing.offline(context))
+        not_asked = dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")
+        context.note([*context.guesses, not_asked])
         context.console.result("The settings are valid. Google was not asked: no credentials.")
         return
     archive = target.inputs.files
     target = apply.settle(context, cloud, kind, archive, bucket=cloud.has_bucket())
+    # Nothing is planned.
+    context.report.plan = None
     with context.log(None, "validate") as log, workspace.run_folder(target, backend=False) as root:
         tool = context.terraform(root, log)
         tool.init(backend=False)

@@ -65,3 +65,25 @@ def of(name: str) -> BilledShape | None:
         return None
     vcpus = Decimal(sized["vcpus"])
     return BilledShape(series=series, vcpus=vcpus, gib=vcpus * _GIB_PER_VCPU[sized["kind"]])
+
+
+def _sized(family: str, gib: float, *sizes: int) -> dict[str, Decimal]:
+    """The memory of a family's machines that grows with the number in their names."""
+    return {f"{family}-{size}g": Decimal(str(gib)) * size for size in sizes}
+
+
+MEMORY: Final[Mapping[str, Decimal]] = MappingProxyType(
+    {
+        **_sized("a2-highgpu", 85, 1, 2, 4, 8),
+        "a2-megagpu-16g": Decimal(1360),
+        **_sized("a2-ultragpu", 170, 1, 2, 4, 8),
+        **_sized("a3-highgpu", 234, 1, 2, 4, 8),
+        "a3-megagpu-8g": Decimal(1872),
+        "a3-ultragpu-8g": Decimal(2952),
+        **{f"g2-standard-{size}": Decimal(4 * size) for size in (4, 8, 12, 16, 24, 32, 48, 96)},
+        **{f"g4-standard-{size}": Decimal("3.75") * size for size in (48, 96, 192, 384)},
+    }
+)
+"""Machine type with GPUs that is priced by its parts -> its memory in GiB (price lists of 2026-07:
+the type lists of Cyclenerd/google-cloud-pricing-cost-calculator). Those of A4, and those with a
+part of a GPU, have it in the price of the GPU."""

@@ -57,6 +57,8 @@ def machine_types(text: str) -> tuple[str, ...]:
     if meant:
         return tuple(it.name for it in _carrying(meant, count))
     short = _without_gpu(name)
+    if machines.plain_series(name) is not None:
+        return ()
     same = [it for it in machines.MACHINE_TYPES if _without_gpu(it) == short]
     kin = [it for it in machines.MACHINE_TYPES if _without_gpu(it).startswith(f"{short}-")]
     close = _closest(name, machines.MACHINE_TYPES)

@@ -22,7 +22,7 @@ from provision.catalogue.machines import Consumption
 from provision.documents.cost import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from provision.catalogue.filestores import Tier
 
@@ -41,7 +41,7 @@ NAT: Final = "nat"
 """A VM behind Cloud NAT, per hour."""
 NAT_ADDRESS: Final = "nat address"
 """An address that Cloud NAT uses, per hour."""
-ADDRESS: Final = "address"
+ADDRESS: Final = "external address"
 """An external address of a VM, per hour."""
 
 
@@ -82,7 +82,7 @@ def throughput(kind: str) -> str:
 
 def share(tier: Tier) -> str:
     """A GiB of a Filestore share, per month."""
-    return f"share {tier}"
+    return f"Filestore {tier}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,6 +191,39 @@ def write(prices: Prices) -> str:
         f"    {json.dumps([*key, ' '.join(places)])}" for key, places in sorted(lines.items())
     )
     return f'{{\n  "sources": {{\n{kept}\n  }},\n  "prices": [\n{rows}\n  ]\n}}\n'
+
+
+def renewed(before: Prices, after: Prices) -> Prices:
+    """A list with newer prices in it; what the newer list lacks keeps its price and its day.
+
+    Args:
+        before: The list.
+        after: Newer prices; one that holds everywhere takes the place of all.
+    """
+    rows: Rows = {}
+    for key in {**before.rows, **after.rows}:
+        new = after.rows.get(key, {})
+        rows[key] = new if EVERYWHERE in new else {**before.rows.get(key, {}), **new}
+    used = {source for there in rows.values() for _, source in there.values()}
+    every = {**before.sources, **after.sources}
+    sources = {key: source for key, source in every.items() if key in used}
+    return Prices(origin=before.origin, sources=sources, rows=rows)
+
+
+def changes(before: Prices, after: Prices) -> Iterator[str]:
+    """Say in which regions prices differ between two lists, one line for each item and way."""
+    for key in sorted({*before.rows, *after.rows}):
+        was, now = before.rows.get(key, {}), after.rows.get(key, {})
+        words = []
+        for name, regions in (
+            ("gone", was.keys() - now.keys()),
+            ("new", now.keys() - was.keys()),
+            ("other", {it for it in was.keys() & now.keys() if was[it][0] != now[it][0]}),
+        ):
+            if regions:
+                words.append(f"{name} {', '.join(sorted(regions))}")
+        if words:
+            yield f"{key[0]}, {key[1]}: {'; '.join(words)}"
 
 
 @functools.cache

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.command_line import suggestions
 from provision.command_line.options import FORMATS, Option, Options
 from provision.errors import Problem
@@ -118,6 +119,7 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
     if option.needs_value and not value:
         return [
             Problem(
+                code=Code.INVALID_COMMAND_LINE,
                 what=f"{option} needs a {option.metavar}",
                 fix=f"{option} {option.metavar}, or remove {option}",
             )
@@ -125,6 +127,7 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
     if option is Option.OUTPUT and value not in FORMATS:
         return [
             Problem(
+                code=Code.INVALID_COMMAND_LINE,
                 what=f"{option} {suggestions.shown(value)} is not one of the choices",
                 why=f"one of {', '.join(FORMATS)}",
                 fix=f"{option} json",
@@ -133,7 +136,9 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
     if tied and not option.metavar:
         return [
             Problem(
-                what=f"{option} takes no value", fix=f"write only {option}, or remove all of it"
+                code=Code.INVALID_COMMAND_LINE,
+                what=f"{option} takes no value",
+                fix=f"write only {option}, or remove all of it",
             )
         ]
     return []
@@ -141,6 +146,7 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
 
 def _several(actions: list[Action]) -> Problem:
     return Problem(
+        code=Code.INVALID_COMMAND_LINE,
         what=f"there are {len(actions)} actions: {', '.join(actions)}",
         why="a run can do only one action",
         fix="write one action, and run the program again for the other",

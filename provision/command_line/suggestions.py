@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.command_line.options import Option
 from provision.errors import Problem
 from provision.settings import masking, parsing
@@ -82,13 +83,17 @@ def of_option(name: str) -> UnknownOption:
     """
     bare = name.lstrip("-").lower()
     fix, has_value = _fix_of_option(bare)
-    return UnknownOption(Problem(what=f"{shown(name)} is not an option", fix=fix), has_value)
+    return UnknownOption(
+        Problem(code=Code.INVALID_COMMAND_LINE, what=f"{shown(name)} is not an option", fix=fix),
+        has_value,
+    )
 
 
 def of_action(word: str) -> Problem:
     """The problem of an unknown action."""
     meant = _meant(word)
     return Problem(
+        code=Code.INVALID_COMMAND_LINE,
         what=f"{shown(word)} is not an action",
         why=_ONE_OF_THEM,
         fix=f"did you mean {meant}?" if meant else "--help explains the actions",
@@ -100,12 +105,14 @@ def of_stray(word: str) -> Problem | None:
     name, equals, _ = word.partition("=")
     if equals:
         return Problem(
+            code=Code.INVALID_COMMAND_LINE,
             what=f"{shown(name)} is set on the command line",
             why="settings are read from the env.list and the environment",
             fix="write it to the env.list; with docker, use -e NAME=value before the image's name",
         )
     if re.search(r"[./\\]", word):
         return Problem(
+            code=Code.INVALID_COMMAND_LINE,
             what=f"{shown(word)} is not an action; it looks like a file",
             why=_ONE_OF_THEM,
             fix=f"did you mean --env-file {shown(word)}?",
@@ -113,6 +120,7 @@ def of_stray(word: str) -> Problem | None:
     meant = {"help": "--help", "settings": "--help settings", "version": "--version"}
     if word.lower() in meant:
         return Problem(
+            code=Code.INVALID_COMMAND_LINE,
             what=f"{shown(word)} is not an action",
             why=_ONE_OF_THEM,
             fix=f"did you mean {meant[word.lower()]}?",
@@ -132,6 +140,7 @@ def is_scenario(word: str) -> bool:
 def of_scenario(word: str) -> Problem:
     """The problem of a scenario that is separated from --rehearse by a blank."""
     return Problem(
+        code=Code.INVALID_COMMAND_LINE,
         what=f"{shown(word)} after {Option.REHEARSE} is not an action",
         why=f"a scenario must follow {Option.REHEARSE} with =, because it is optional",
         fix=f"did you mean {Option.REHEARSE}={word}?",

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from provision.spec import topology
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.context import Context
+    from provision.errors import Problem
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
@@ -76,13 +79,30 @@ class OutOfDate:
 
     Attributes:
         name: Its name.
+        template: The path of what it was made from.
         differences: What differs, in words.
         in_place: Whether Google can change all of it while the machine runs.
     """
 
     name: str
+    template: str = ""
     differences: tuple[str, ...]
     in_place: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What a cluster that is gone made itself and has left, where no state tells of it.
+
+    Attributes:
+        what: What it is, in words.
+        paths: The paths of what can be removed without asking anybody.
+        kept: What is kept, as it holds data: how it goes, if it may.
+    """
+
+    what: str = ""
+    paths: tuple[str, ...] = ()
+    kept: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,9 +121,10 @@ class Applied(Generic[SpecT_co]):
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:
-    """Add a deployment's variables, backend and image to the report; returns the deployment."""
+    """Add a deployment's variables, place, image and topology to the report; returns it."""
     context.report.tfvars = dict(target.masked_variables)
     context.report.backend = target.location.backend
     image = target.spec.boot_image
     context.report.image = image.document if image is not None else None
+    context.report.topology = topology.of(target.spec)
     return target

@@ -12,11 +12,13 @@ from provision.google.owner import Owner
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, OutOfDate
+    from provision.deployment.deployment import Applied, Left, OutOfDate
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Contents, Kept
+    from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -30,11 +32,15 @@ class Kind(Protocol[SpecT]):
 
     Attributes:
         name: Its name in the record and in Status.
+        called: What people call it.
+        member: What people call one of its machines.
         root: The name of its Terraform root, a folder of `terraform/`.
         takes_files: Whether it has VMs that a folder can be copied to.
     """
 
     name: str
+    called: str
+    member: str
     root: str
     takes_files: bool
 
@@ -72,6 +78,18 @@ class Kind(Protocol[SpecT]):
 
         Raises:
             CheckError: A value can't be resolved without asking Google.
+        """
+
+    def contents(self, spec: SpecT) -> Contents:
+        """What the cluster has beside its machines and networks, for people."""
+
+    def kept(self, spec: SpecT, running: int, changed: Collection[str]) -> Kept | None:
+        """What a change leaves as it is of machines that run; None if it leaves nothing.
+
+        Args:
+            spec: What the settings ask for.
+            running: How many machines stay, one at least.
+            changed: The settings that changed since the last Create.
         """
 
     def recorded(self, target: Deployment[SpecT], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -136,11 +154,17 @@ class Kind(Protocol[SpecT]):
             CapacityError: Google refused machines.
         """
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-        """The part of Status that is specific to this kind of cluster, as it is in the JSON."""
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> Status:
+        """Look at what is specific to this kind of cluster; the rest of the fields stay empty.
 
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The same part as text; `found` is the whole JSON document of Status."""
+        Args:
+            context: The run.
+            cloud: Google and the state folder.
+            record: The deployment.
+            before: What an earlier look of this run returned; None for the first one.
+        """
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the Google Cloud console: its title, and its path below the console's URL."""
@@ -177,6 +201,30 @@ class Kind(Protocol[SpecT]):
 
         Raises:
             ClusterError: Something can't be removed; only if this is the last time.
+        """
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        """What a cluster that is gone made itself and has left, where no state tells of it.
+
+        Args:
+            cloud: Google.
+            place: Where the deployment is.
+            networks: The paths of the networks that carry its marker.
+        """
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        """Remove that, but for what holds data; returns how much it was.
+
+        Args:
+            context: The run.
+            cloud: Google.
+            place: Where the deployment is.
+            networks: As `left` has them.
+
+        Raises:
+            ClusterError: Something can't be removed.
         """
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
+from provision.documents import plain
 from provision.files import private
 from provision.state import terraform_state
 
@@ -154,7 +155,7 @@ def _place(archive: Path, root: Path) -> None:
 
 
 def _write_backend(root: Path, location: StateLocation) -> None:
-    _write(root / _BACKEND_FILE, {"terraform": {"backend": {"gcs": location.backend}}})
+    _write(root / _BACKEND_FILE, {"terraform": {"backend": {"gcs": plain(location.backend)}}})
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:

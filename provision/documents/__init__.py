@@ -13,7 +13,9 @@ from typing import Any
 
 
 def plain(value: object) -> Any:
-    """A document without types: dicts, lists, strings, numbers; fields that are None are left out.
+    """A document without types: dicts, lists, strings, numbers.
+
+    A field that is None is null if it has no default, and left out if it has one.
 
     Args:
         value: A dataclass, or a collection or a single value in one.
@@ -28,7 +30,11 @@ def plain(value: object) -> Any:
         case list() | tuple():
             return [plain(one) for one in value]
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = ((it.name, getattr(value, it.name)) for it in dataclasses.fields(value))
-            return {name: plain(one) for name, one in fields if one is not None}
+            fields = ((it, getattr(value, it.name)) for it in dataclasses.fields(value))
+            return {
+                it.name: plain(one)
+                for it, one in fields
+                if one is not None or it.default is not None
+            }
         case _:
             return value

@@ -37,7 +37,7 @@ class NodePool:
     Attributes:
         name: Its name.
         machine_type: The machine type of its nodes.
-        mode: How they are got.
+        mode: How they are got; None if not known.
         status: Its state, such as RUNNING.
         message: What GKE says of that; None for nothing.
         min: The least number of nodes; None without autoscaling.
@@ -51,7 +51,7 @@ class NodePool:
 
     name: str
     machine_type: str
-    mode: PoolMode
+    mode: PoolMode | None = None
     status: str | None = None
     message: str | None = None
     min: int | None = None
@@ -63,39 +63,39 @@ class NodePool:
 
 
 class JobState(enum.StrEnum):
-    """The state of a job in the queue."""
+    """The state of a job in the queue; those that need a look come first."""
 
+    GIVEN_UP = "given up"
     PENDING = "pending"
     WAITING_FOR_NODES = "waiting for nodes"
     RUNNING = "running"
     FINISHED = "finished"
-    GIVEN_UP = "given up"
 
 
 class RequestState(enum.StrEnum):
-    """The state of a ProvisioningRequest.
+    """The state of a ProvisioningRequest; those that need a look come first.
 
     Attributes:
+        FAILED: It got no nodes, and will get none.
+        WAITING: It is in Google's queue, and Google tells what it lacks.
         PENDING: No pool takes it yet.
         ACCEPTED: It is in Google's queue.
-        WAITING: The same, and Google tells what it lacks.
         PROVISIONED: Its nodes have come.
         RUNNING: Its job has its nodes.
         EXPIRED: Its nodes were kept for 10 minutes; they go when no pod runs on them.
         DONE: Its job has ended.
         ENDED: Its nodes' run is over.
-        FAILED: It got no nodes, and will get none.
     """
 
+    FAILED = "failed"
+    WAITING = "waiting"
     PENDING = "pending"
     ACCEPTED = "accepted"
-    WAITING = "waiting"
     PROVISIONED = "provisioned"
     RUNNING = "running"
     EXPIRED = "expired"
     DONE = "done"
     ENDED = "ended"
-    FAILED = "failed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +107,14 @@ class Workload:
         state: Its state.
         message: Kueue's last message about it; after it, the failure that it hides.
         advice: What to do; "" for nothing.
+        created: Since when it has been in the queue, in RFC 3339 format; None if not known.
     """
 
     name: str
     state: JobState
     message: str = ""
     advice: str = ""
+    created: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +127,7 @@ class NodeRequest:
         reason: The autoscaler's reason, such as "QuotaExceeded"; "" for none.
         message: The autoscaler's message.
         advice: What to do; "" if there is nothing to do but wait.
+        created: When it was made, in RFC 3339 format; None if not known.
     """
 
     name: str
@@ -132,6 +135,7 @@ class NodeRequest:
     reason: str = ""
     message: str = ""
     advice: str = ""
+    created: str | None = None
 
 
 _Said = TypeVar("_Said", Workload, NodeRequest)

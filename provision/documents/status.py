@@ -12,10 +12,10 @@ from typing import Any, Final, Self, TypeVar
 from provision.documents.cost import Cost
 
 # The longest lists of a Status without --full: so its JSON stays under 64 KB, whatever happens.
-_MOST_THINGS: Final = 10
-_MOST_NAMES: Final = 10
+_MOST_THINGS: Final = 8
+_MOST_NAMES: Final = 8
 _MOST_LINES: Final = 3
-_MOST_CHARACTERS: Final = 240
+_MOST_CHARACTERS: Final = 400
 
 
 class PoolMode(enum.StrEnum):
@@ -55,6 +55,7 @@ class Trouble:
         names: Their names; without --full the first ones.
         why: What Google, Kubernetes or a VM says of it, a line each.
         fix: What mends it; "" if nothing but waiting does.
+        by_itself: Whether it may mend itself, since Google goes on trying.
     """
 
     about: About
@@ -63,6 +64,7 @@ class Trouble:
     names: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
     fix: str = ""
+    by_itself: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +151,7 @@ class End:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutOfDate:
+class Older:
     """Machines that are older than the settings, all with the same differences.
 
     Attributes:
@@ -164,7 +166,7 @@ class OutOfDate:
 
 
 _Thing = TypeVar("_Thing")
-_Named = TypeVar("_Named", Trouble, Waiting, OutOfDate)
+_Named = TypeVar("_Named", Trouble, Waiting, Older)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +258,7 @@ class Status:
     waiting: tuple[Waiting, ...] = ()
     machines: tuple[PoolNow, ...] = ()
     ends: tuple[End, ...] = ()
-    out_of_date: tuple[OutOfDate, ...] = ()
+    out_of_date: tuple[Older, ...] = ()
     cost: Cost | None = None
     so_far: SoFar | None = None
     locked_by: str | None = None
@@ -271,7 +273,19 @@ class Status:
     @property
     def is_pending(self) -> bool:
         """Whether something is under way or waits, so that a later look may find another state."""
-        return bool(self.waiting)
+        return bool(self.waiting) or any(one.by_itself for one in self.trouble)
+
+    @property
+    def news(self) -> object:
+        """What differs from another look only where something has happened, not by time alone."""
+        return (
+            self.kind,
+            self.locked_by,
+            self.machines,
+            [(one.about, one.what, one.names) for one in self.trouble],
+            [(one.about, one.what, one.names, one.why) for one in self.waiting],
+            self.out_of_date,
+        )
 
     def short(self) -> Self:
         """The same with lists of a limited length: the broken first, and counts of all."""
@@ -290,13 +304,19 @@ def few(things: Sequence[_Thing]) -> Sequence[_Thing]:
 
 
 def lines(texts: Iterable[str]) -> tuple[str, ...]:
-    """The first of some texts, each cut short."""
-    return tuple(cut(text) for text in list(texts)[:_MOST_LINES])
+    """The first of some texts, cut short together."""
+    found: list[str] = []
+    left = _MOST_CHARACTERS
+    for text in list(texts)[:_MOST_LINES]:
+        if left > 0:
+            found.append(cut(text, left))
+            left -= len(text)
+    return tuple(found)
 
 
-def cut(text: str) -> str:
+def cut(text: str, most: int = _MOST_CHARACTERS) -> str:
     """A text of limited length."""
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
+    return text if len(text) <= most else text[: max(0, most - 3)] + "..."
 
 
 def _with_few_names(thing: _Named, **changes: Any) -> _Named:

@@ -10,7 +10,7 @@ from typing import Final, Self, TypeVar
 from provision.documents import status
 from provision.documents.status import Status
 
-_MOST_VMS: Final = 25
+_MOST_VMS: Final = 20
 """The most VMs in the JSON without --full."""
 _MOST_OUTPUT: Final = 3
 """The most lines of a step's output, likewise."""
@@ -46,7 +46,7 @@ class Startup:
         step: The current step, or the one that failed; None for none.
         words: Its state, as the end of a sentence about the VM.
         detail: The last lines of output of its current step.
-        steps: Name of a step -> what is known of it; without --full of those that failed.
+        steps: Name of a step -> what is known of it; only with --full.
     """
 
     state: StartupState | None
@@ -99,6 +99,7 @@ class Vm:
         status: Its status in the API, such as RUNNING.
         machine_type: Its machine type.
         created: When it was made, in RFC 3339 format; None if Google does not say.
+        started: When it was last started, likewise.
         ends: When Google deletes it; None if it has no limit.
         remaining_seconds: The seconds until then.
         maintenance_seconds: The seconds until the maintenance of its host, for which it is stopped;
@@ -113,6 +114,7 @@ class Vm:
     status: str
     machine_type: str
     created: str | None = None
+    started: str | None = None
     ends: str | None = None
     remaining_seconds: int | None = None
     maintenance_seconds: int | None = None
@@ -176,7 +178,13 @@ _Reasoned = TypeVar("_Reasoned", Down, ResizeRequest)
 
 @dataclass(frozen=True, kw_only=True)
 class BootImage:
-    """The image that new VMs boot from; None for what is not known."""
+    """The image that new VMs boot from; None for what is not known.
+
+    Attributes:
+        project: The image's project.
+        family: Its family.
+        name: Its name.
+    """
 
     project: str | None = None
     family: str | None = None
@@ -247,22 +255,10 @@ class VmGroup(Status):
 
 
 def _short_vm(vm: Vm) -> Vm:
-    """A VM with the steps that failed, and the last of what they wrote."""
-    startup = vm.startup
-    failed = {name: step for name, step in startup.steps.items() if step.state == "failed"}
-    steps = {
-        name: dataclasses.replace(step, detail=_last(step.detail))
-        for name, step in failed.items()
-        if name != startup.step
-    }
-    return dataclasses.replace(
-        vm, startup=dataclasses.replace(startup, detail=_last(startup.detail), steps=steps)
-    )
-
-
-def _last(text: str) -> str:
-    """The last lines of an output."""
-    return "\n".join(status.lines(text.splitlines()[-_MOST_OUTPUT:]))
+    """A VM without its steps, and with the last of what the one wrote that it is at."""
+    lines = status.lines(vm.startup.detail.splitlines()[-_MOST_OUTPUT:])
+    startup = dataclasses.replace(vm.startup, detail="\n".join(lines), steps={})
+    return dataclasses.replace(vm, startup=startup)
 
 
 def _short_reasons(thing: _Reasoned) -> _Reasoned:

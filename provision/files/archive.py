@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem, SettingsError
 from provision.files.gzip import StoredGzip
 from provision.files.left_out import LeftOut
@@ -283,7 +284,7 @@ def _unreadable(path: Path, error: OSError) -> Problem:
 
 
 def _problem(path: Path, what: str, why: str, fix: str) -> Problem:
-    return Problem(what=f"{_shown(path)} {what}", why=why, fix=fix)
+    return Problem(code=Code.INVALID_FOLDER, what=f"{_shown(path)} {what}", why=why, fix=fix)
 
 
 def _shown(name: Path | str) -> str:

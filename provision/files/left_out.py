@@ -11,6 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class LeftOut:
         except (OSError, ValueError, re.error) as error:
             raise SettingsError(
                 f"{file} can't be read",
+                code=Code.INVALID_FOLDER,
                 why=str(error),
                 fix="one pattern a line, as in a .gitignore, in UTF-8",
             ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from provision.codes import Code
 from provision.errors import CheckError
 from provision.google.http import GoogleApiError, NoAnswerError, Rest, Service
 from provision.time import retries
@@ -40,6 +41,7 @@ class GoogleApi(Rest):
         except GoogleApiError as error:
             raise CheckError(
                 f"The project {project} does not exist, or these credentials may not see it",
+                code=Code.PROJECT_NOT_FOUND,
                 why=error.message,
                 fix="check PROJECT_ID and the active account (gcloud auth list); the account needs"
                 " resourcemanager.projects.get (role Browser or more)",
@@ -94,6 +96,36 @@ class GoogleApi(Rest):
         }
         path += "/applyUpdatesToInstances"
         self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
+
+    def change_metadata(
+        self, path: str, change: Callable[[dict[str, str]], Mapping[str, str]]
+    ) -> None:
+        """Change the metadata of a VM, unless it is as wanted or the VM is gone.
+
+        Whoever else changes it meanwhile loses nothing: Google refuses a request with an older
+        fingerprint (412, compute v1, Metadata), and it is made again.
+
+        Args:
+            path: The VM's path: "projects/P/zones/Z/instances/N".
+            change: Makes of the keys and values that there are those that are wanted.
+
+        Raises:
+            GoogleApiError: These credentials may not do that, or the metadata kept changing.
+        """
+
+        def once() -> None:
+            found = (self.find(Service.COMPUTE, path) or {}).get("metadata")
+            if found is None:
+                return
+            now = {one["key"]: one.get("value", "") for one in found.get("items", [])}
+            wanted = change(now)
+            if wanted != now:
+                items = [{"key": key, "value": value} for key, value in wanted.items()]
+                body = {"fingerprint": found["fingerprint"], "items": items}
+                of_vm = f"{path}/setMetadata"
+                self._finish(self.call("POST", Service.COMPUTE, of_vm, {}, body), of_vm)
+
+        _against_conflicts(once)
 
     def resize_requests(self, group: str) -> list[dict[str, Any]]:
         """The resize requests of a managed instance group; none if there is no such group.
@@ -237,9 +269,10 @@ class GoogleApi(Rest):
         Raises:
             GoogleApiError: It failed.
         """
-        while not operation.get("done"):
-            self._pause()
-            operation = self.get(Service.FILESTORE, operation["name"])
+        with self._progress.waits(_named(operation, path)):
+            while not operation.get("done"):
+                self._pause()
+                operation = self.get(Service.FILESTORE, operation["name"])
         if failure := operation.get("error"):
             raise GoogleApiError(400, failure.get("message", ""), path)
 
@@ -250,9 +283,10 @@ class GoogleApi(Rest):
             GoogleApiError: It failed.
         """
         place = path.partition("/clusters/")[0]
-        while operation["status"] != "DONE":
-            self._pause()
-            operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
+        with self._progress.waits(_named(operation, path)):
+            while operation["status"] != "DONE":
+                self._pause()
+                operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
         if failure := operation.get("error"):
             raise GoogleApiError(400, failure.get("message", ""), path)
 
@@ -265,9 +299,10 @@ class GoogleApi(Rest):
         Raises:
             GoogleApiError: It failed.
         """
-        while operation.get("status", "DONE") != "DONE":
-            self._pause()
-            operation = self.get(Service.COMPUTE, operation["selfLink"].partition("/v1/")[2])
+        with self._progress.waits(_named(operation, path)):
+            while operation.get("status", "DONE") != "DONE":
+                self._pause()
+                operation = self.get(Service.COMPUTE, operation["selfLink"].partition("/v1/")[2])
         for failure in operation.get("error", {}).get("errors", []):
             code = operation.get("httpErrorStatusCode", 400)
             raise GoogleApiError(code, failure.get("message", failure.get("code", "")), path)
@@ -321,6 +356,13 @@ class GoogleApi(Rest):
         _against_conflicts(once)
 
 
+def _named(operation: Mapping[str, Any], path: str) -> str:
+    """An operation in words, such as "Google's operation delete on networks/my-cluster-net"."""
+    kind = operation.get("operationType")
+    what = f"operation {kind}" if kind else "operation"
+    return f"Google's {what} on {'/'.join(path.split('/')[-2:])}"
+
+
 def _without(
     policy: Mapping[str, Any], is_revoked: Callable[[Mapping[str, Any], str], bool]
 ) -> dict[str, Any]:
@@ -338,7 +380,7 @@ def _without(
 
 
 def _against_conflicts(once: Callable[[], None]) -> None:
-    """Change a policy, retrying as long as somebody else changes it first.
+    """Change something, retrying as long as somebody else changes it first.
 
     Raises:
         GoogleApiError: All retries met a conflict.

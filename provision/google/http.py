@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from provision import __version__
-from provision.errors import CheckError, Code, CredentialsError, Problem
+from provision.codes import Code
+from provision.errors import CheckError, CredentialsError, Problem
 from provision.google import refusals
 from provision.google.auth import refusals as credential_refusals
 from provision.time import retries
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _REQUEST_TIMEOUT = 60.0
 _UNAUTHORIZED = 401
+_SERVER_ERROR = 500
 _AT_ONCE = 16
 """Connections that are kept open, for concurrent requests."""
 
@@ -90,7 +92,9 @@ class GoogleApiError(CheckError):
             f"Google refused a request ({code})",
             why=f"{message}\n{url}",
             fix=refusals.remedy(message),
-            code=refusals.code_in(message, Code.GOOGLE_REFUSED),
+            code=refusals.code_in(
+                message, Code.UNREACHABLE if code >= _SERVER_ERROR else Code.GOOGLE_REFUSED
+            ),
         )
         self.code = code
         self.message = message

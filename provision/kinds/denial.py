@@ -38,6 +38,7 @@ def problem(
     """
     said = "\n".join(dict.fromkeys(map(refusals.words, found)))
     return Problem(
+        code=kind.code,
         setting=_setting(kind),
         what=f"Google refuses the {group.members}: {_REASONS[kind]}; {standing}",
         why=f"{said}\nwaiting does not mend that",

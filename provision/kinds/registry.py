@@ -22,6 +22,9 @@ KINDS: Final[dict[Orchestrator, Kind[Any]]] = {
     Orchestrator.GKE: GKE_CLUSTER,
 }
 
+ALL: Final = tuple(dict.fromkeys(KINDS.values()))
+"""Each kind, once."""
+
 
 def of(settings: Settings) -> Kind[Any]:
     """The kind that settings ask for."""

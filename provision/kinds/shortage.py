@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import offers
 from provision.catalogue import zones as places
-from provision.errors import CapacityError, Problem
+from provision.codes import Code
+from provision.errors import Alternatives, CapacityError, Problem
 from provision.google import refusals
 from provision.google.api import GoogleApiError
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE, Refusal
@@ -108,14 +109,19 @@ def _problem(
 def _stockout(
     group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts, api: GoogleApi
 ) -> Problem:
+    free, zones = refusals.zones_available(found), _zones(group, api)
     return Problem(
+        code=Code.STOCK_OUT,
         setting=group.zone_setting,
         what=f"{group.zone} has no {group.machine} available now: {texts.words}",
         why="\n".join(map(refusals.words, found)),
         fix=_lines(
             texts.after_stockout,
-            *_elsewhere(group, refusals.zones_available(found), _zones(group, api)),
+            *_elsewhere(group, free, zones),
             texts.end,
+        ),
+        alternatives=Alternatives(
+            zones=tuple(dict.fromkeys([*free, *offers.nearest(zones, group.region)]))
         ),
     )
 
@@ -193,6 +199,7 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
     region = "all regions" if everywhere else (exceeded and exceeded.region) or group.region
     wanted = f"{group.all_gpus} GPUs" if group.all_gpus else f"{group.size} {group.machine}"
     return Problem(
+        code=Code.QUOTA_EXCEEDED,
         what=f"The {quota} of {group.project} in {region} {amount}, and this {group.called}"
         f" needs {wanted}: {texts.words}",
         why=said,

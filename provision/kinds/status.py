@@ -2,64 +2,84 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final
+
+from provision.documents.status import About, Filestore, LockHolder, Status, Waiting
+from provision.google.api import GoogleApiError, Service
+from provision.kinds import ends
+from provision.settings.reservations import ReservationPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
+    from provision.documents.status import End
     from provision.spec.cluster import ClusterSpec
     from provision.state.record import Record
+    from provision.terraform.lock import Lock
 
 _CONSOLE: Final = "https://console.cloud.google.com"
-_INDEX: Final = re.compile(r"\[[^]]*\]")
 
 
-def look(context: Context, cloud: Cloud, record: Record, kind: Kind[ClusterSpec]) -> dict[str, Any]:
-    """Collect the status of a deployment, as the JSON document has it.
+def look(
+    context: Context,
+    cloud: Cloud,
+    record: Record,
+    kind: Kind[ClusterSpec],
+    before: Status | None = None,
+) -> Status:
+    """Collect the status of a deployment.
 
     Args:
         context: The run.
         cloud: Google and the state folder.
         record: The deployment.
         kind: The kind of cluster.
+        before: What an earlier look of this run returned; None for the first one.
     """
-    addresses = sorted(cloud.folder.addresses())
     outputs = cloud.folder.outputs()
-    return {
-        "kind": record.kind,
-        "cluster_id": record.cluster_id,
-        "zone": record.zone,
-        "locked_by": getattr(cloud.folder.lock(), "who", None),
-        "resources": addresses,
-        **kind.status(context, cloud, record),
-        "filestores": outputs.get("filestores") or [],
-        "links": _links(record, kind, outputs),
-        "last_log": cloud.folder.last_log(),
-        "state": cloud.folder.location.url,
-    }
+    lock = cloud.folder.lock()
+    found = kind.status(context, cloud, record, before)
+    return dataclasses.replace(
+        found,
+        kind=record.kind,
+        name=record.name_prefix,
+        project=record.project_id,
+        cluster_id=record.cluster_id,
+        zone=record.zone,
+        waiting=(*_changing(lock), *found.waiting),
+        ends=(*found.ends, *_reservations(context, cloud, record)),
+        locked_by=lock.who if lock else None,
+        lock=_holder(lock) if lock else None,
+        resources=tuple(sorted(cloud.folder.addresses())),
+        filestores=tuple(_share(one) for one in outputs.get("filestores") or ()),
+        links=_links(record, kind, outputs),
+        last_log=cloud.folder.last_log(),
+        state=cloud.folder.location.url,
+    )
 
 
-def text(found: Mapping[str, Any], kind: Kind[ClusterSpec]) -> str:
-    """The status as text."""
-    return "\n".join(_lines(found, kind))
+def _changing(lock: Lock | None) -> Iterator[Waiting]:
+    if lock is not None:
+        yield Waiting(
+            about=About.LOCK,
+            what=f"{lock.who} is changing it since {lock.created}",
+            why=(lock.operation,),
+            advice="if you are sure that this run is dead, run its action again with"
+            f" --break-lock {lock.id}",
+        )
 
 
-def _lines(found: Mapping[str, Any], kind: Kind[ClusterSpec]) -> Iterator[str]:
-    kinds = Counter(_INDEX.sub("", address).split(".")[-2] for address in found["resources"])
-    yield f"{len(found['resources'])} resources in {found['state']}:"
-    yield from (f"  {count} {name}" for name, count in sorted(kinds.items()))
-    if found["locked_by"]:
-        yield f"Locked by {found['locked_by']}: another run is changing it"
-    yield from kind.status_lines(found)
-    for share in found["filestores"]:
-        yield f"Filestore {share['name']} at {share['path']}: {share['ip']}"
-    yield from (f"{name}: {url}" for name, url in found["links"].items())
-    if found["last_log"]:
-        yield f"Last log: {found['last_log']}"
+def _holder(lock: Lock) -> LockHolder:
+    return LockHolder(who=lock.who, operation=lock.operation, since=lock.created, id=lock.id)
+
+
+def _share(made: Mapping[str, Any]) -> Filestore:
+    return Filestore(
+        name=made["name"], path=made["path"], ip=made["ip"], share=str(made.get("share") or "")
+    )
 
 
 def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) -> dict[str, str]:
@@ -73,3 +93,26 @@ def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) 
     }
     dashboard = (outputs.get("dashboard") or {}).get("url")
     return links | ({"Dashboard": dashboard} if dashboard else {})
+
+
+def _reservations(context: Context, cloud: Cloud, record: Record) -> Iterator[End]:
+    """The ends of the reservations that machines come from, as far as Google tells them."""
+    named = {str(one.get("reservation") or "") for one in record.reservations.values()}
+    named.add(str(record.settings.get("RESERVATION_NAME") or ""))
+    for text in sorted(named - {""}):
+        path = ReservationPath.parse(text)
+        if path is not None:
+            owner = path.owner(record.project_id)
+            url = f"projects/{owner}/zones/{record.zone}/reservations/{path.name}"
+            end = _end(cloud, url)
+            if end:
+                yield ends.reservation(path.name, end, context.clock)
+
+
+def _end(cloud: Cloud, reservation: str) -> str:
+    """When a reservation ends; "" if it does not, or its owner lets nobody know."""
+    try:
+        found = cloud.api.find(Service.COMPUTE, reservation)
+    except GoogleApiError:
+        return ""
+    return str((found or {}).get("deleteAtTime") or "")

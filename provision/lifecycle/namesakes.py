@@ -10,13 +10,15 @@ import concurrent.futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem, StateError
 from provision.google import owner, resources
 from provision.google.owner import Owner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
+    from provision.deployment.deployment import Left
     from provision.google.api import GoogleApi
     from provision.google.resources import Resource
     from provision.state.location import Place, StateLocation
@@ -52,8 +54,26 @@ def find(api: GoogleApi, place: Place, location: StateLocation) -> list[Namesake
         return [one for of_type in found for one in of_type]
 
 
-def error(found: Sequence[Namesake], place: Place, location: StateLocation) -> StateError:
-    """What is to be said of things that live while there is no state."""
+def networks(found: Sequence[Namesake], owners: Collection[Owner]) -> list[str]:
+    """The paths of those of them that are networks of these owners."""
+    ids = {one.id for one in owners}
+    return [one.path for one in found if "/networks/" in one.path and one.owner.id in ids]
+
+
+def error(
+    found: Sequence[Namesake],
+    place: Place,
+    location: StateLocation,
+    left: Sequence[Left] = (),
+) -> StateError:
+    """What is to be said of things that live while there is no state.
+
+    Args:
+        found: What carries a marker.
+        place: The project and the prefix.
+        location: Where there is no state.
+        left: What clusters that are gone have left; it carries no marker.
+    """
     ours = Owner.of(place.project_id, place.name_prefix, location.url)
     # A label names its owner without the state; the description of another resource may name it.
     owners = {one.owner.id: one.owner for one in sorted(found, key=lambda one: one.owner.state)}
@@ -61,7 +81,11 @@ def error(found: Sequence[Namesake], place: Place, location: StateLocation) -> S
     for one in found:
         paths.setdefault(one.owner.id, []).append(one.path)
     return StateError.of(
-        [_problem(owners[id_], of_one, ours, location) for id_, of_one in paths.items()]
+        [
+            *(_problem(owners[id_], of_one, ours, location) for id_, of_one in paths.items()),
+            *(_orphans(one, location) for one in left if one.paths),
+            *(problem for one in left for problem in one.kept),
+        ]
     )
 
 
@@ -69,6 +93,7 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
     listed = "\n".join(sorted(paths))
     if other.id == ours.id:
         return Problem(
+            code=Code.STATE_LOST,
             setting="TERRAFORM_GCS_PATH",
             what=f"There is no state in {location.url}, but this deployment's resources live on",
             why=f"the state was deleted, or a run was killed before it was written:\n{listed}",
@@ -76,10 +101,22 @@ def _problem(other: Owner, paths: Sequence[str], ours: Owner, location: StateLoc
             " state",
         )
     return Problem(
+        code=Code.NAME_TAKEN,
         setting="TERRAFORM_GCS_PATH",
         what=f"There is no state in {location.url}, but these names are in use by {other.words}",
         why=listed,
         fix=resources.way_to(other),
+    )
+
+
+def _orphans(left: Left, location: StateLocation) -> Problem:
+    listed = "\n".join(sorted(left.paths))
+    return Problem(
+        code=Code.STATE_LOST,
+        setting="TERRAFORM_GCS_PATH",
+        what=f"There is no state in {location.url}, but {left.what} lives on",
+        why=f"the cluster is gone, and with it who unmakes this:\n{listed}",
+        fix="run Destroy with --yes to delete all of it",
     )
 
 

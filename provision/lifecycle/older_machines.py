@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
+from provision.codes import Code
+from provision.documents.older_machine import OlderMachine
 from provision.errors import Problem
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ _MOST: Final = 5
 def tell(context: Context, found: Sequence[OutOfDate]) -> None:
     """Put them into the report, and note them."""
     context.report.out_of_date = [
-        {"name": one.name, "differences": list(one.differences)} for one in found
+        OlderMachine(name=one.name, differences=one.differences) for one in found
     ]
     if found:
         context.note([note(found)])
@@ -37,6 +39,7 @@ def note(found: Sequence[OutOfDate]) -> Problem:
         lines.append(f"and {words.listed([one.name for one in found[_MOST:]])}")
     count = "1 VM is" if len(found) == 1 else f"{len(found)} VMs are"
     return Problem(
+        code=Code.OUT_OF_DATE,
         what=f"{count} not what the settings describe: made before they changed",
         why="\n".join(lines),
         fix="to make them anew, boot disks included, run Create with --replace-vms; they run, and"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from provision.codes import Code
 from provision.errors import StateError
 from provision.google.owner import Owner
 from provision.lifecycle import namesakes, whereabouts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provision.context import Cloud, Context
+    from provision.deployment.kind import Kind
     from provision.state.location import Place, StateLocation
     from provision.state.record import Record
 
@@ -44,16 +48,24 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
     return whereabouts.find(cloud, record)
 
 
-def require_nothing(context: Context, cloud: Cloud) -> None:
+def require_nothing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> None:
     """Make sure that nothing lives in the cloud under the names of a deployment without a state.
+
+    Args:
+        context: The run; disks with data that a cluster has left are noted.
+        cloud: Google.
+        kinds: The kinds of cluster that may have been here.
 
     Raises:
         StateError: Something does; it is named with its owner and the way to it.
     """
-    location = cloud.folder.location
-    found = namesakes.find(cloud.api, context.settings, location)
-    if found:
-        raise namesakes.error(found, context.settings, location)
+    location, place = cloud.folder.location, context.settings
+    found = namesakes.find(cloud.api, place, location)
+    networks = namesakes.networks(found, ours(context, place, location))
+    left = [kind.left(cloud, place, networks) for kind in kinds]
+    if found or any(one.paths for one in left):
+        raise namesakes.error(found, place, location, left)
+    context.note([problem for one in left for problem in one.kept])
 
 
 def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
@@ -72,6 +84,7 @@ def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
     if record.kind != kind:
         raise StateError(
             f"{context.settings.name_prefix} already exists as a cluster of the kind {record.kind}",
+            code=Code.STATE_FOREIGN,
             why=f"these settings describe a cluster of the kind {kind}; applying them would"
             " replace everything",
             fix="run Destroy first, or choose another NAME_PREFIX",
@@ -89,6 +102,7 @@ def check_project(context: Context, cloud: Cloud, record: Record) -> None:
     if record.project_id != context.settings.project_id:
         raise StateError(
             f"{cloud.folder.location.url} holds a deployment of the project {record.project_id}",
+            code=Code.STATE_FOREIGN,
             why=f"PROJECT_ID is {context.settings.project_id}",
             fix="choose another NAME_PREFIX or TERRAFORM_GCS_PATH, or set"
             f" PROJECT_ID={record.project_id}",

@@ -1,17 +1,144 @@
-"""What a run's cluster costs, in its report."""
+"""What a run's cluster costs: in its report, and within the limit that the settings give."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from provision.catalogue import prices
 from provision.cost import estimate
+from provision.documents.cost import Origin
+from provision.errors import Code, Problem, ProvisionError, SettingsError
+from provision.settings.choices import PriceList
 
 if TYPE_CHECKING:
-    from provision.context import Context
+    from collections.abc import Iterator
+
+    from provision.catalogue.prices import Prices
+    from provision.context import Cloud, Context
+    from provision.documents.cost import Cost
     from provision.spec.cluster import ClusterSpec
 
 
-def tell(context: Context, spec: ClusterSpec) -> None:
-    """Add what a cluster costs to the report."""
-    context.report.cost = estimate.of(spec, prices.listed())
+def current(context: Context, cloud: Cloud, *, bucket: bool) -> Prices | None:
+    """The prices that PRICES asks for; the dated list, with a note, where Google's can't be read.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+        bucket: Whether the state's bucket exists.
+
+    Returns:
+        The prices; None if none are wanted.
+    """
+    if context.settings.prices is not PriceList.LIVE:
+        return offline(context)
+    try:
+        return cloud.price_book.prices(context.console.progress, bucket=bucket)
+    except ProvisionError as error:
+        (problem, *_) = error.problems
+        context.note(
+            [
+                Problem(
+                    setting="PRICES",
+                    what="Google's prices could not be read, so those of the program's list count",
+                    why=f"{problem.what}: {problem.why}",
+                    fix=problem.fix or "PRICES=list, if that is enough",
+                    code=Code.NOT_CHECKED,
+                )
+            ]
+        )
+    return prices.listed()
+
+
+def known(context: Context, cloud: Cloud) -> Prices | None:
+    """The prices for a run that keeps nothing: with PRICES=live those that another run has kept.
+
+    To read Google's list takes up to two minutes, which a run would have to wait for each time.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+
+    Returns:
+        The prices; None if none are wanted.
+    """
+    if context.settings.prices is not PriceList.LIVE:
+        return offline(context)
+    try:
+        return cloud.price_book.kept() or prices.listed()
+    except ProvisionError:
+        return prices.listed()
+
+
+def offline(context: Context) -> Prices | None:
+    """The prices as far as they are known without Google; None if none are wanted."""
+    return None if context.settings.prices is PriceList.OFF else prices.listed()
+
+
+def keep(context: Context, cloud: Cloud) -> None:
+    """Keep Google's prices beside the state, if this run has read them; a failure is a note."""
+    if context.settings.prices is not PriceList.LIVE:
+        return
+    try:
+        cloud.price_book.keep()
+    except ProvisionError as error:
+        (problem, *_) = error.problems
+        context.note(
+            [
+                Problem(
+                    setting="PRICES",
+                    what="Google's prices could not be kept beside the state",
+                    why=f"{problem.what}: {problem.why}",
+                    fix="nothing: the next run reads them again",
+                    code=Code.NOT_CHECKED,
+                )
+            ]
+        )
+
+
+def tell(context: Context, spec: ClusterSpec, listed: Prices | None) -> None:
+    """Add what a cluster costs to the report, and see that it may cost that.
+
+    Args:
+        context: The run.
+        spec: The cluster.
+        listed: The prices; None if none are wanted.
+
+    Raises:
+        SettingsError: It may cost more than MAX_HOURLY_COST, or nobody knows whether it does.
+    """
+    if listed is None:
+        return
+    cost = context.report.cost = estimate.of(spec, listed)
+    limit = context.settings.max_hourly_cost
+    problems = [] if limit is None else list(_beyond(cost, limit))
+    if problems:
+        raise SettingsError.of(problems)
+
+
+def _beyond(cost: Cost, limit: float) -> Iterator[Problem]:
+    """What keeps a cost from being within a limit in USD per hour."""
+    setting = "MAX_HOURLY_COST"
+    written, most = f"{setting}={limit:g}", cost.most.per_hour
+    if most > Decimal(str(limit)):
+        dearest = max(cost.parts, key=lambda part: part.most or Decimal(0))
+        yield Problem(
+            setting=setting,
+            what=f"This cluster would cost up to ${most:,.2f} per hour, more than {written}",
+            why=f"${dearest.most:,.2f} of it for {dearest.name}",
+            fix="ask for fewer or other machines, or raise the limit:"
+            f" {setting}={most.to_integral_value('ROUND_CEILING')}",
+            code=Code.COST_LIMIT,
+        )
+    remove = f"remove {setting}"
+    fix = remove if cost.prices is Origin.LIVE else f"PRICES=live asks Google's list; or {remove}"
+    for part in cost.parts:
+        if part.most is None:
+            yield Problem(
+                setting=setting,
+                what=f"What {part.name} costs is unknown, and so is whether it is within {written}",
+                why=part.remark or "",
+                fix=fix,
+                code=Code.PRICE_UNKNOWN,
+            )

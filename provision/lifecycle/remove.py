@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
+from provision.documents.changes import Changes
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import StateError, TerraformError
 from provision.google import resources
 from provision.google.api import GoogleApiError
@@ -12,7 +15,7 @@ from provision.google.owner import Owner
 from provision.lifecycle import exclusive, namesakes, ownership, settle, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
@@ -53,7 +56,7 @@ def remove(
     while True:
         removed += _sweep(context, cloud, record, last=False)
         found = tool.plan(destroy=True)
-        context.report.changes = found.counts | {"destroy": found.destroy + removed}
+        context.report.changes = found.counts + Changes(destroy=removed)
         try:
             tool.apply()
         except TerraformError:
@@ -70,9 +73,9 @@ def remove(
             break
     # A resource that a killed run had requested can appear after the first sweep.
     removed += _sweep(context, cloud, record, last=True)
-    context.report.changes = found.counts | {"destroy": found.destroy + removed}
+    context.report.changes = found.counts + Changes(destroy=removed)
     removed += kind.sweep(context, cloud, last=True)
-    context.report.changes = found.counts | {"destroy": found.destroy + removed}
+    context.report.changes = found.counts + Changes(destroy=removed)
     _require_no_older(context, cloud, record)
 
 
@@ -92,13 +95,19 @@ def told(what: str) -> Iterator[None]:
         (problem,) = error.problems
         raise TerraformError(
             what,
+            code=problem.code if problem.code is not Code.GOOGLE_REFUSED else Code.NOT_REMOVED,
             why=problem.why,
             fix="\n".join(filter(None, [problem.fix, "then run Destroy again"])),
         ) from error
 
 
-def without_state(context: Context, cloud: Cloud) -> int:
+def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> int:
     """Remove what lives under this deployment's names although there is no state.
+
+    Args:
+        context: The run; disks with data are noted and kept.
+        cloud: Google and the state folder.
+        kinds: The kinds of cluster that may have been here.
 
     Returns:
         How many there were.
@@ -107,6 +116,7 @@ def without_state(context: Context, cloud: Cloud) -> int:
         StateError: Something does, and nobody agreed to its removal, or it is another's; or
             another run is at work here.
         TerraformError: Something can't be removed.
+        ClusterError: Something that a cluster made itself can't be removed.
     """
     location, place = cloud.folder.location, context.settings
     lock = cloud.folder.lock() if cloud.has_bucket() else None
@@ -115,17 +125,28 @@ def without_state(context: Context, cloud: Cloud) -> int:
         exclusive.free_stale(context, cloud, lock)
         settle.wait(cloud.api, [place], context.progress)
     found = namesakes.find(cloud.api, place, location)
-    own = {one.id for one in ownership.ours(context, place, location)}
-    if found and not context.agreed:
-        raise namesakes.error(found, place, location)
+    owners = ownership.ours(context, place, location)
+    networks = namesakes.networks(found, owners)
+    with told("What a cluster has left could not be looked for"):
+        left = [kind.left(cloud, place, networks) for kind in kinds]
+    has_left = any(one.paths for one in left)
+    if (found or has_left) and not context.agreed:
+        raise namesakes.error(found, place, location, left)
+    own = {one.id for one in owners}
     others = [one for one in found if one.owner.id not in own]
     removed = 0
-    if len(others) < len(found):
+    if len(others) < len(found) or has_left:
         locked = cloud.folder.held("OperationTypeSweep") if cloud.has_bucket() else _NO_LOCK
         with locked, told("What lives without a state could not be removed"):
-            removed = _sweep_all(context, cloud, place, last=True)
+            # A cluster goes before what it has left, and that before its network.
+            removed = _sweep_all(context, cloud, place, last=False)
+            for kind in kinds:
+                removed += kind.sweep_left(context, cloud, place, networks)
+            removed += _sweep_all(context, cloud, place, last=True)
+            left = [kind.left(cloud, place, ()) for kind in kinds]
     if others:
         raise namesakes.error(others, place, location)
+    context.note([problem for one in left for problem in one.kept])
     if cloud.has_bucket() and (lock is not None or cloud.folder.has_empty_state()):
         # A run that ended before it made anything leaves a state without resources, or its note.
         with cloud.folder.held("OperationTypeSweep"):
@@ -151,18 +172,19 @@ def _sweep_all(
     last: bool,
     buckets: Collection[str] = (),
 ) -> int:
-    return sum(
-        sweep.sweep(
-            place.project_id,
-            owner,
-            cloud.folder.known(),
-            cloud.api,
-            context.console.progress,
-            last=last,
-            buckets=buckets,
+    with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
+        return sum(
+            sweep.sweep(
+                place.project_id,
+                owner,
+                cloud.folder.known(),
+                cloud.api,
+                context.console.progress,
+                last=last,
+                buckets=buckets,
+            )
+            for owner in ownership.ours(context, place, cloud.folder.location)
         )
-        for owner in ownership.ours(context, place, cloud.folder.location)
-    )
 
 
 def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
@@ -179,6 +201,7 @@ def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
     if found:
         raise StateError(
             f"{len(found)} resources live on that the first version of this tool made",
+            code=Code.STATE_FOREIGN,
             why="their marker does not say of which state they are, so they may belong to another"
             " deployment with this NAME_PREFIX:\n" + "\n".join(found),
             fix="if they are this deployment's, run Destroy with --yes to delete them",

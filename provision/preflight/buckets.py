@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.preflight.check import CheckNote
@@ -31,6 +32,7 @@ def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 
 def _missing(bucket: str) -> Problem:
     return Problem(
+        code=Code.RESOURCE_NOT_FOUND,
         setting="GCS_MOUNT_LIST",
         what=f"the bucket gs://{bucket} does not exist",
         why="this tool does not create the buckets that it mounts: their data outlives the cluster",
@@ -41,6 +43,7 @@ def _missing(bucket: str) -> Problem:
 
 def _unseen(bucket: str, error: GoogleApiError) -> Problem:
     return Problem(
+        code=Code.NOT_CHECKED,
         setting="GCS_MOUNT_LIST",
         what=f"could not check whether the bucket gs://{bucket} exists",
         why=error.message,

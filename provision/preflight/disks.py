@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.preflight import zones
@@ -29,6 +30,7 @@ def disk(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         found = ctx.answers.find(Service.COMPUTE, path)
         if found is None:
             yield Problem(
+                code=Code.NOT_OFFERED,
                 setting="DISK_TYPE",
                 what=f"{zone} has no disks of the type {kind}",
                 why="Google does not offer that type there",
@@ -39,6 +41,7 @@ def disk(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         sizes = _SIZES.fullmatch(found.get("validDiskSize", ""))
         if sizes and not int(sizes[1]) <= size <= int(sizes[2]):
             yield Problem(
+                code=Code.INVALID_VALUE,
                 setting="DISK_SIZE_GB",
                 what=f"a {kind} disk can't have {size} GB",
                 why=f"Google allows {sizes[1]} to {sizes[2]} GB",

@@ -1,8 +1,9 @@
 """Renew the dated lists from Google: `python -m provision.preflight.facts PROJECT_ID [FILE]`.
 
 It reads what the project sees: the regions and zones, which zones have which machine types with
-GPUs, and which have which GPUs to attach. The catalogue's `offers.json` is written anew, with the
-day of the answers.
+GPUs, and which have which GPUs to attach; and Google's price list, which is the same for all. The
+catalogue's `offers.json` is written anew, with the day of the answers; in `prices.json`, beside it,
+a price that the price list does not have stays, with the day that it has.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import endpoints
-from provision.catalogue import machines, offers, zones
+from provision.catalogue import machines, offers, prices, zones
 from provision.catalogue.offers import Listing, Offers
+from provision.codes import Code
+from provision.cost import price_book
 from provision.errors import ProvisionError, SettingsError
 from provision.google import auth
 from provision.google.api import GoogleApi
@@ -117,10 +120,11 @@ def _region(place: str) -> str:
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
-    """Renew the file, and say what changed.
+    """Renew the files, and say what changed.
 
     Args:
-        argv: The program's name, the project's ID, and perhaps another file to write.
+        argv: The program's name, the project's ID, and perhaps another file to write for the
+            catalogue's offers; the prices go beside it.
         environ: The process's environment.
 
     Raises:
@@ -128,7 +132,11 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
             answers would become the catalogue's.
     """
     if len(argv) < _FEWEST:
-        raise SettingsError("PROJECT_ID is missing", fix="make facts PROJECT_ID=<your project>")
+        raise SettingsError(
+            "PROJECT_ID is missing",
+            code=Code.MISSING_SETTING,
+            fix="make facts PROJECT_ID=<your project>",
+        )
     file = Path(argv[2]) if len(argv) > _FEWEST else offers.FILE
     if file == offers.FILE and endpoints.is_rehearsal(environ):
         raise SettingsError(
@@ -138,10 +146,14 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
         )
     progress = Progress(Clock.of(environ), lambda _: None)
     api = GoogleApi(auth.credentials(environ), environ, progress)
-    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    found = read(api, argv[1], today)
+    today = dt.datetime.now(tz=dt.UTC).date()
+    found = read(api, argv[1], today.isoformat())
+    before = prices.listed()
+    after = prices.renewed(before, price_book.read(api, today))
     file.write_text(offers.write(found), encoding="utf-8")
-    return "".join(f"{line}\n" for line in changes(offers.OFFERS, found))
+    file.with_name(prices.FILE.name).write_text(prices.write(after), encoding="utf-8")
+    lines = [*changes(offers.OFFERS, found), *prices.changes(before, after)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.google.resources import NETWORK, SUBNETWORK
@@ -51,6 +52,7 @@ def _default(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         if ctx.answers.find(Service.COMPUTE, path) is None:
             place = "" if kind == "network" else f" in {region}"
             yield Problem(
+                code=Code.RESOURCE_NOT_FOUND,
                 setting="NETWORK_CONFIG",
                 what=f'{ctx.project} has no {kind} "default"{place}',
                 why="default_network uses the network that Google creates with a project; somebody"
@@ -85,6 +87,7 @@ def _overlaps_in(ctx: CheckContext[ClusterSpec], made: str) -> Iterator[Finding]
             continue
         for taken, wanted in _conflicts(other, ranges(ctx)):
             yield Problem(
+                code=Code.NO_FREE_ADDRESSES,
                 setting="NAME_PREFIX",
                 what=f"the IP range {wanted} is taken in the network {made}",
                 why=f"the subnetwork {other['name']}, which this deployment did not create, has"

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import constraints
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.preflight.check import CheckNote
@@ -129,6 +130,7 @@ def _problem(
     allowed = [it for rule in rules for it in rule.get("values", {}).get("allowedValues", [])]
     says = f"constraints/{name} is in force"
     return Problem(
+        code=Code.POLICY_FORBIDS,
         setting=one.setting,
         what=f"a policy of the organization {one.forbids}",
         why=f"{says}, and allows {', '.join(allowed)}" if allowed else says,
@@ -138,6 +140,7 @@ def _problem(
 
 def _unread(ctx: CheckContext[ClusterSpec]) -> Problem:
     return Problem(
+        code=Code.NOT_CHECKED,
         setting="PROJECT_ID",
         what="could not check whether policies of the organization forbid some of this",
         why=f"{ctx.project} has not enabled {_API}",

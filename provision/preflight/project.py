@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue.permissions import role_with
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.preflight import permissions
+from provision.preflight.check import Passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +28,7 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         return
     account = answer.get("billingAccountName", "")
     yield Problem(
+        code=Code.BILLING_OFF,
         setting="PROJECT_ID",
         what=f"billing is not enabled for the project {ctx.project}",
         why=f"{account} is linked to it, but closed" if account else "no account is linked to it",
@@ -37,9 +40,13 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that all APIs that are needed are enabled."""
     enabled = ctx.answers.enabled_apis(ctx.project)
-    missing = [name for name in _needed_apis(ctx) if name not in enabled]
-    if missing:
+    needed = list(_needed_apis(ctx))
+    missing = [name for name in needed if name not in enabled]
+    if not missing:
+        yield Passed(apis=len(needed))
+    else:
         yield Problem(
+            code=Code.API_OFF,
             setting="PROJECT_ID",
             what=f"{ctx.project} has not enabled {', '.join(missing)}",
             why="Google refuses all requests to an API that is not enabled",
@@ -61,12 +68,15 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
     if lacking:
         yield Problem(
+            code=Code.PERMISSION_MISSING,
             setting="PROJECT_ID",
             what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
             f" {ctx.project} that they need",
             why=", ".join(lacking),
             fix="\n".join(_granting(ctx.project, lacking)),
         )
+    else:
+        yield Passed(permissions=len(needed))
     if "@" in ctx.spec.service_account:
         yield from _usable(ctx, ctx.spec.service_account)
 
@@ -80,6 +90,7 @@ def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
         if error.code != _NOT_FOUND:
             raise
         yield Problem(
+            code=Code.RESOURCE_NOT_FOUND,
             setting="SERVICE_ACCOUNT",
             what=f"there is no service account {email}",
             why=error.message,
@@ -88,6 +99,7 @@ def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
         )
         return
     yield Problem(
+        code=Code.PERMISSION_MISSING,
         setting="SERVICE_ACCOUNT",
         what=f"these credentials may not let machines act as {email}",
         why=f"they lack {_ACT_AS} on it",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import machines
 from provision.catalogue.machines import Binding
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.preflight import reserved_fit, reserved_room
@@ -74,6 +75,7 @@ def _asked(ctx: CheckContext[ClusterSpec]) -> Iterator[Asked]:
 def _unseen(asked: Asked, error: GoogleApiError) -> CheckNote:
     return CheckNote(
         Problem(
+            code=Code.NOT_CHECKED,
             setting=asked.setting,
             what=f"could not look at the reservation {asked.path.name} of {asked.owner}: neither"
             " whether it exists and fits the machines, nor how many it has left",
@@ -89,6 +91,7 @@ def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Problem:
     others = _elsewhere(ctx, asked)
     if not others:
         return Problem(
+            code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,
             what=f"there is no reservation {asked.path.name} in {asked.owner}",
             why=f"Google does not have it in {asked.zone}, where the machines are asked for",
@@ -101,6 +104,7 @@ def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Problem:
     if _type(others[0]) not in {pool.machine_type for pool in asked.pools}:
         mend += f" and VM_TYPE={_type(others[0])}"
     return Problem(
+        code=Code.RESERVATION_UNUSABLE,
         setting=asked.setting,
         what=f"the reservation {asked.path.name} has {has}, the settings ask for {asked.machines}",
         why="a reservation gives machines in its own zone only",
@@ -155,6 +159,7 @@ def _terms(asked: Asked, pool: Pool, decided: Pool) -> Iterator[Finding]:
     bound = decided.mode.means.bound
     if bound and pool.max_run_seconds:
         yield Problem(
+            code=Code.CONFLICTING_SETTINGS,
             setting="MAX_RUN_DURATION",
             what=f"can't be combined with the reservation {asked.path.name}",
             why="its machines are bound to it (RESERVATION_BOUND) and end with it: Google takes no"
@@ -163,6 +168,7 @@ def _terms(asked: Asked, pool: Pool, decided: Pool) -> Iterator[Finding]:
         )
     if decided.compact and not bound:
         yield Problem(
+            code=Code.CONFLICTING_SETTINGS,
             setting="ENABLE_COMPACT_PLACEMENT",
             what=f"can't be combined with the reservation {asked.path.name}",
             why="it is a plain reservation without a placement policy of its own: its machines"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.preflight.check import CheckNote
@@ -34,9 +35,14 @@ def _usable(asked: Asked, found: Document) -> Iterator[Finding]:
         what = f"the reservation {asked.path.name} is {status}"
         why = "Google gives machines of one that is READY"
         fix = "nothing: Create waits for it"
-        yield CheckNote(Problem(setting=asked.setting, what=what, why=why, fix=fix))
+        yield CheckNote(
+            Problem(
+                code=Code.RESERVATION_UNUSABLE, setting=asked.setting, what=what, why=why, fix=fix
+            )
+        )
     elif status != "READY":
         yield Problem(
+            code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,
             what=f"the reservation {asked.path.name} is {status}",
             why="Google gives machines only of one that is READY",
@@ -44,6 +50,7 @@ def _usable(asked: Asked, found: Document) -> Iterator[Finding]:
         )
     if not found.get("specificReservationRequired"):
         yield Problem(
+            code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,
             what=f"the reservation {asked.path.name} can't be named",
             why="it is open: any machine that fits uses it (specificReservationRequired is false),"
@@ -63,6 +70,7 @@ def _shared(ctx: CheckContext[ClusterSpec], asked: Asked, found: Document) -> It
     if asked.owner == number or projects & {ctx.project, number}:
         return
     yield Problem(
+        code=Code.RESERVATION_UNUSABLE,
         setting=asked.setting,
         what=f"the reservation {asked.path.name} of {asked.owner} is not shared with {ctx.project}",
         why=f"it is shared with: {', '.join(sorted(projects)) or 'no other project'}",
@@ -84,6 +92,7 @@ def _fitting(asked: Asked, pool: Pool, found: Document) -> Iterator[Finding]:
     has = list(_differences(pool, own))
     if has:
         yield Problem(
+            code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,
             what=f"the reservation {asked.path.name} has {', '.join(it[0] for it in has)} in"
             f" {asked.zone}, the settings ask for {', '.join(it[1] for it in has)} in"

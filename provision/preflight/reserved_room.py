@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.google.owner import MARKER
@@ -59,6 +60,7 @@ def _part(asked: Asked, found: Document, blocks: Mapping[str, Document]) -> _Par
     name = f"the reservation {asked.path.name}"
     if not specific:
         return Problem(
+            code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,
             what=f"{name} is not one of VMs",
             why="it has no specificReservation; those of TPUs have an aggregate one",
@@ -68,6 +70,7 @@ def _part(asked: Asked, found: Document, blocks: Mapping[str, Document]) -> _Par
     assured = int(specific.get("assuredCount", count))
     if count and not assured:
         return Problem(
+            code=Code.RESERVATION_FULL,
             setting=asked.setting,
             what=f"{name} has none of its {count} machines yet",
             why="its time has not begun: Google adds the machines then (assuredCount is 0)",
@@ -93,6 +96,7 @@ def _blocks(ctx: CheckContext[ClusterSpec], asked: Asked) -> Mapping[str, Docume
             there = ", ".join(it["name"] for it in ctx.answers.listed(parent))
             whole = asked.text.partition("/reservationBlocks/")[0]
             return Problem(
+                code=Code.RESERVATION_UNUSABLE,
                 setting=asked.setting,
                 what=f"the reservation {path.name} has no {kind} {name}",
                 why=f"it has: {there}" if there else f"it has no {kind}s: only dense capacity has",
@@ -116,6 +120,7 @@ def _left(ctx: CheckContext[ClusterSpec], asked: Asked, part: _Part) -> Iterator
     amount = f"INSTANCE_COUNT={free + own}" if one_pool else f"at most {free + own} nodes"
     elsewhere = "wait until others have ended, or use another reservation"
     said = Problem(
+        code=Code.RESERVATION_FULL,
         setting=asked.setting,
         what=f"{part.name} has {free} of {part.count} machines left, the settings ask for"
         f" {wanted}{more}",
@@ -154,6 +159,7 @@ def _degraded(asked: Asked, what: str, health: Mapping[str, Any]) -> Iterator[Fi
     counts = ", ".join(f"{count} {_words(key)}" for key, count in bad.items())
     yield CheckNote(
         Problem(
+            code=Code.DEGRADED,
             setting=asked.setting,
             what=f"Google reports {what} as degraded",
             why=f"degraded: {counts}" if counts else "Google does not say what of it",
@@ -173,6 +179,7 @@ def _end(asked: Asked, found: Document) -> Iterator[Finding]:
     end = found.get("deleteAtTime")
     if end and dt.datetime.fromisoformat(end) <= dt.datetime.now(dt.UTC):
         yield Problem(
+            code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,
             what=f"the reservation {asked.path.name} has ended at {end}",
             why="Google gives no machines of it any more, and deletes it",
@@ -181,6 +188,7 @@ def _end(asked: Asked, found: Document) -> Iterator[Finding]:
     elif end:
         yield CheckNote(
             Problem(
+                code=Code.ENDS_SOON,
                 setting=asked.setting,
                 what=f"the reservation {asked.path.name} ends at {end}",
                 why="Google deletes it then; machines that are bound to it are deleted with it",
@@ -197,6 +205,7 @@ def _maintenance(asked: Asked, found: Document) -> Iterator[Finding]:
         together = "all hosts of a block together" if grouped else "host by host"
         yield CheckNote(
             Problem(
+                code=Code.ENDS_SOON,
                 setting=asked.setting,
                 what=f"Google plans maintenance of the reservation {asked.path.name} from"
                 f" {planned['windowStartTime']} on",

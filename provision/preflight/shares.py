@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import filestores, zones
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
@@ -77,6 +78,7 @@ def _short(  # noqa: PLR0913, PLR0917 - the numbers of one quota
     name, region = filestores.QUOTAS[tier], ctx.spec.region
     mine = f", {own} by this deployment" if own else ""
     return Problem(
+        code=Code.QUOTA_EXCEEDED,
         setting="NFS_FILESHARE_LIST",
         what=f"Filestore's quota {name} in {region} is too small: this deployment needs {needed}"
         f" GiB of {tier}",
@@ -89,6 +91,7 @@ def _short(  # noqa: PLR0913, PLR0917 - the numbers of one quota
 
 def _unread(ctx: CheckContext[ClusterSpec]) -> Problem:
     return Problem(
+        code=Code.NOT_CHECKED,
         setting="NFS_FILESHARE_LIST",
         what="could not check whether Filestore's quota is large enough for the shares",
         why=f"{ctx.project} has not enabled {_API}, and no other API tells it",

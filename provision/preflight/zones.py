@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import offers
+from provision.catalogue import meant, offers
 from provision.catalogue import zones as places
-from provision.errors import Problem
+from provision.codes import Code
+from provision.errors import Alternatives, Problem
 from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _BAD_REQUEST: Final = 400
 _MOST_ZONES: Final = 12
 """The number of zones that a message lists; Google has well over a hundred."""
+_MOST_NEAR: Final = 6
+"""The number of zones that it lists for one that there is not."""
 
 
 def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
@@ -29,6 +32,7 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield _no_zone(ctx, setting, name)
         elif _last(found["region"]) != ctx.spec.region:
             yield Problem(
+                code=Code.CONFLICTING_SETTINGS,
                 setting=setting,
                 what=f"{name} is not in {ctx.spec.region}",
                 why=f"Google has it in {_last(found['region'])}",
@@ -36,6 +40,7 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             )
         elif found.get("status", "UP") != "UP":
             yield Problem(
+                code=Code.ZONE_DOWN,
                 setting=setting,
                 what=f"the zone {name} is down",
                 why=f"Google reports its status as {found['status']}",
@@ -46,12 +51,29 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 def _no_zone(ctx: CheckContext[ClusterSpec], setting: str, name: str) -> Problem:
     why = f"Google does not have it, or does not offer it to {ctx.project}"
     fix = f"list the zones with: gcloud compute zones list --project {ctx.project}"
+    place = next(it for it in ctx.spec.pools if it.zone == name)
+    collection, needed = "machineTypes", place.machine_type
+    if place.attached:
+        collection, needed = "acceleratorTypes", str(place.gpu_type)
+    alike = places.did_you_mean_zone(name)
+    if alike and places.region_of(alike) == places.region_of(name):
+        alike = None  # another letter is another zone, not a slip
+    near = _zones_with(ctx, place, collection, needed, places.region_of(alike or name))
     if places.is_ai_zone(name):
         why += "; a project has AI zones only once it has turned them on"
         fix = f"turn them on with: {places.turning_ai_zones_on(ctx.project)}"
-    elif meant := places.did_you_mean_zone(name):
-        why += f"; did you mean {meant}?"
-    return Problem(setting=setting, what=f"there is no zone {name}", why=why, fix=fix)
+    elif near:
+        why += f"; {needed} is in {', '.join(near[:_MOST_NEAR])}, the nearest first"
+        why += f"; did you mean {alike}?" if alike else ""
+        fix = _move(place, alike if alike in near else near[0])
+    return Problem(
+        code=Code.RESOURCE_NOT_FOUND,
+        setting=setting,
+        what=f"there is no zone {name}",
+        why=why,
+        fix=fix,
+        alternatives=Alternatives(zones=tuple(near)),
+    )
 
 
 def find(ctx: CheckContext[ClusterSpec], name: str) -> dict[str, Any] | None:
@@ -94,6 +116,7 @@ def _attached(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
     elif place.gpus > int(found.get("maximumCardsPerInstance", place.gpus)):
         most = found["maximumCardsPerInstance"]
         yield Problem(
+            code=Code.NOT_OFFERED,
             setting="GPU_COUNT",
             what=f"{place.gpus} {place.gpu_type} are too many for one machine",
             why=f"Google allows at most {most} for each machine in {place.zone}",
@@ -107,6 +130,7 @@ def _built_in(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
         kind, count = own.get("guestAcceleratorType"), own.get("guestAcceleratorCount")
         if (kind, count) != (place.gpu_type, place.gpus):
             yield Problem(
+                code=Code.CONFLICTING_SETTINGS,
                 setting="ACCELERATOR_TYPE" if kind != place.gpu_type else "GPU_COUNT",
                 what=f"{place.machine_type} does not have {place.gpus} x {place.gpu_type}",
                 why=f"according to Google it has {count} x {kind}",
@@ -115,21 +139,35 @@ def _built_in(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
 
 
 def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: str) -> Problem:
-    others = ctx.answers.zones_with(ctx.project, collection, name)
-    if place.attached:
-        others = others & ctx.answers.zones_with(ctx.project, "machineTypes", place.machine_type)
-    near = offers.nearest(others, place.region)
-    in_pool = place.zone_setting == "GKE_NODE_POOLS"
+    near = _zones_with(ctx, place, collection, name)
+    like = () if near else meant.like(name)
     return Problem(
+        code=Code.NOT_OFFERED,
         setting=place.zone_setting if near else place.setting,
         what=f"{place.zone} has no {name}",
-        why=_where(near, place.region),
-        fix=f"zone={near[0]} for that pool"
-        if near and in_pool
-        else f"{place.zone_setting}={near[0]}"
+        why=_where(near, place.region) + (f"; did you mean {' or '.join(like)}?" if like else ""),
+        fix=_move(place, near[0])
         if near
+        else f"VM_TYPE={like[0]}"
+        if like and place.setting == "VM_TYPE"
         else "choose another machine type, or ask Google for access to this one",
+        alternatives=Alternatives(zones=tuple(near)),
     )
+
+
+def _zones_with(
+    ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: str, region: str = ""
+) -> list[str]:
+    """The zones that have something, and the machine type if it is GPUs; the nearest first."""
+    there = ctx.answers.zones_with(ctx.project, collection, name)
+    if place.attached:
+        there = there & ctx.answers.zones_with(ctx.project, "machineTypes", place.machine_type)
+    return offers.nearest(there, region or place.region)
+
+
+def _move(place: Pool, zone: str) -> str:
+    in_pool = place.zone_setting == "GKE_NODE_POOLS"
+    return f"zone={zone} for that pool" if in_pool else f"{place.zone_setting}={zone}"
 
 
 def _where(near: Sequence[str], region: str) -> str:

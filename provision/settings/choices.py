@@ -61,6 +61,20 @@ class DiskType(enum.StrEnum):
     HYPERDISK_BALANCED = "hyperdisk-balanced"
 
 
+class PriceList(enum.StrEnum):
+    """Which prices a cost is estimated from.
+
+    Attributes:
+        LIST: The dated list that comes with the program.
+        LIVE: Google's Cloud Billing Catalog.
+        OFF: None; nothing is said about cost.
+    """
+
+    LIST = "list"
+    LIVE = "live"
+    OFF = "off"
+
+
 class ReleaseChannel(enum.StrEnum):
     """A GKE release channel, by its name in the API."""
 

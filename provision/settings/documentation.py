@@ -12,12 +12,13 @@ import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import PydanticUndefined
 
 from provision.codes import ExitCode
 from provision.settings import derived, spelling
+from provision.settings.choices import Orchestrator
 from provision.settings.model import Settings
 
 if TYPE_CHECKING:
@@ -103,19 +104,20 @@ def _default(about: FieldInfo) -> str:
         return "mandatory"
     words = _extra(about, "default_words")
     if words:
-        return words
+        return str(words)
     default = about.default_factory if about.default is PydanticUndefined else about.default
     return derived.words_of(default)
 
 
 def _meaning(about: FieldInfo) -> str:
     only = _extra(about, "only_with")
-    return f"({only}) {about.description}" if only else str(about.description)
+    kind = "VMs" if Orchestrator.NONE in only else ", ".join(only)
+    return f"({kind}) {about.description}" if kind else str(about.description)
 
 
-def _extra(about: FieldInfo, key: str) -> str:
+def _extra(about: FieldInfo, key: str) -> Any:
     extra = about.json_schema_extra
-    return str(extra[key]) if isinstance(extra, dict) else ""
+    return extra[key] if isinstance(extra, dict) else ""
 
 
 def _example(about: FieldInfo) -> str:

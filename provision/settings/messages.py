@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.errors import Problem
+from provision.codes import Code
+from provision.errors import Alternatives, Problem
 from provision.settings import masking
-from provision.settings.model import Settings
+from provision.settings.model import Settings, example_of
 from provision.settings.parsing import InvalidValueError, shorten
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
     given = read.given.get(name)
     if given is None:
         return Problem(
+            code=Code.MISSING_SETTING,
             setting=name.upper(),
             what="is not set",
             why=str(Settings.model_fields[name].description),
@@ -46,17 +48,13 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
     if " #" in given.raw:
         why = f"{why}; a comment must be on a line of its own"
     return Problem(
+        code=Code.INVALID_VALUE,
         setting=given.name,
         what=f"{shown(name, read)} {_place(details)}{what}",
         why=why,
         fix=f"{given.name}={fix or example_of(name)}",
+        alternatives=Alternatives(settings={given.name: fix} if fix and "<" not in fix else {}),
     )
-
-
-def example_of(name: str) -> str:
-    """A valid value of the field."""
-    examples = Settings.model_fields[name].examples
-    return str(examples[0]) if examples else ""
 
 
 def shown(name: str, read: Reading) -> str:

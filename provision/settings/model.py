@@ -19,7 +19,13 @@ from pydantic_settings import (
 )
 
 from provision.settings import derived
-from provision.settings.choices import DriverVersion, NetworkConfig, Orchestrator, ReleaseChannel
+from provision.settings.choices import (
+    DriverVersion,
+    NetworkConfig,
+    Orchestrator,
+    PriceList,
+    ReleaseChannel,
+)
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
@@ -34,6 +40,7 @@ from provision.settings.values import (
     Count,
     DiskSize,
     DiskTypeWord,
+    Dollars,
     DriverWord,
     GcsPath,
     GkeVersion,
@@ -46,6 +53,7 @@ from provision.settings.values import (
     OrchestratorWord,
     PoolCount,
     Presence,
+    PriceWord,
     ProjectId,
     RayVersion,
     Region,
@@ -58,17 +66,24 @@ from provision.settings.values import (
     Zone,
 )
 
+_GKE = (Orchestrator.GKE,)
+_RAY = (Orchestrator.RAY,)
+_VMS = (Orchestrator.NONE, Orchestrator.RAY)
+
 
 def _setting(
     description: str,
     example: str,
     default: Any = None,
     *,
-    only_with: Orchestrator | None = None,
+    only_with: tuple[Orchestrator, ...] = (),
     default_words: str = "",
 ) -> Any:
-    """A field: its description, a valid value, its default, and the orchestrator that it needs."""
-    extra = {"only_with": only_with.value if only_with else "", "default_words": default_words}
+    """A field: its description, a valid value, its default, and the orchestrators it is for."""
+    extra: dict[str, Any] = {
+        "only_with": [str(it) for it in only_with],
+        "default_words": default_words,
+    }
     about: dict[str, Any] = {
         "description": description,
         "examples": [example],
@@ -164,8 +179,8 @@ class Settings(BaseSettings):
         derived.STATE_PATH,
     )
     minimize_terraform_logging: Presence | None = _setting(
-        "With any value, Terraform's output goes to a log file, which is uploaded next to the"
-        " state, even after a failure.",
+        "Changes nothing any more: Terraform's output always goes to a log file next to the"
+        " state, even after a failure; the option `--full` shows it too.",
         "yes",
     )
     capacity_timeout: Seconds = _setting(
@@ -179,6 +194,17 @@ class Settings(BaseSettings):
         "With `yes`, Destroy deletes this deployment only with `--yes`; Create stores the setting.",
         "yes",
         False,
+    )
+    prices: PriceWord = _setting(
+        "The prices that the cost is estimated from: `list` is the dated list that comes with the"
+        " program, `live` Google's Cloud Billing Catalog, kept for a week, and `off` none.",
+        "live",
+        PriceList.LIST,
+    )
+    max_hourly_cost: Dollars | None = _setting(
+        "The most that the cluster may cost, in USD per hour, with all machines that can come;"
+        " Create, Plan and Validate end with exit code 2 if it is more, or if a price is unknown.",
+        "100",
     )
     skip_checks: Checks | None = _setting(
         "Names of online checks to skip, separated by commas.", "quota,image"
@@ -215,6 +241,7 @@ class Settings(BaseSettings):
     image_name: ImageName | None = _setting(
         "A specific image, so that new VMs do not change; not together with IMAGE_FAMILY_NAME.",
         "my-image-20260101",
+        only_with=_VMS,
     )
     image_family_name: ImageName | None = _setting(
         "Use the newest image of this family; if neither is set, the newest supported image for"
@@ -222,11 +249,13 @@ class Settings(BaseSettings):
         " image that is named.",
         "common-cu129-ubuntu-2404-nvidia-580",
         derived.IMAGE_FAMILY,
+        only_with=_VMS,
     )
     image_project: ProjectId = _setting(
         "The project of the image; alone, it is where the newest supported image is looked up.",
         "deeplearning-platform-release",
         derived.IMAGE_PROJECT,
+        only_with=_VMS,
     )
     disk_size_gb: DiskSize = _setting(
         "The size of each machine's boot disk in GiB, 10 to 65536 and at least that of the image.",
@@ -250,7 +279,7 @@ class Settings(BaseSettings):
         "Nodes are created only when a job needs them, all at once, through Kueue.",
         "yes",
         False,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     max_run_duration: RunSeconds | None = _setting(
         "Google deletes each machine after this time: at most 7d, and at least 10m for VM groups.",
@@ -282,12 +311,14 @@ class Settings(BaseSettings):
         " clusters, which always get the networks that they need.",
         "new_network",
         NetworkConfig.DEFAULT,
+        only_with=_VMS,
     )
     enable_external_ip: Switch = _setting(
         "Give the machines external IP addresses; without them, they use Cloud NAT for outgoing"
         " connections, and you connect with ssh through IAP.",
         "no",
         derived.EXTERNAL_IP,
+        only_with=_VMS,
     )
     service_account: ServiceAccount = _setting(
         "The service account of the machines: `dedicated` creates one with the least roles,"
@@ -303,6 +334,7 @@ class Settings(BaseSettings):
         " itself depends on are refused.",
         '{ key1 = "val", key2 = "val2" }',
         {},
+        only_with=_VMS,
     )
     labels: Labels = _setting(
         "Labels for all resources that support labels, in addition to the tool's own"
@@ -314,17 +346,20 @@ class Settings(BaseSettings):
         "One line of shell that runs at the end of each VM's first boot; it is used verbatim,"
         " including quotes.",
         "python3 /usr/aiinfra/copy/train.py",
+        only_with=_VMS,
     )
     secrets: Secrets | None = _setting(
-        "Secrets of Secret Manager that STARTUP_COMMAND finds in its environment, as"
+        "Secrets of Secret Manager, which STARTUP_COMMAND finds in its environment:"
         " `NAME=projects/<project>/secrets/<secret>[:<version>],...`; each VM reads them itself,"
         " and a dedicated account gets access to exactly those.",
         "HF_TOKEN=projects/my-project/secrets/hf-token",
+        only_with=_VMS,
     )
     vm_localfile_dest_path: AbsolutePath = _setting(
         "The folder on every VM for the files mounted at /usr/aiinfra/copy in the container.",
         "/usr/aiinfra/copy",
         "/usr/aiinfra/copy",
+        only_with=_VMS,
     )
     gcs_mount_list: Mounts | None = _setting(
         "Buckets to mount on every machine, as `<bucket>:</mount/path>,...`.",
@@ -336,22 +371,29 @@ class Settings(BaseSettings):
         "/mnt/nfs:BASIC_SSD:2560",
     )
     enable_notebook: Switch = _setting(
-        "Run Jupyter on the VMs, reached through ssh; Create prints how.", "yes", True
+        "Run Jupyter on the VMs, reached through ssh; Create prints how.",
+        "yes",
+        True,
+        only_with=_VMS,
     )
     show_proxy_url: Switch = _setting(
         "Create waits for the notebooks' proxy URLs and prints them; only a `SERVICE_ACCOUNT` of"
         " your own that may change the VMs' metadata can have them.",
         "yes",
         True,
+        only_with=_VMS,
     )
     disable_ops_agent: Switch = _setting(
-        "Do not install the Ops Agent; then there are no GPU metrics.", "true", False
+        "Do not install the Ops Agent; then there are no GPU metrics.",
+        "true",
+        False,
+        only_with=_VMS,
     )
     ray_version: RayVersion = _setting(
         "The version of Ray to install; programs must use the same version.",
         "2.60.0",
         "2.60.0",
-        only_with=Orchestrator.RAY,
+        only_with=_RAY,
     )
 
     # --- GKE
@@ -359,90 +401,96 @@ class Settings(BaseSettings):
         "The version of the cluster, or a prefix of it; if unset, the channel's default version at"
         " creation, which a later Create does not change.",
         "1.33.",
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     gke_release_channel: ChannelWord = _setting(
         "How fast GKE upgrades the cluster: RAPID, REGULAR, STABLE, EXTENDED or UNSPECIFIED.",
         "REGULAR",
         ReleaseChannel.REGULAR,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     gke_node_pool_count: PoolCount = _setting(
-        "The number of equal GPU node pools, 1 to 50.", "1", 1, only_with=Orchestrator.GKE
+        "The number of equal GPU node pools, 1 to 50.", "1", 1, only_with=_GKE
     )
     gke_min_node_count: Nodes | None = _setting(
         "The minimum number of nodes of each pool with autoscaling; with neither limit, each pool"
         " has INSTANCE_COUNT nodes.",
         "0",
         derived.MIN_NODES,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     gke_max_node_count: MostNodes | None = _setting(
         "The maximum number of nodes of each pool with autoscaling, up to 1000.",
         "4",
         derived.MAX_NODES,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     gke_node_pools: NodePools | None = _setting(
         "Different GPU node pools, as `name=a,vm_type=...;name=b,...`, instead of VM_TYPE,"
         " GPU_COUNT, ACCELERATOR_TYPE and GKE_NODE_POOL_COUNT.",
         "name=a100,vm_type=a2-highgpu-1g,max=4;name=l4,vm_type=g2-standard-24,count=2",
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     system_node_pool_vm_type: MachineTypeName = _setting(
         "The machine type of the node pool for system pods.",
         "e2-standard-4",
         "e2-standard-4",
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     system_node_pool_min: Count = _setting(
-        "The minimum number of nodes of the system pool.", "1", 1, only_with=Orchestrator.GKE
+        "The minimum number of nodes of the system pool.", "1", 1, only_with=_GKE
     )
     system_node_pool_max: Count = _setting(
-        "The maximum number of nodes of the system pool.", "3", 3, only_with=Orchestrator.GKE
+        "The maximum number of nodes of the system pool.", "3", 3, only_with=_GKE
     )
     system_node_pool_disk_size_gb: DiskSize = _setting(
-        "The boot disk size of system nodes in GiB.", "100", 100, only_with=Orchestrator.GKE
+        "The boot disk size of system nodes in GiB.", "100", 100, only_with=_GKE
     )
     system_node_pool_spot: Switch = _setting(
         "Use Spot VMs for system nodes: cheaper, but Google may preempt them.",
         "no",
         False,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     system_node_pool_zone: Zone = _setting(
         "The zone of the system pool, in the same region.",
         "us-central1-a",
         derived.SYSTEM_ZONE,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     authorized_cidr: Networks | None = _setting(
         "CIDR blocks that may access the cluster's IP endpoint; if unset, the cluster is only"
         " accessible at its DNS endpoint, with IAM.",
         "203.0.113.0/24",
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     gpu_driver_version: DriverWord = _setting(
         "The GPU driver that GKE installs: DEFAULT or LATEST.",
         "DEFAULT",
         DriverVersion.DEFAULT,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     kueue_gpu_quota: Count | None = _setting(
         "The number of GPUs that jobs in Kueue's queue can use at the same time.",
         "16",
         derived.GPU_QUOTA,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     enable_ray_operator: Switch = _setting(
         "Enable GKE's Ray operator add-on, with RayCluster and RayJob examples.",
         "yes",
         False,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
     test_nodes: Count = _setting(
         "The number of nodes of the bandwidth test.",
         "2",
         derived.TEST_NODES,
-        only_with=Orchestrator.GKE,
+        only_with=_GKE,
     )
+
+
+def example_of(name: str) -> str:
+    """A valid value of the field."""
+    examples = Settings.model_fields[name].examples
+    return str(examples[0]) if examples else ""

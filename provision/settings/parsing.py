@@ -61,6 +61,16 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def amount(text: str) -> float:
+    """A number of US dollars: `100`, `7.50`, `$100`."""
+    found = re.fullmatch(r"\$? ?(?P<usd>[0-9]{1,9}(\.[0-9]{1,6})?)", text)
+    if not found:
+        raise InvalidValueError(
+            "is not an amount in US dollars", "digits, with a point before cents: 100 or 7.50"
+        )
+    return float(found["usd"])
+
+
 def gibibytes(text: str) -> int:
     """A size in GiB: a whole number alone, or with GB, GiB, G, Gi or the same of T (1024 GiB).
 

@@ -12,13 +12,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem
-from provision.settings import parsing, spelling
+from provision.settings import parsing, spelling, synonyms
 from provision.settings.masking import mask
 from provision.settings.parsing import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 # A shell command is taken verbatim: its quotes and comments are for the shell.
@@ -76,8 +77,14 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
             lines = _assignments(_text_of(env_file), reading)
         except (OSError, ValueError) as error:
             return Reading(problems=[_unreadable(env_file, error)], readable=False)
+    named = {
+        spelling.setting_of(name)
+        for it in (lines, environ, flags)
+        for name in it
+        if it[name].strip()
+    }
     for name in dict.fromkeys((*lines, *environ)):
-        _check_name(name, environ.get(name, ""), lines.get(name, ""), reading)
+        _check_name(name, environ.get(name, ""), lines.get(name, ""), named, reading)
     # A blank value counts as unset, so a source with lower precedence can set it.
     values: dict[str, str] = {}
     for source in (lines, environ, flags):
@@ -104,6 +111,7 @@ def _text_of(env_file: Path) -> str:
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else None
     return Problem(
+        code=Code.INVALID_ENV_FILE,
         what=f"{shorten(str(env_file))} can't be read as an env file",
         why=reason or str(error),
         fix="use a text file with NAME=value lines",
@@ -122,6 +130,7 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
         if name in found and found[name] != value:
             reading.notes.append(
                 Problem(
+                    code=Code.AMBIGUOUS_ENV_FILE,
                     setting=name,
                     what=f"is set on lines {seen[name]} and {line} to different values",
                     why="the last one is used",
@@ -141,7 +150,11 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
             assign(binding.key, binding.value, line)
         elif binding.key is not None:
             reading.notes.append(
-                Problem(setting=binding.key, what=f"has no = on line {line}, so it sets nothing")
+                Problem(
+                    code=Code.AMBIGUOUS_ENV_FILE,
+                    setting=binding.key,
+                    what=f"has no = on line {line}, so it sets nothing",
+                )
             )
     return found
 
@@ -149,26 +162,39 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
 def _no_assignment(line: int, source: str) -> Problem:
     if "\n" in source:
         return Problem(
+            code=Code.INVALID_ENV_FILE,
             what=f"a quote on line {line} is not closed on that line",
             why="a value can't span several lines",
             fix="close the quote, or remove it",
         )
     return Problem(
+        code=Code.INVALID_ENV_FILE,
         what=f"line {line} is not NAME=value: {shorten(mask(source))}",
         why="every line is NAME=value, a comment or blank",
         fix="begin a comment with #, and remove quotes",
     )
 
 
-def _check_name(name: str, in_environ: str, in_file: str, reading: Reading) -> None:
-    if spelling.is_known(name):
+def _check_name(
+    name: str, in_environ: str, in_file: str, given: Collection[str], reading: Reading
+) -> None:
+    if spelling.is_known(name) or not (in_environ + in_file).strip():
         return
-    problem = spelling.misnomer(name) if (in_environ or in_file).strip() else None
+    if synonyms.is_synonym(name):
+        problem = synonyms.problem(name, in_file, in_environ, given)
+    else:
+        problem = spelling.misnomer(name)
     if problem:
         reading.problems.append(problem)
     elif in_file.strip():
         reading.notes.append(
-            Problem(setting=name, what="is not a setting", why="it is ignored", fix="remove it")
+            Problem(
+                code=Code.UNKNOWN_SETTING,
+                setting=name,
+                what="is not a setting",
+                why="it is ignored",
+                fix="remove it",
+            )
         )
 
 
@@ -185,6 +211,7 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
     if first and not strongest and _meaning(first.text) != _meaning(text):
         reading.problems.append(
             Problem(
+                code=Code.CONFLICTING_SETTINGS,
                 setting=name,
                 what=f"{shorten(mask(raw))} contradicts {first.name}, {shorten(mask(first.raw))}",
                 why=f"both set {field_name.upper()}",
@@ -201,6 +228,7 @@ def _text(name: str, raw: str, reading: Reading) -> str:
         if parsing.unquoted(raw.strip()) != raw.strip():
             reading.notes.append(
                 Problem(
+                    code=Code.AMBIGUOUS_ENV_FILE,
                     setting=name,
                     what="begins and ends with a quote",
                     why="it is used verbatim, so the shell sees one quoted word",
@@ -213,6 +241,7 @@ def _text(name: str, raw: str, reading: Reading) -> str:
     if bare != text:
         reading.notes.append(
             Problem(
+                code=Code.AMBIGUOUS_ENV_FILE,
                 setting=name,
                 what="had quotes around its value; they were removed",
                 why="docker run --env-file passes quotes on as part of the value",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem
 from provision.settings.model import Settings
 
@@ -98,10 +99,17 @@ def is_known(name: str) -> bool:
     return name in SETTINGS or name in SPELLINGS
 
 
+def setting_of(name: str) -> str:
+    """The setting that a variable sets, by its own name; the variable itself if it sets none."""
+    other = SPELLINGS.get(name)
+    return other.setting if other else name
+
+
 def misnomer(name: str) -> Problem | None:
     """The problem of an unknown variable; None if it has nothing to do with this tool."""
     if name in _RETIRED:
         return Problem(
+            code=Code.RETIRED_SETTING,
             setting=name,
             what="is no longer supported: it would be ignored",
             why="it is a setting of this tool's predecessor",
@@ -112,6 +120,7 @@ def misnomer(name: str) -> Problem | None:
         gone = _SLURM
     if gone:
         return Problem(
+            code=Code.RETIRED_SETTING,
             setting=name,
             what="is no longer supported and has no replacement: it would be ignored",
             why="it is a setting of this tool's predecessor",
@@ -121,6 +130,7 @@ def misnomer(name: str) -> Problem | None:
     if close is None:
         return None
     return Problem(
+        code=Code.UNKNOWN_SETTING,
         setting=name,
         what="is not a setting: it would be ignored",
         why=f"it looks like {close}",

@@ -18,6 +18,7 @@ from provision.settings.choices import (
     NetworkConfig,
     OnlineCheck,
     Orchestrator,
+    PriceList,
     ReleaseChannel,
 )
 from provision.settings.parsing import InvalidValueError, shorten
@@ -287,6 +288,7 @@ ActionWord = Annotated[Action, BeforeValidator(parsing.choice(Action, ACTIONS_BY
 OrchestratorWord = Annotated[Orchestrator, BeforeValidator(_orchestrator)]
 NetworkWord = Annotated[NetworkConfig, BeforeValidator(parsing.choice(NetworkConfig))]
 DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
+PriceWord = Annotated[PriceList, BeforeValidator(parsing.choice(PriceList))]
 ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseChannel))]
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
 
@@ -295,6 +297,7 @@ Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
 """True if it has any value."""
 
 Count = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1)]
+Dollars = Annotated[float, BeforeValidator(parsing.amount), Field(gt=0)]
 Nodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=0, le=limits.MOST_NODES)]
 MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=limits.MOST_NODES)]
 PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import gpu_networks, machines
+from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools
 
@@ -111,15 +112,15 @@ class Image:
     supported_until: str | None = None
 
     @property
-    def document(self) -> dict[str, Any]:
-        """It as in the JSON report; `resolved` is whether one certain image is known."""
-        return {
-            "project": self.project,
-            "family": self.family,
-            "name": self.name,
-            "resolved": self.name is not None,
-            "supported_until": self.supported_until,
-        }
+    def document(self) -> BootImage:
+        """It as in the document of a run."""
+        return BootImage(
+            project=self.project,
+            family=self.family,
+            name=self.name,
+            resolved=self.name is not None,
+            supported_until=self.supported_until,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

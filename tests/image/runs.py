@@ -6,6 +6,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from tests import output_schema
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -30,6 +32,7 @@ def document(ended: Ended) -> dict[str, Any]:
     found = json.loads(ended.out)
     assert isinstance(found, dict)
     assert found["exit_code"] == ended.code, ended.err
+    output_schema.require(found)
     return found
 
 

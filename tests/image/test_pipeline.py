@@ -8,14 +8,17 @@ import os
 import subprocess
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provision import errors
+from provision.codes import Code
+from provision.documents import plain, problem
 from tests.image.conftest import TREE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tests.image.conftest import Image
@@ -23,13 +26,20 @@ if TYPE_CHECKING:
 EXAMPLE = TREE / "examples" / "llm-pipeline"
 ACCOUNT = "builder@my-project.iam.gserviceaccount.com"
 
-# Keeps what it is told as a VM's metadata, and answers for guest attributes from a folder.
+# Keeps what it is told; each VM that is made answers with the next of the prepared jobs.
 _GCLOUD = """\
 #!/bin/bash
 printf '%s\\n' "$*" >>"$FOLDER/commands"
+job=$FOLDER/jobs/$(cat "$FOLDER/made" 2>/dev/null || echo 0)
 case "$*" in
-  *get-guest-attributes*aiinfra-job/exit-code*) cat "$FOLDER/exit-code" ;;
-  *get-guest-attributes*aiinfra-job/result*) cat "$FOLDER/result" ;;
+  *"instances create"*) echo $((${job##*/} + 1)) >"$FOLDER/made" ;;
+  *get-guest-attributes*aiinfra-job/exit-code*) cat "$job/exit-code" ;;
+  *get-guest-attributes*aiinfra-job/result*) cat "$job/result" ;;
+  *get-serial-port-output*--start=0*)
+    echo "kernel: it boots"
+    echo "GCEMetadataScripts: startup-script: 0 of 2 VMs run"
+    echo "Specify --start=77 in the next invocation to get only the new output." >&2
+    ;;
 esac
 """
 
@@ -96,52 +106,177 @@ def test_the_job_leaves_result_and_exit_code(
     assert json.loads(vm.told["result"])["exit_code"] == code
 
 
-def _run(
-    script: str, tmp_path: Path, code: int, *arguments: str
-) -> tuple[subprocess.CompletedProcess[str], list[str]]:
-    gcloud = tmp_path / "bin" / "gcloud"
-    gcloud.parent.mkdir(exist_ok=True)
+@dataclass
+class Job:
+    """How a job ends: with what exit code and what problems; None never ends."""
+
+    code: int | None
+    problems: tuple[dict[str, Any], ...] = ()
+
+
+def _problem(code: Code, *, zones: tuple[str, ...] = (), **settings: str) -> dict[str, Any]:
+    """A problem as the program prints it."""
+    told = errors.Problem(
+        what=f"it is {code}",
+        setting="ZONE" if zones else "",
+        code=code,
+        alternatives=errors.Alternatives(zones=zones, settings=settings),
+    )
+    document: dict[str, Any] = plain(problem.of(told))
+    return document
+
+
+@dataclass
+class Ended:
+    """How a script ended, and what it told gcloud."""
+
+    code: int
+    out: str
+    err: str
+    commands: list[str]
+
+    @property
+    def actions(self) -> list[tuple[str, str]]:
+        """The actions of all jobs, and the zones of their VMs."""
+        made = [line for line in self.commands if "instances create" in line]
+        return [
+            (
+                line.partition("aiinfra-arguments=")[2].split()[0],
+                line.partition("--zone=")[2].split()[0],
+            )
+            for line in made
+        ]
+
+
+def _run(script: str, folder: Path, jobs: Sequence[Job], *arguments: str, **environ: str) -> Ended:
+    gcloud = folder / "bin" / "gcloud"
+    gcloud.parent.mkdir()
     gcloud.write_text(_GCLOUD)
     gcloud.chmod(0o755)
-    (tmp_path / "exit-code").write_text(str(code))
-    (tmp_path / "result").write_text(json.dumps({"exit_code": code}))
-    (tmp_path / "env.list").write_text(
+    for number, job in enumerate(jobs, 1):
+        answers = folder / "jobs" / str(number)
+        answers.mkdir(parents=True)
+        (answers / "exit-code").write_text("" if job.code is None else str(job.code))
+        document = {"exit_code": job.code, "problems": job.problems}
+        (answers / "result").write_text(json.dumps(document))
+    (folder / "env.list").write_text(
         'PROJECT_ID="my-project"\nNAME_PREFIX=np\nZONE=us-central1-a\r\n'
     )
-    environ = os.environ | {
-        "FOLDER": str(tmp_path),
-        "PATH": f"{gcloud.parent}:{os.environ['PATH']}",
-        "POLL_SECONDS": "0",
-    }
     done = subprocess.run(
-        [EXAMPLE / script, "registry/image:1", str(tmp_path / "env.list"), ACCOUNT, *arguments],
-        env=environ,
+        [EXAMPLE / script, "registry/image:1", str(folder / "env.list"), ACCOUNT, *arguments],
+        env=os.environ
+        | {
+            "FOLDER": str(folder),
+            "LOGS": str(folder),
+            "PATH": f"{gcloud.parent}:{os.environ['PATH']}",
+            "POLL_SECONDS": "0",
+            "RETRY_SECONDS": "0",
+        }
+        | environ,
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    return done, (tmp_path / "commands").read_text().splitlines()
+    commands = (folder / "commands").read_text().splitlines()
+    return Ended(done.returncode, done.stdout, done.stderr, commands)
 
 
 @pytest.mark.parametrize("code", [0, 7])
 def test_a_job_ends_as_its_action_did_and_leaves_no_vm(tmp_path: Path, code: int) -> None:
-    done, commands = _run("submit.sh", tmp_path, code, "Create", "--yes")
+    ended = _run("submit.sh", tmp_path, [Job(code)], "Create", "--yes")
 
-    assert done.returncode == code
-    assert json.loads(done.stdout) == {"exit_code": code}
-    assert "--project=my-project --zone=us-central1-a" in commands[0]
-    assert f"--service-account={ACCOUNT} --scopes=cloud-platform" in commands[0]
-    assert "aiinfra-arguments=Create --yes" in commands[0]
-    assert "instances delete" in commands[-1]
+    assert ended.code == code
+    assert json.loads(ended.out)["exit_code"] == code
+    assert "--project=my-project --zone=us-central1-a" in ended.commands[0]
+    assert f"--service-account={ACCOUNT} --scopes=cloud-platform" in ended.commands[0]
+    assert "aiinfra-arguments=Create --yes" in ended.commands[0]
+    assert "instances delete" in ended.commands[-1]
+
+
+@pytest.mark.parametrize("code", [0, 8])
+def test_a_job_says_how_far_it_is_and_a_failed_one_leaves_its_log(
+    tmp_path: Path, code: int
+) -> None:
+    ended = _run("submit.sh", tmp_path, [Job(code)], "Create")
+
+    assert ended.err.count("0 of 2 VMs run") == 1
+    assert "it boots" not in ended.err
+    logs = [path.read_text() for path in tmp_path.glob("aiinfra-job-np-*.log")]
+    assert len(logs) == (1 if code else 0)
+    assert all("it boots" in log for log in logs)
+    assert ("is kept" in ended.err) == bool(code)
+
+
+def test_a_job_that_does_not_end_is_stopped(tmp_path: Path) -> None:
+    ended = _run("submit.sh", tmp_path, [Job(None)], "Create", JOB_TIMEOUT="1")
+
+    assert ended.code == 124
+    told = [line for line in ended.commands if "instances stop" in line or "delete" in line]
+    assert ["stop" in line for line in told] == [True, False]
+    assert list(tmp_path.glob("aiinfra-job-np-*.log")) != []
 
 
 @pytest.mark.parametrize(("work", "code"), [("true", 0), ("false", 1)])
 def test_a_pipeline_destroys_what_it_created_however_the_work_ends(
     tmp_path: Path, work: str, code: int
 ) -> None:
-    done, commands = _run("pipeline.sh", tmp_path, 0, work)
+    ended = _run("pipeline.sh", tmp_path, [Job(0), Job(0)], work)
 
-    actions = [line.partition("aiinfra-arguments=")[2].split() for line in commands]
-    assert [found[0] for found in actions if found] == ["Create", "Destroy"]
-    assert done.returncode == code
+    assert [action for action, _ in ended.actions] == ["Create", "Destroy"]
+    assert ended.code == code
+
+
+STOCK_OUT = Job(7, (_problem(Code.STOCK_OUT, zones=("us-central1-a", "us-central1-f")),))
+WAITING = Job(75, (_problem(Code.WAITING),))
+QUOTA = Job(7, (_problem(Code.QUOTA_EXCEEDED),))
+LOCKED = Job(5, (_problem(Code.STATE_LOCKED),))
+HERE, THERE = "us-central1-a", "us-central1-f"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "other_zones", "tried", "code"),
+    [
+        pytest.param([WAITING] * 5 + [Job(0)], "no", [HERE] * 6, 0, id="a wait goes on"),
+        pytest.param([STOCK_OUT] * 3, "no", [HERE] * 3, 7, id="a stock-out is tried thrice"),
+        pytest.param(
+            [*[STOCK_OUT] * 3, Job(0)], "yes", [HERE] * 3 + [THERE], 0, id="then elsewhere"
+        ),
+        pytest.param([*[STOCK_OUT] * 6], "yes", [HERE] * 3 + [THERE] * 3, 7, id="not in circles"),
+        pytest.param([QUOTA], "yes", [HERE], 7, id="a quota is for a person"),
+        pytest.param([LOCKED, Job(0)], "no", [HERE] * 2, 0, id="a lock is waited for"),
+        pytest.param([Job(1)], "yes", [HERE], 1, id="a run without a result is for a person"),
+    ],
+)
+def test_a_pipeline_decides_by_what_the_document_says(
+    tmp_path: Path, jobs: list[Job], other_zones: str, tried: list[str], code: int
+) -> None:
+    ended = _run("pipeline.sh", tmp_path, [*jobs, Job(0)], "true", OTHER_ZONES=other_zones)
+
+    assert ended.actions == [*(("Create", zone) for zone in tried), ("Destroy", tried[-1])]
+    assert ended.code == code
+    if code:
+        assert "a person is needed" in ended.err
+
+
+def test_a_pipeline_has_a_time_limit(tmp_path: Path) -> None:
+    ended = _run("pipeline.sh", tmp_path, [WAITING, Job(0)], "true", CREATE_TIMEOUT="0")
+
+    assert [action for action, _ in ended.actions] == ["Create", "Destroy"]
+    assert ended.code != 0
+    assert "the time for Create is over" in ended.err
+
+
+def test_a_destroy_that_is_locked_out_is_tried_again(tmp_path: Path) -> None:
+    ended = _run("pipeline.sh", tmp_path, [Job(0), LOCKED, LOCKED, Job(0)], "true")
+
+    assert [action for action, _ in ended.actions] == ["Create", *["Destroy"] * 3]
+    assert ended.code == 0
+
+
+def test_a_setting_that_would_mend_it_is_named_and_left_to_a_person(tmp_path: Path) -> None:
+    wrong = Job(2, (_problem(Code.CONFLICTING_SETTINGS, GPU_COUNT="8"),))
+    ended = _run("pipeline.sh", tmp_path, [wrong, Job(0)], "true")
+
+    assert ended.code == 2
+    assert "setting GPU_COUNT=8, person" in ended.err

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from provision.documents.gke_status import NodeRequest, Workload
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
 
@@ -265,12 +266,12 @@ REVOKED = (
 )
 
 
-def _given_up(queue: World, name: str) -> status.Workload | None:
+def _given_up(queue: World, name: str) -> Workload | None:
     works = status.read(queue.cluster).workloads
     return next((it for it in works if it.name == f"Job {name}" and it.state == "given up"), None)
 
 
-def _requests(queue: World, words: str) -> list[status.ProvisioningRequest]:
+def _requests(queue: World, words: str) -> list[NodeRequest]:
     return [it for it in status.read(queue.cluster).requests if words in it.name]
 
 

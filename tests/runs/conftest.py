@@ -22,7 +22,7 @@ from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.presumption import named, things
-from tests import attached, forked, real_provider
+from tests import attached, forked, output_schema, real_provider
 from tests.forked import Process
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Ended:
     said: str
 
     @property
-    def problem(self) -> dict[str, str]:
+    def problem(self) -> dict[str, Any]:
         """The only problem."""
         (problem,) = self.document["problems"]
         assert isinstance(problem, dict)
@@ -108,11 +108,14 @@ class Rehearsal:
         assert not _CRASH.search(err), err
         document = json.loads(self.result(started))
         assert document["exit_code"] == code
+        output_schema.require(document)
+        output_schema.require_exit_code(document)
         return Ended(code, document, err)
 
     def said(self, started: Started) -> str:
         """What a started program has written to stderr so far."""
-        return self._files[started.pid][1].read_text(encoding="utf-8")
+        err = self._files[started.pid][1]
+        return err.read_text(encoding="utf-8") if err.exists() else ""  # a fork makes it itself
 
     def result(self, started: Started) -> str:
         """What a program that has ended has written to stdout."""

@@ -31,7 +31,7 @@ def test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked(
 
     asked = rehearsal.run("Create")
     assert asked.code == 2, asked.said
-    assert "shrink from 4 to 1 VMs" in asked.problem["why"]
+    assert asked.problem["why"] == "3 of 4 VMs end; Google chooses which"
     assert "--yes" in asked.problem["fix"]
     kept = rehearsal.google("GET", f"compute/v1/{GROUP}")
     assert kept["targetSize"] == 4
@@ -104,18 +104,40 @@ def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_rep
     assert rehearsal.run("Test", **change).code == 0
 
 
-def test_row_5_labels_are_changed_on_running_vms(standing: Callable[..., Rehearsal]) -> None:
+def test_row_5_labels_and_metadata_are_changed_on_running_vms(
+    standing: Callable[..., Rehearsal],
+) -> None:
     rehearsal = standing()
-
-    created = rehearsal.run("Create", "--yes", LABELS='{ team = "ml" }')
-
-    assert created.code == 0, created.said
-    assert created.document["out_of_date"] == []
     instances = "compute/v1/projects/my-project/zones/us-central1-a/instances"
     (vm,) = rehearsal.google("GET", instances)["items"]
-    assert vm["labels"]["team"] == "ml"
+    path = f"{instances}/{vm['name']}"
+    by_hand = {"key": "ssh-keys", "value": "me:ssh-ed25519 AAAA"}
+    body = {**vm["metadata"], "items": [*vm["metadata"]["items"], by_hand]}
+    rehearsal.google("POST", f"{path}/setMetadata", body)
+
+    def create(**change: str) -> tuple[str, dict[str, str], dict[str, str]]:
+        created = rehearsal.run("Create", "--yes", **change)
+        assert created.code == 0, created.said
+        assert created.document["out_of_date"] == []
+        vm = rehearsal.google("GET", path)
+        keys = {one["key"]: one["value"] for one in vm["metadata"]["items"]}
+        return created.said, vm["labels"], keys
+
+    said, labels, keys = create(LABELS='{ team = "ml" }', METADATA="purpose=rl,token=t")
+    assert "Changing labels team; metadata purpose, token of np-vm-" in said
+    assert labels["team"] == "ml"
+    assert (keys["purpose"], keys["token"]) == ("rl", "t")
+    assert keys["ssh-keys"] == by_hand["value"]
+
+    _, labels, keys = create(METADATA="purpose=llm")
+    assert "team" not in labels
+    assert keys["purpose"] == "llm"
+    assert "token" not in keys
+    assert keys["ssh-keys"] == by_hand["value"]
+    assert rehearsal.run("Plan", "--detailed-exitcode", METADATA="purpose=llm").code == 0
     restarted = [one for one in rehearsal.requests() if "recreateInstances" in one["path"]]
     assert restarted == []
+    assert rehearsal.google("GET", path)["id"] == vm["id"]
 
 
 def test_row_16_what_google_made_and_answered_with_an_error_is_adopted_by_the_same_create(

@@ -62,7 +62,7 @@ def use(cluster: Cluster) -> None:
 
 def left(rehearsal: Rehearsal) -> list[str]:
     found = rehearsal.resources()
-    return [line for line in found if not (stays(line) or "/logs/" in line)]
+    return [line for line in found if not stays(line)]
 
 
 def disk_of(rehearsal: Rehearsal, claim: str) -> str:
@@ -87,7 +87,7 @@ def test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it(gke: Rehearsa
     command = f"gcloud compute disks delete {name} --zone us-central1-a --project my-project"
     assert note["fix"].endswith(command)
     goes = "Volume of the claim default/scratch, 50Gi, with all its files"
-    assert f"Destroy deletes for ever:\n  {goes}\n" in ended.said
+    assert f"  for ever   {goes}\n" in ended.said
     assert "Service default/web" in ended.said
     assert "PersistentVolumeClaim default/scratch" in ended.said
 
@@ -106,10 +106,10 @@ def test_what_a_silent_control_plane_leaves_is_removed_but_for_what_holds_data(
     assert "Could not delete Services and claims in Kubernetes first" in ended.said
     heading = "Destroy is not done: something of the cluster is left (exit code 8)."
     assert heading in ended.said.splitlines()
-    assert "Destroy deletes for ever" not in ended.said
+    assert "  for ever " not in ended.said
     heading = "Destroy is not done: something of the cluster is left (exit code 8)."
     assert heading in ended.said.splitlines()
-    assert "Destroy deletes for ever" not in ended.said
+    assert "  for ever " not in ended.said
     fixes = {problem["fix"] for problem in ended.document["problems"]}
     assert len(fixes) == 2
     for disk in disks:
@@ -142,10 +142,70 @@ def test_the_wait_for_what_does_not_go_is_bounded_and_told(gke: Rehearsal) -> No
 def test_what_a_cluster_has_left_that_somebody_deleted_is_found(gke: Rehearsal) -> None:
     disks = [disk_of(gke, claim) for claim in ("scratch", "results")]
     where = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"
+    make_gateway(gke, gke.google("GET", where)["networkConfig"]["network"])
     gke.google("DELETE", where)
     ended = gke.run("Destroy")
     assert ended.code == 8, ended.said
     assert left_in_cloud(gke) == sorted(disks)
+
+
+def make_gateway(rehearsal: Rehearsal, network: str) -> None:
+    """Make what GKE makes for a Gateway; nothing of it goes with the cluster."""
+    everywhere = "projects/my-project/global"
+    service, gateway = "gkegw1-nv9e-default-web-80-t9htdxlbxe5i", "gkegw1-nv9e-default-gw-94oe6umb5"
+    check, backend = (
+        f"{everywhere}/healthChecks/{service}",
+        f"{everywhere}/backendServices/{service}",
+    )
+    proxy, urls = f"{everywhere}/targetHttpProxies/{gateway}", f"{everywhere}/urlMaps/{gateway}"
+    parts: dict[str, dict[str, Any]] = {
+        "healthChecks": {"name": service, "type": "HTTP"},
+        "backendServices": {"name": service, "healthChecks": [check]},
+        "urlMaps": {"name": gateway, "defaultService": backend},
+        "targetHttpProxies": {"name": gateway, "urlMap": urls},
+        "forwardingRules": {"name": gateway, "target": proxy},
+        "firewalls": {
+            "name": "gkegw1-nv9e-l7-np-net-global",
+            "network": network,
+            "allowed": [{"IPProtocol": "tcp"}],
+        },
+    }
+    for collection, body in parts.items():
+        rehearsal.google("POST", f"{COMPUTE}{everywhere}/{collection}", body)
+    zone = "projects/my-project/zones/us-central1-a"
+    group = {"name": "k8s1-4cd82deb-default-web-80-d9441438", "network": network}
+    rehearsal.google("POST", f"{COMPUTE}{zone}/networkEndpointGroups", group)
+
+
+def test_without_a_state_what_a_cluster_has_left_is_named_and_goes_by_yes(gke: Rehearsal) -> None:
+    where = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"
+    make_gateway(gke, gke.google("GET", where)["networkConfig"]["network"])
+    disks = [disk_of(gke, claim) for claim in ("scratch", "results")]
+    gke.google("DELETE", where)
+    with state_file.client(gke) as client:
+        for kept in client.list_blobs("aiinfra-terraform-my-project"):
+            kept.delete()
+
+    for action in ("Status", "Destroy"):
+        told = gke.run(action)
+        assert told.code == 5, told.said
+        problems = told.document["problems"]
+        (found,) = [it for it in problems if "what GKE made for the cluster np-gke" in it["what"]]
+        assert "--yes" in found["fix"]
+        for part in ("/forwardingRules/a", "/targetPools/a", "/urlMaps/gkegw1-nv9e-", "/k8s-fw-a"):
+            assert part in found["why"]
+        for disk in disks:
+            command = f"gcloud compute disks delete {disk.rpartition('/')[2]} "
+            assert any(command in it["fix"] for it in problems)
+
+    destroyed = gke.run("Destroy", "--yes")
+    assert destroyed.code == 0, destroyed.said
+    assert left_in_cloud(gke) == sorted(disks)
+    again = gke.run("Destroy")
+    assert again.code == 0, again.said
+    for ended in (destroyed, again):
+        named = {note["what"].split()[2] for note in ended.document["notes"]}
+        assert named >= {disk.rpartition("/")[2] for disk in disks}
 
 
 def test_a_cluster_with_our_name_and_another_marker_is_not_cleared(gke: Rehearsal) -> None:

@@ -57,7 +57,7 @@ def test_a_start_up_that_fails_names_vm_and_step_and_still_says_how_to_connect(
     golden.check(goldens / "startup-fails.txt", normal(failed.said))
     assert len(failed.document["connection"]["vms"]) == 2
     status = rehearsal.run("Status").document["status"]
-    steps = sorted((vm["startup"]["state"], vm["startup"]["step"]) for vm in status["vms"])
+    steps = sorted((vm["startup"]["state"], vm["startup"].get("step")) for vm in status["vms"])
     assert steps == [("done", None), ("failed", "command")]
     assert rehearsal.run("Create", **settings).code == 8
     tested = rehearsal.run("Test")
@@ -82,6 +82,7 @@ def test_a_group_without_vms_is_kept_and_goes_with_destroy(
     assert any("instanceGroupManagers" in line for line in rehearsal.resources())
     again = rehearsal.run("Create", SKIP_CHECKS="quota")
     assert again.code == 7
+    assert (again.problem["code"], again.problem["retryable"]) == ("quota-exceeded", False)
     assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
     assert rehearsal.run("Destroy").code == 0
     assert [line for line in rehearsal.resources() if not stays(line)] == []
@@ -96,6 +97,8 @@ def test_a_stockout_is_told_at_the_first_look_with_a_zone_that_has_machines(
     assert len(looks) == 1
     match = re.search(r"set ZONE=([\w-]+),", refused.problem["fix"])
     assert match is not None
+    assert (refused.problem["code"], refused.problem["retryable"]) == ("stock-out", True)
+    assert refused.problem["alternatives"]["zones"][0] == match[1]
     moved = rehearsal.run("Create", "--yes", ZONE=match[1])
     assert moved.code == 0, moved.said
     (vm,) = moved.document["connection"]["vms"]

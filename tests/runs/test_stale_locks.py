@@ -88,7 +88,9 @@ def test_a_lock_whose_holder_may_live_is_released_by_its_id_alone(
     standing: Callable[..., Rehearsal],
 ) -> None:
     rehearsal = standing(scenario="lock-held")
-    _, _, own_id = rehearsal.run("Create").problem["fix"].rpartition("--break-lock ")
+    locked = rehearsal.run("Create").problem
+    _, _, own_id = locked["fix"].rpartition("--break-lock ")
+    assert (locked["code"], locked["lock_id"]) == ("state-locked", own_id)
 
     other = rehearsal.run("Create", "--break-lock", "00000000-0000-0000-0000-000000000000")
     assert other.code == 5

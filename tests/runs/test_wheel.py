@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import output_schema
+
 ROOT = Path(__file__).parents[2]
 SETTINGS = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
 
@@ -56,7 +58,9 @@ def _act(programs: Path, folder: Path, action: str) -> None:
     options = ["--rehearse", "--env-file=env.list", "--output=json", "--yes"]
     ended = _run(programs, folder, "aiinfra", action, *options)
     assert ended.returncode == 0, ended.stderr + ended.stdout
-    assert json.loads(ended.stdout)["action"] == action
+    document = json.loads(ended.stdout)
+    output_schema.require(document)
+    assert document["action"] == action
 
 
 def test_an_installed_wheel_rehearses_a_cluster(installed: Path, tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.google.owner import Owner
+from tests.image import terminal
 from tests.runs import state_file
+from tests.runs.conftest import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,7 +231,7 @@ def test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked(
     sibling="tests/runs/test_whose_it_is.py"
     "::test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked"
 )
-def test_a_protected_deployment_is_destroyed_by_yes_alone(
+def test_a_protected_deployment_is_destroyed_by_a_yes_alone(
     standing: Callable[..., Rehearsal],
 ) -> None:
     rehearsal = standing({"PROTECT": "yes"})
@@ -238,8 +240,20 @@ def test_a_protected_deployment_is_destroyed_by_yes_alone(
 
     assert ended.code == 2, ended.said
     assert ended.problem["setting"] == "PROTECT"
-    assert any("np-mig" in line for line in rehearsal.resources())
-    assert rehearsal.run("Destroy", "--yes").code == 0
+
+    # On a terminal somebody is asked, and that is as good as --yes.
+    env_list = rehearsal.folder / "env.list"
+    env_list.write_text("".join(f"{name}={value}\n" for name, value in rehearsal.settings.items()))
+    command = [*PROGRAM, "Destroy", "--env-file", str(env_list)]
+    for keys, code in ((b"no\n", 2), (b"yes\n", 0)):
+        assert any("np-mig" in line for line in rehearsal.resources())
+        ended_with, said = terminal.typed(
+            command, rehearsal.environ, when=b"to confirm:", keys=keys
+        )
+        assert ended_with == code, said
+        assert "np is protected" in said
+        assert ("Nothing was deleted" in said) is (code == 2)
+    assert not any("np-mig" in line for line in rehearsal.resources())
 
 
 def test_row_10_a_state_inside_another_deployments_folder_is_refused_and_never_wiped(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
+from provision.deployment.deployment import Left
+from provision.documents.connection import VmsConnection
+from provision.documents.plan import Contents
+from provision.documents.status import Status
 from provision.google import resources
 from provision.kinds import connection
 from provision.kinds.vms import variables
@@ -13,11 +18,12 @@ from provision.preflight.check import OfKind
 from provision.spec import cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Kept
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.settings.model import Settings
@@ -27,11 +33,20 @@ if TYPE_CHECKING:
     from provision.terraform.plan import Creation
 
 
+@dataclass(frozen=True, kw_only=True)
+class ToyStatus(Status):
+    """What its Status has beside what each kind has."""
+
+    toys: str
+
+
 @dataclass
 class Toy:
     """It keeps a diary of what it was asked."""
 
     name: str = "toy"
+    called: str = "toy"
+    member: str = "VM"
     root: str = "mig"
     takes_files: bool = False
     diary: list[str] = field(default_factory=list)
@@ -61,6 +76,13 @@ class Toy:
         self.diary.append("resolve again" if record else "resolve")
         return spec
 
+    def contents(self, spec: VmSpec) -> Contents:
+        return Contents(words="toy", place=spec.zone, image=None, software=(), identities=())
+
+    def kept(self, spec: VmSpec, running: int, changed: Collection[str]) -> Kept | None:
+        del spec, running, changed
+        return None
+
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> dict[str, Any]:
         del target, outputs
         return {}
@@ -89,18 +111,17 @@ class Toy:
 
     def finish(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         self.diary.append("finish")
-        connection.tell(context, cloud, made, {"vms": []})
+        connection.tell(context, cloud, made, functools.partial(VmsConnection, vms=()))
 
     def explain(self, cloud: Cloud, target: Deployment[VmSpec]) -> None:
         del cloud, target
         self.diary.append("explain")
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-        del context, cloud
-        return {"toys": record.name_prefix}
-
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        yield f"Toys of {found['toys']}"
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> ToyStatus:
+        del context, cloud, before
+        return ToyStatus(words="toys", toys=record.name_prefix)
 
     def page(self, record: Record) -> tuple[str, str]:
         return "Toys", f"toys/{record.name_prefix}"
@@ -120,4 +141,14 @@ class Toy:
     def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
         del context, cloud
         self.diary.append(f"sweep, last: {last}")
+        return 0
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        del cloud, place, networks
+        return Left()
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        del context, cloud, place, networks
         return 0

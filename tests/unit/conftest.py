@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from provision.console import Console
 from provision.intake import Loaded, load
+from tests import output_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,3 +85,15 @@ def in_file(tmp_path: Path) -> InFile:
         return Case(load(MANDATORY | environ, path, flags=flags or {}))
 
     return loaded
+
+
+@pytest.fixture(autouse=True)
+def _documents_are_as_the_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every document that a unit test prints is compared with the schema."""
+    printed = Console.document
+
+    def document(self: Console, document: Mapping[str, Any]) -> None:
+        output_schema.require(json.loads(json.dumps(document)))
+        printed(self, document)
+
+    monkeypatch.setattr(Console, "document", document)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from provision.codes import Code
 from provision.errors import CredentialsError
 from provision.google.auth import login, metadata_server, refusals
 
@@ -147,6 +148,7 @@ def _logged_in(environ: Mapping[str, str]) -> Source:
     if not login.is_possible(environ):
         raise CredentialsError(
             "No Google credentials were found",
+            code=Code.NO_CREDENTIALS,
             why=f"{FILE} is not set, gcloud's {_GCLOUD_FILE} does not exist, no metadata server"
             " answers, and without a terminal nobody can log in",
             fix=_WAYS,
@@ -156,6 +158,7 @@ def _logged_in(environ: Mapping[str, str]) -> Source:
     if found.file is None:
         raise CredentialsError(
             "The interactive login left no credentials",
+            code=Code.NO_CREDENTIALS,
             why=f"gcloud's {_GCLOUD_FILE} is not in the folder of CLOUDSDK_CONFIG or HOME",
             fix="set HOME to a writable folder, then run again",
         )
@@ -224,6 +227,7 @@ def _prove(made: Credentials, whose: str) -> None:
     except TransportError as error:
         raise CredentialsError(
             "Google could not be reached to get a token",
+            code=Code.UNREACHABLE,
             why=str(error),
             fix="check the network and proxy settings of this machine, then run again",
         ) from error

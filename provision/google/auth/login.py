@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import CredentialsError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def ask(environ: Mapping[str, str]) -> None:
     if done.returncode != 0:
         raise CredentialsError(
             "The login was not completed",
+            code=Code.NO_CREDENTIALS,
             why=f"gcloud ended with exit code {done.returncode}",
             fix="run again, open the link, and paste the code that it shows",
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import CredentialsError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def account(environ: Mapping[str, str]) -> Account | None:
     if status == HTTPStatus.NOT_FOUND:
         raise CredentialsError(
             "This VM has no service account",
+            code=Code.NO_CREDENTIALS,
             why=f"the metadata server answers {status:d}: {body}",
             fix=_SET_ACCOUNT,
         )
@@ -72,6 +74,7 @@ def account(environ: Mapping[str, str]) -> Account | None:
     if document is None:
         raise CredentialsError(
             "The metadata server of this machine does not name an account",
+            code=Code.NO_CREDENTIALS,
             why=f"it answers {status:d}: {body[:500]}",
             fix='run again; in Cloud Shell, click "Authorize" when it asks',
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.errors import ClusterError
 from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
@@ -14,7 +16,7 @@ from provision.kinds.gke.kubernetes import apply, facts, jobs, stages
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment
@@ -70,12 +72,19 @@ def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     try:
         _apply(context, cloud, known)
     except ClusterError as error:
-        connection.tell(context, cloud, made, _connection(made, {}))
+        connection.tell(context, cloud, made, _connection(made, {}), is_ready=False)
         raise ClusterError.of(
             [dataclasses.replace(it, fix=it.fix or _GO_ON) for it in error.problems]
         ) from error
     examples = _keep_jobs(cloud, known)
-    connection.tell(context, cloud, made, _connection(made, examples))
+    connection.tell(context, cloud, made, _connection(made, examples), remark=_remark(made))
+
+
+def _remark(made: Applied[GkeSpec]) -> str:
+    """What is to be said of pools that start without nodes."""
+    if any(pool.size.first for pool in made.target.spec.gpu_pools):
+        return ""
+    return "No GPU node is asked for, and none costs anything, until a job wants one."
 
 
 def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:
@@ -95,20 +104,23 @@ def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
     return {name: f"{cloud.folder.location.url}/{_JOBS}/{name}" for name in rendered}
 
 
-def _connection(made: Applied[GkeSpec], examples: Mapping[str, str]) -> dict[str, Any]:
+def _connection(
+    made: Applied[GkeSpec], examples: Mapping[str, str]
+) -> Callable[..., ClusterConnection]:
     """The cluster, how to connect to it, and the example jobs: file name -> URL."""
     cluster = made.outputs["cluster"]
-    return {
-        "cluster": cluster["name"],
-        "endpoint": f"https://{cluster['dns_endpoint']}",
-        "get_credentials": (
+    return functools.partial(
+        ClusterConnection,
+        cluster=cluster["name"],
+        endpoint=f"https://{cluster['dns_endpoint']}",
+        get_credentials=(
             f"gcloud container clusters get-credentials {cluster['name']}"
             f" --location {cluster['location']} --project {made.target.spec.project_id}"
             " --dns-endpoint"
         ),
-        "node_pools": list(made.outputs["node_pools"].values()),
-        "jobs": dict(examples),
-    }
+        node_pools=tuple(NodePoolMade(**pool) for pool in made.outputs["node_pools"].values()),
+        jobs=dict(examples),
+    )
 
 
 def _cluster(cloud: Cloud, spec: GkeSpec) -> Mapping[str, Any]:

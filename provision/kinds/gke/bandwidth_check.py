@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from provision.codes import Code
+from provision.documents.checks import Bandwidth, BandwidthRow
 from provision.errors import StateError
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import bandwidth, bandwidth_test, jobs
@@ -40,7 +42,7 @@ def run(context: Context, cloud: Cloud) -> str:
     )
     pool = jobs.main_pool(facts)
     nodes = min(facts.test_nodes, pool.max_nodes)
-    context.report.checks = {pool.name: {"nodes": nodes, **_document(measured)}}
+    context.report.checks = {pool.name: _document(measured, nodes)}
     if measured.table:
         context.console.result(measured.table)
     else:
@@ -58,6 +60,7 @@ def _facts(context: Context, cloud: Cloud) -> ClusterFacts:
     if facts is None:
         raise StateError(
             f"The cluster in {cloud.folder.location.url} is not ready for a test",
+            code=Code.NO_CLUSTER,
             why="no Create has finished creating it",
             fix="run Create again",
         )
@@ -66,14 +69,15 @@ def _facts(context: Context, cloud: Cloud) -> ClusterFacts:
     return facts
 
 
-def _document(measured: Measurement) -> dict[str, Any]:
-    """The measurements for the report; all bandwidths are bus bandwidth in GB/s."""
-    return {
-        "average": measured.average,
-        "peak_out_of_place": measured.peak_out_of_place,
-        "peak_in_place": measured.peak_in_place,
-        "out_of_bounds": measured.out_of_bounds,
-        "interfaces": dict(measured.interfaces),
-        "networks": list(measured.networks),
-        "rows": [dataclasses.asdict(row) for row in measured.rows],
-    }
+def _document(measured: Measurement, nodes: int) -> Bandwidth:
+    """The measurements for the report."""
+    return Bandwidth(
+        nodes=nodes,
+        average=measured.average,
+        peak_out_of_place=measured.peak_out_of_place,
+        peak_in_place=measured.peak_in_place,
+        out_of_bounds=measured.out_of_bounds,
+        interfaces=dict(measured.interfaces),
+        networks=tuple(measured.networks),
+        rows=tuple(BandwidthRow(**dataclasses.asdict(row)) for row in measured.rows),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import StateError
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
@@ -36,6 +37,7 @@ def kept(folder: StateFolder) -> ClusterFacts | None:
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(
             f"{folder.location.url}/{_FILE} can't be read",
+            code=Code.STATE_UNREADABLE,
             why=str(error),
             fix="run Create again: it rewrites that file",
         ) from error

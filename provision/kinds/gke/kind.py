@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
 from provision.state import reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
+    from provision.deployment.deployment import Applied, Deployment, Left, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Contents, Kept
+    from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
@@ -31,6 +34,8 @@ class GkeCluster:
     """GKE clusters with GPU node pools; see `deployment.kind.Kind` for what each method does."""
 
     name = "gke"
+    called = "GKE cluster"
+    member = "node"
     root = variables.ROOT
     takes_files = False
 
@@ -65,6 +70,17 @@ class GkeCluster:
 
         return reservations.resolve(preflight.resolve(spec, record), record)
 
+    def contents(self, spec: GkeSpec) -> Contents:
+        """The version, the accounts and the software of the cluster."""
+        from provision.kinds.gke import contents
+
+        return contents.of(spec)
+
+    def kept(self, spec: GkeSpec, running: int, changed: Collection[str]) -> Kept | None:
+        """None: a change of a pool is a change of its nodes."""
+        del spec, running, changed
+        return None
+
     def recorded(
         self, target: Deployment[GkeSpec], outputs: Mapping[str, Any]
     ) -> Mapping[str, Any]:
@@ -92,6 +108,7 @@ class GkeCluster:
         del spec
         raise SettingsError(
             "--replace-vms means nothing to a GKE cluster",
+            code=Code.WITHOUT_EFFECT,
             why="GKE replaces the nodes of a pool itself when the pool is changed",
             fix="leave it out",
         )
@@ -119,17 +136,14 @@ class GkeCluster:
 
         after_apply.explain(cloud, target)
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> Status:
         """The cluster's pools and nodes, the jobs in its queue, its ProvisioningRequests."""
         from provision.kinds.gke import status
 
+        del before
         return status.look(context, cloud, record)
-
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The same as text."""
-        from provision.kinds.gke import status
-
-        return status.lines(found)
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the cluster."""
@@ -161,6 +175,20 @@ class GkeCluster:
 
         lost = 0 if last else lost_pools.delete(context, cloud)
         return lost + leftovers.sweep(context, cloud, last=last)
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        """What GKE made for Services, Ingresses, Gateways and claims."""
+        from provision.kinds.gke import orphans
+
+        return orphans.find(cloud, place, networks)
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        """Remove that, but for disks."""
+        from provision.kinds.gke import orphans
+
+        return orphans.sweep(context, cloud, place, networks)
 
 
 GKE_CLUSTER: Final[Kind[GkeSpec]] = GkeCluster()

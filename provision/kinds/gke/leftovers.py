@@ -5,10 +5,12 @@ What holds data goes only if its volume's policy is known to be Delete.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import ClusterError, Problem, StateError
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import CLUSTER, FIREWALL, Look, Marker, path_in_document
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from provision.state.folder import StateFolder
 
 _FILE: Final = "leftovers.json"
-_NAMED: Final = 'name eq "(a|k8s|gke-|pvc-).*"'
+_NAMED: Final = 'name eq "(a|k8s|gke|pvc-).*"'
 """All names that GKE gives to such things; whose they are is decided one by one."""
 _FORBIDDEN: Final = 403
 _AGAIN: Final = "then run Destroy again"
@@ -38,6 +40,7 @@ def _look(path: str) -> Look:
     )
 
 
+_ENDPOINTS: Final = "network-endpoint-groups"
 # gcloud's name of a collection -> how it is listed, ordered so that each is unused by the time it
 # is deleted. What a list of regions has is listed with what is global.
 _BALANCERS: Final[Mapping[str, Look]] = {
@@ -48,7 +51,8 @@ _BALANCERS: Final[Mapping[str, Look]] = {
     "ssl-certificates": _look("regions/-/sslCertificates"),
     "target-pools": _look("regions/-/targetPools"),
     "backend-services": _look("regions/-/backendServices"),
-    "network-endpoint-groups": _look("zones/-/networkEndpointGroups"),
+    _ENDPOINTS: _look("zones/-/networkEndpointGroups"),
+    "instance-groups unmanaged": _look("zones/-/instanceGroups"),
     "health-checks": _look("regions/-/healthChecks"),
     "http-health-checks": _look("global/httpHealthChecks"),
     "addresses": _look("regions/-/addresses"),
@@ -91,6 +95,7 @@ def kept(folder: StateFolder) -> Traces | None:
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(
             f"{folder.location.url}/{_FILE} can't be read",
+            code=Code.STATE_UNREADABLE,
             why=f"{type(error).__name__}: {error}",
             fix="run Destroy with the version of this tool that wrote it",
         ) from error
@@ -111,18 +116,15 @@ def sweep(context: Context, cloud: Cloud, *, last: bool) -> int:
     traces = kept(cloud.folder)
     if traces is None:
         return 0
-    path = CLUSTER.path(project=traces.project, location=traces.location, name=traces.cluster)
     with remove.told("Could not look for what GKE has left"):
-        if cloud.api.find(CLUSTER.look.service, path) is not None:
+        grown = of_gone(cloud.api, traces)
+        if grown is None:
             return 0
         # What the rules tell is kept first: they go last, and the rest is known by them alone.
-        grown = traces.with_rules(cloud.api.listed(FIREWALL.look, traces.project, filter=_NAMED))
-        if grown != traces:
+        if grown.stems != traces.stems:
             keep(cloud.folder, grown)
-        found = _Sweep(grown, cloud.api, context.console.progress)
-        for noun, look in _LOOKS.items():
-            found.collection(noun, look)
-        found.instances()
+        found = Sweep(grown, cloud.api, context.console.progress)
+        found.all()
     if last:
         context.note(found.kept)
         if found.problems:
@@ -130,8 +132,43 @@ def sweep(context: Context, cloud: Cloud, *, last: bool) -> int:
     return found.removed
 
 
+def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
+    """The traces of a cluster, with what firewall rules tell; None if the cluster is there.
+
+    Args:
+        api: Google.
+        traces: What is known of the cluster.
+
+    Raises:
+        GoogleApiError: Google does not say whether it is there.
+    """
+    path = CLUSTER.path(project=traces.project, location=traces.location, name=traces.cluster)
+    if api.find(CLUSTER.look.service, path) is not None:
+        return None
+    if not traces.networks:
+        return traces
+    strict = dataclasses.replace(CLUSTER.look, may_be_off=False)  # else a 403 looks like none
+    others = _allowed(api, strict, traces.project)
+    if others is not None:
+        traces = traces.beside(others)
+    traces = traces.with_rules(api.listed(FIREWALL.look, traces.project, filter=_NAMED))
+    # That this may not be listed is one of the problems of the sweep.
+    groups = _allowed(api, _LOOKS[_ENDPOINTS], traces.project, filter=_NAMED)
+    return traces.with_endpoints(groups or ())
+
+
+def _allowed(api: GoogleApi, look: Look, project: str, **query: str) -> list[dict[str, Any]] | None:
+    """What there is of a type; None where these credentials may not know."""
+    try:
+        return api.listed(look, project, **query)
+    except GoogleApiError as error:
+        if error.code != _FORBIDDEN:
+            raise
+        return None
+
+
 @dataclass
-class _Sweep:
+class Sweep:
     """One look at all that there may be.
 
     Attributes:
@@ -150,9 +187,38 @@ class _Sweep:
     kept: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def collection(self, noun: str, look: Look) -> None:
+    def all(self) -> None:
+        """Remove all that there is of the cluster, and does not stay."""
+        self.balancers()
+        self.rules()
+        self.collection(_DISKS)
+        self.instances()
+
+    def balancers(self) -> None:
+        """Remove what there is of load balancers; it is known by what rules have told."""
+        for noun in _BALANCERS if self.traces.stems else ():
+            self.collection(noun)
+
+    def rules(self) -> None:
+        """Remove the firewall rules."""
+        if self.traces.networks:
+            self.collection(_RULES)
+
+    def seen(self) -> tuple[list[str], list[Problem]]:
+        """The paths of what `all` removes, and what stays; nothing is removed."""
+        paths = []
+        rules = (_RULES,) if self.traces.networks else ()
+        for noun in (*(_BALANCERS if self.traces.stems else ()), *rules, _DISKS):
+            for found in self._listed(noun):
+                if noun != _DISKS or self.traces.fate(found) is Fate.GOES:
+                    paths.append(path_in_document(found))
+                else:
+                    self.kept.append(_doubtful_disk(found))
+        return paths, self.kept
+
+    def collection(self, noun: str) -> None:
         """Remove what a collection of Compute Engine has of the cluster."""
-        for found in self._listed(noun, look):
+        for found in self._listed(noun):
             match self.traces.fate(found) if noun == _DISKS else Fate.GOES:
                 case Fate.GOES:
                     self._remove(Service.COMPUTE, noun, path_in_document(found))
@@ -171,8 +237,9 @@ class _Sweep:
             else:
                 self.kept.append(_kept_instance(path))
 
-    def _listed(self, noun: str, look: Look) -> list[dict[str, Any]]:
+    def _listed(self, noun: str) -> list[dict[str, Any]]:
         """What there is of the cluster; that it may not be listed is one of the problems."""
+        look = _LOOKS[noun]
         try:
             found = self.api.listed(look, self.traces.project, filter=_NAMED)
         except GoogleApiError as error:
@@ -181,6 +248,7 @@ class _Sweep:
             permission = f"compute.{look.collection}.list"
             self.problems.append(
                 Problem(
+                    code=Code.NOT_REMOVED,
                     what=f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for",
                     why=error.message,
                     fix=f"get {permission} (role Compute Viewer or more), {_AGAIN}",
@@ -195,6 +263,7 @@ class _Sweep:
         except GoogleApiError as error:
             self.problems.append(
                 Problem(
+                    code=Code.NOT_REMOVED,
                     what=f"{path} could not be removed",
                     why=f"GKE made it for this cluster and left it; Google says: {error.message}",
                     fix=f"{_command(noun, path)}\n{_AGAIN}",
@@ -215,6 +284,7 @@ def _is_own(traces: Traces, noun: str, document: Mapping[str, Any]) -> bool:
 
 def _kept_disk(disk: Mapping[str, Any]) -> Problem:
     return Problem(
+        code=Code.STILL_BILLED,
         what=f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed",
         why=f"it was made for the claim {claim_of(disk)}, and its volume was not to go with that"
         " (its reclaim policy)",
@@ -224,6 +294,7 @@ def _kept_disk(disk: Mapping[str, Any]) -> Problem:
 
 def _doubtful_disk(disk: Mapping[str, Any]) -> Problem:
     return Problem(
+        code=Code.STILL_BILLED,
         what=f"The disk {disk['name']} is kept: {disk.get('sizeGb', '?')} GB, which are billed",
         why=f"it was made for the claim {claim_of(disk)}, and the cluster did not say whether the"
         " data was to go with that",
@@ -233,6 +304,7 @@ def _doubtful_disk(disk: Mapping[str, Any]) -> Problem:
 
 def _kept_instance(path: str) -> Problem:
     return Problem(
+        code=Code.STILL_BILLED,
         what=f"The Filestore instance {path.rpartition('/')[2]} is kept, and is billed",
         why="a claim's volume is on it that was not to go with the claim (its reclaim policy)",
         fix=f"if nobody needs its data: {_command(_INSTANCES, path)}",

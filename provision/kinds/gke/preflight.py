@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import gke_versions, names
+from provision.codes import Code
 from provision.errors import CheckError, Problem
 from provision.google import resources
 from provision.google.api import Service
@@ -72,6 +73,7 @@ def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
         return dataclasses.replace(spec, version=settled)
     raise CheckError(
         f"GKE_VERSION={settled} could not be resolved to a full version",
+        code=Code.INVALID_VALUE,
         why="Google's versions could not be read, or their check was skipped",
         fix="remove gke-version from SKIP_CHECKS, or set the full version, such as"
         " GKE_VERSION=1.33.5-gke.1080000",
@@ -92,6 +94,7 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
         yield Settled({"version": settled})
     elif asked is not None:
         yield Problem(
+            code=Code.NOT_OFFERED,
             setting="GKE_VERSION",
             what=f"GKE has no version {asked} in {spec.region}",
             why=f"the channel {spec.release_channel} has {', '.join(offered)}",
@@ -117,6 +120,7 @@ def _floors(ctx: CheckContext[GkeSpec], usual: str) -> Iterator[Finding]:
     }
     for floor in (it for it, on in used.items() if on and usual and it.refuses(usual)):
         yield Problem(
+            code=Code.CONFLICTING_SETTINGS,
             setting="GKE_RELEASE_CHANNEL",
             what=f"GKE {usual} does not support {floor.feature}",
             why=f"it needs GKE {floor.version} or newer, and {usual} is the default version of"

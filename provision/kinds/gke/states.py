@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def require(cluster: Mapping[str, Any], pools: Iterable[str]) -> list[Problem]:
     there = {pool["name"]: pool for pool in cluster.get("nodePools", [])}
     parts = [("The cluster", cluster)]
     parts += [(f"The node pool {name}", there.get(name, {})) for name in pools]
-    failures = [_problem(what, part) for what, part in parts if _is_lost(part)]
+    failures = [problem(what, part) for what, part in parts if _is_lost(part)]
     if failures:
         raise ClusterError.of(failures)
     return list(_notes(parts))
@@ -72,26 +73,37 @@ def _notes(parts: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Problem]:
                 pass
             case State.PROVISIONING | State.RECONCILING:
                 # GKE repairs and upgrades by itself, at any time.
-                yield Problem(what=f"{what} is being changed by GKE", why=_said(part))
+                yield Problem(
+                    code=Code.STILL_RUNNING, what=f"{what} is being changed by GKE", why=said(part)
+                )
             case State.RUNNING_WITH_ERROR | State.DEGRADED | State.UNSPECIFIED:
-                yield _problem(what, part)
+                yield problem(what, part)
 
 
-def _problem(what: str, part: Mapping[str, Any]) -> Problem:
+def problem(what: str, part: Mapping[str, Any]) -> Problem:
+    """What is to be said of a cluster or a pool that is not in order.
+
+    Args:
+        what: It in words, such as "The cluster".
+        part: It as Google's API returns it; {} if it does not exist.
+    """
     if not part:
         return Problem(
+            code=Code.MACHINES_GONE,
             what=f"{what} does not exist",
             why="somebody deleted it after it was created",
             fix="run Create again",
         )
     return Problem(
+        code=Code.NOT_IN_ORDER,
         what=f"{what} is not in order",
-        why=_said(part),
+        why=said(part),
         fix="Status shows it; Create repairs what the settings describe",
     )
 
 
-def _said(part: Mapping[str, Any]) -> str:
+def said(part: Mapping[str, Any]) -> str:
+    """The state of a cluster or a pool with GKE's words about it, as a sentence."""
     state = part.get("status") or State.UNSPECIFIED
     told = part.get("statusMessage") or "; ".join(
         one.get("message", "") for one in part.get("conditions", [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -9,16 +10,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from provision import words
 from provision.catalogue import names
 from provision.catalogue.zones import region_of
-from provision.errors import ClusterError, Problem
+from provision.documents import gke_status
+from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
+from provision.documents.status import About, End, EndedBy, PoolMode, PoolNow, Trouble
+from provision.errors import ClusterError
 from provision.google import refusals
 from provision.google.resources import CLUSTER
-from provision.kinds import shortage
-from provision.kinds.gke import control_plane, states
+from provision.kinds import ends, machine_words, shortage
+from provision.kinds import spending as prices
+from provision.kinds.gke import control_plane, refused, spending, states, trouble
 from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.states import State
+from provision.lifecycle import pricing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from provision.context import Cloud, Context
     from provision.google.api import GoogleApi
@@ -26,17 +32,16 @@ if TYPE_CHECKING:
     from provision.state.record import Record
     from provision.time.clock import Clock
 
+_WORDS: Final = "GKE cluster"
 _ANSWER_TIMEOUT: Final = 30.0
 """The longest wait for the control plane, in seconds of cloud time; it may be under repair."""
 _POLL: Final = 2.0
-_NODES: Final = 10
-"""The number of nodes that are not ready in the text of a pool; the JSON has all of them."""
-_Waiting = TypeVar("_Waiting", status.ProvisioningRequest, status.Workload)
+_Waiting = TypeVar("_Waiting", NodeRequest, Workload)
 _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
 
-def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-    """Collect the status of a cluster; a part that can't be read is omitted, with a note.
+def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluster:
+    """Look at a cluster; a part that can't be read is left out, and told as a trouble.
 
     Args:
         context: The run.
@@ -48,40 +53,46 @@ def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
     document = cloud.api.find(CLUSTER.look.service, path)
     facts = control_plane.kept(cloud.folder)
     answers = document is not None and State.of(document) in states.ANSWERING
-    told = _ask(context, cloud, facts) if answers and facts is not None else _NOTHING
+    told, unknown = _NOTHING, list[Trouble]()
+    if answers and facts is not None:
+        told, unknown = _ask(context, cloud, facts)
     places = Places(document or {}, facts, cloud.api)
-    return {
-        "cluster": _cluster(document) if document else None,
-        "node_pools": _pools(document or {}, facts, told, context.clock),
-        "workloads": [dataclasses.asdict(places.added(one)) for one in told.workloads],
-        "requests": [dataclasses.asdict(places.added(one)) for one in told.requests],
-    }
+    works = [places.added(one) for one in told.workloads]
+    requests = [places.added(one) for one in told.requests]
+    pools = _pools(document or {}, facts, told, context.clock)
+    machines = tuple(_machines(document or {}, facts, told))
+    case = trouble.Case(
+        document=document or {},
+        pools=tuple(pools),
+        machines=machines,
+        counted=answers and facts is not None and not unknown,
+        refused=refused.of(cloud.api, record, document or {}, machines),
+        expected=tuple(pool.name for pool in facts.pools) if facts else (),
+        works=tuple(works),
+        requests=tuple(requests),
+        clock=context.clock,
+    )
+    runs = None if unknown else spending.existing(record, document, facts, told, context.clock)
+    cost, so_far = prices.of(runs, pricing.known(context, cloud))
+    return gke_status.GkeCluster(
+        words=_WORDS,
+        trouble=(*trouble.found(case), *unknown),
+        waiting=tuple(trouble.waiting(case)),
+        machines=case.machines,
+        ends=tuple(_ends(facts, told, context.clock)),
+        cost=cost,
+        so_far=so_far,
+        cluster=_cluster(document) if document else None,
+        node_pools=case.pools,
+        jobs={str(state): count for state, count in _counted(works).items()},
+        workloads=tuple(sorted(works, key=lambda it: list(JobState).index(it.state))),
+        requests=tuple(sorted(requests, key=lambda it: list(RequestState).index(it.state))),
+    )
 
 
-def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The status as text.
-
-    Args:
-        found: What `look` returned.
-    """
-    cluster = found["cluster"]
-    if cluster is None:
-        yield "The cluster does not exist"
-        return
-    where = f"{cluster['name']} in {cluster['location']}"
-    yield f"Cluster {where}: {cluster['status']}, GKE {cluster['version']}"
-    if cluster["message"]:
-        yield f"  {cluster['message']}"
-    yield f"{len(found['node_pools'])} node pools:"
-    for pool in found["node_pools"]:
-        yield f"  {_pool_line(pool)}"
-        if pool["message"]:
-            yield f"    {pool['message']}"
-        yield from (f"    {line}" for line in pool["unready"][:_NODES])
-    for title, key in (("Jobs in the queue", "workloads"), ("Requests for nodes", "requests")):
-        if found[key]:
-            yield f"{title}:"
-            yield from _waiting_lines(found[key])
+def _counted(works: list[Workload]) -> dict[JobState, int]:
+    counts = collections.Counter(work.state for work in works)
+    return {state: counts[state] for state in JobState if counts[state]}
 
 
 class Places:
@@ -113,7 +124,7 @@ class Places:
             for zone in pool.get("locations", [])
             if pool["name"] in queued and refusals.zone(thing.message) in {"", zone}
         }
-        if self._facts is None or not thing.is_out_of_stock or len(wanted) != 1:
+        if self._facts is None or not status.is_out_of_stock(thing) or len(wanted) != 1:
             return thing
         one: tuple[str, str, str | None] = next(iter(wanted))
         if one not in self._asked:
@@ -125,35 +136,39 @@ class Places:
         return dataclasses.replace(thing, advice="\n".join(filter(None, [first, advice])))
 
 
-def _ask(context: Context, cloud: Cloud, facts: ClusterFacts) -> status.Status:
-    """The status from Kubernetes; empty, with a note, if it does not answer or refuses."""
+def _ask(
+    context: Context, cloud: Cloud, facts: ClusterFacts
+) -> tuple[status.Status, list[Trouble]]:
+    """The status from Kubernetes; an empty one and why, if it does not answer or refuses."""
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
-        return context.progress.deadline(_ANSWER_TIMEOUT, _POLL).retry(
+        found = context.progress.deadline(_ANSWER_TIMEOUT, _POLL).retry(
             lambda: status.read(cluster), "look at the cluster"
         )
     except ClusterError as error:
         (problem,) = error.problems
-        context.note(
-            [
-                Problem(
-                    what="It is not known what runs in the cluster: Kubernetes could not be asked",
-                    why=f"{problem.what}: {problem.why}",
-                    fix=problem.fix,
-                )
-            ]
-        )
-        return _NOTHING
+        return _NOTHING, [
+            Trouble(
+                about=About.KUBERNETES,
+                what="it is not known what runs in the cluster: Kubernetes could not be asked",
+                why=(f"{problem.what}: {problem.why}",),
+                fix=problem.fix,
+            )
+        ]
+    return found, []
 
 
-def _cluster(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": document["name"],
-        "location": document["location"],
-        "status": document.get("status"),
-        "message": document.get("statusMessage"),
-        "version": document.get("currentMasterVersion"),
-    }
+def _cluster(document: Mapping[str, Any]) -> gke_status.ClusterNow:
+    return gke_status.ClusterNow(
+        name=document["name"],
+        location=document["location"],
+        status=document.get("status"),
+        message=document.get("statusMessage"),
+        version=document.get("currentMasterVersion"),
+    )
+
+
+# ------------------------------------------------------------------ pools
 
 
 def _pools(
@@ -161,33 +176,86 @@ def _pools(
     facts: ClusterFacts | None,
     told: status.Status,
     clock: Clock,
-) -> list[dict[str, Any]]:
+) -> list[gke_status.NodePool]:
     known = {pool.name: pool for pool in facts.pools} if facts else {}
     nodes = {one.pool: one for one in told.nodes}
     found = []
     for pool in document.get("nodePools", []):
         mine, there = known.get(pool["name"]), nodes.get(pool["name"])
-        scaling = pool.get("autoscaling") or {}
+        least, most = spending.scale(pool)
+        remaining = _remaining(mine, there, clock)
         found.append(
-            {
-                "name": pool["name"],
-                "machine_type": pool["config"]["machineType"],
-                "mode": mine.mode if mine else "system",
-                "status": pool.get("status"),
-                "message": pool.get("statusMessage"),
-                "min": scaling.get("totalMinNodeCount", 0) if scaling.get("enabled") else None,
-                "max": scaling.get("totalMaxNodeCount") if scaling.get("enabled") else None,
-                "nodes": there.count if there else 0,
-                "ready": there.ready if there else 0,
-                "unready": list(there.unready) if there else [],
-                "remaining_seconds": _remaining(mine, there, clock),
-            }
+            gke_status.NodePool(
+                name=pool["name"],
+                machine_type=pool["config"]["machineType"],
+                mode=_mode(pool["name"], mine),
+                status=pool.get("status"),
+                message=pool.get("statusMessage"),
+                min=least,
+                max=most,
+                nodes=there.count if there else 0,
+                ready=there.ready if there else 0,
+                unready=there.unready if there else (),
+                remaining_seconds=remaining[0] if remaining else None,
+            )
         )
     return found
 
 
-def _remaining(pool: GpuPool | None, nodes: status.Nodes | None, clock: Clock) -> int | None:
-    """Seconds of cloud time until Google deletes the node of a pool that goes first.
+def _machines(
+    document: Mapping[str, Any], facts: ClusterFacts | None, told: status.Status
+) -> list[PoolNow]:
+    known = {pool.name: pool for pool in facts.pools} if facts else {}
+    nodes = {one.pool: one for one in told.nodes}
+    found = []
+    for pool in document.get("nodePools", []):
+        mine, there = known.get(pool["name"]), nodes.get(pool["name"])
+        zones = pool.get("locations", [])
+        least, most = spending.scale(pool)
+        machine_type = pool["config"]["machineType"]
+        attached = mine.attached_gpu if mine else None
+        found.append(
+            PoolNow(
+                name=pool["name"],
+                machine_type=machine_type,
+                zone=zones[0] if len(zones) == 1 else "",
+                mode=_mode(pool["name"], mine),
+                gpus=machine_words.gpus(machine_type, attached, mine.gpus if mine else 0),
+                asked=_wanted(pool, mine),
+                least=least,
+                most=most,
+                there=there.count if there else 0,
+                ready=there.ready if there else 0,
+            )
+        )
+    return found
+
+
+def _mode(name: str, pool: GpuPool | None) -> PoolMode | None:
+    """How the nodes of a pool are got; None of a GPU pool whose Create did not get to its end."""
+    if pool is not None:
+        return PoolMode(pool.mode)
+    return PoolMode.SYSTEM if name.endswith(names.SYSTEM_POOL.of("")) else None
+
+
+def _wanted(pool: Mapping[str, Any], mine: GpuPool | None) -> int | None:
+    """The number of nodes asked for; None of a pool that scales by itself."""
+    if _scales(pool):
+        return None
+    return mine.max_nodes if mine else int(pool.get("initialNodeCount", 0))
+
+
+def _scales(pool: Mapping[str, Any]) -> bool:
+    return spending.scale(pool)[1] is not None
+
+
+# ------------------------------------------------------------------ ends
+
+
+def _remaining(
+    pool: GpuPool | None, nodes: status.Nodes | None, clock: Clock
+) -> tuple[int, int] | None:
+    """Seconds of cloud time until Google deletes the nodes of a pool that go first and last.
 
     GKE says on a node when that is. Without that, the pool's run duration counts (rule F7); in a
     queued pool each request has its own.
@@ -195,28 +263,62 @@ def _remaining(pool: GpuPool | None, nodes: status.Nodes | None, clock: Clock) -
     if pool is None or nodes is None:
         return None
     if nodes.ends:
-        return int(clock.until(dt.datetime.fromisoformat(nodes.ends).timestamp()))
+        return _until(nodes.ends, clock), _until(nodes.last_end, clock)
     if pool.queued or not (pool.max_run_seconds and nodes.oldest):
         return None
-    since = dt.datetime.fromisoformat(nodes.oldest).timestamp()
-    return max(0, int(pool.max_run_seconds - clock.since(since)))
+    run = pool.max_run_seconds
+    first, last = nodes.oldest, max(nodes.created, default=nodes.oldest)
+    return _rest(run, first, clock), _rest(run, last, clock)
 
 
-def _pool_line(pool: Mapping[str, Any]) -> str:
-    size = f"{pool['ready']} of {pool['nodes']} nodes ready"
-    if pool["max"] is not None:
-        size += f", scales from {pool['min']} to {pool['max']}"
-    if pool["remaining_seconds"] is not None:
-        size += f", the first is deleted in {words.duration(pool['remaining_seconds'])}"
-    return f"{pool['name']} {pool['machine_type']}, {pool['mode']}, {pool['status']}: {size}"
+def _until(moment: str, clock: Clock) -> int:
+    return int(clock.until(dt.datetime.fromisoformat(moment).timestamp()))
 
 
-def _waiting_lines(things: list[dict[str, Any]]) -> Iterator[str]:
-    said = ""
-    for thing in things:
-        reason = f" ({thing['reason']})" if thing.get("reason") else ""
-        message = f": {thing['message']}" if thing["message"] else ""
-        yield f"  {thing['name']} {thing['state']}{reason}{message}"
-        if thing["advice"] != said:
-            said = thing["advice"]
-            yield from (f"    {line}" for line in said.splitlines())
+def _rest(run: float, since: str, clock: Clock) -> int:
+    passed = clock.since(dt.datetime.fromisoformat(since).timestamp())
+    return max(0, int(run - passed))
+
+
+def _ends(facts: ClusterFacts | None, told: status.Status, clock: Clock) -> list[End]:
+    """When the nodes of each GPU pool end; those of the others never do."""
+    nodes = {one.pool: one for one in told.nodes}
+    found: list[End] = []
+    free = 0
+    for pool in facts.pools if facts else ():
+        there = nodes.pop(pool.name, None)
+        remaining = _remaining(pool, there, clock)
+        if there is not None and remaining is not None:
+            found.append(
+                _end(f"{ends.counted(there.count, 'node')} of {pool.name}", remaining, clock)
+            )
+        elif pool.max_run_seconds:
+            found.append(_each(pool))
+        elif there is not None:
+            free += there.count
+    free += sum(one.count for one in nodes.values())
+    if free:
+        found.append(ends.never(free, "node"))
+    return found
+
+
+def _end(what: str, remaining: tuple[int, int], clock: Clock) -> End:
+    first, last = remaining
+    return End(
+        what=what,
+        how=EndedBy.RUN,
+        first=ends.moment(first, clock),
+        last=ends.moment(last, clock),
+        first_seconds=first,
+        last_seconds=last,
+    )
+
+
+def _each(pool: GpuPool) -> End:
+    longest = words.duration(pool.max_run_seconds or 0)
+    other = ", or when its job says" if pool.queued else ""
+    return End(
+        what=f"each node of {pool.name}",
+        how=EndedBy.RUN,
+        words=f"{longest} after it came{other}",
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
+from provision.documents.connection import VmConnection, VmsConnection
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, machines
 from provision.kinds.vms import (
@@ -17,7 +19,7 @@ from provision.kinds.vms import (
 from provision.lifecycle import older_machines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate
@@ -50,7 +52,7 @@ def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
     if spec.group.mode.means.flex_start:  # Google updates none of these (rule M6)
         older_machines.tell(context, older)
         return
-    older = out_of_date.refresh(cloud.api, spec, older)
+    older = out_of_date.refresh(cloud.api, spec, older, context.progress)
     if older and context.replace_vms:
         older = out_of_date.replace(cloud.api, spec, older, context.progress)
     older_machines.tell(context, older)
@@ -72,7 +74,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         told, urls = _started(context, cloud, target)
     except (ClusterError, CapacityError, StillWaiting):
         so_far = {name: vm.notebook for name, vm in _vms(context, cloud, target).items()}
-        connection.tell(context, cloud, made, _connection(cloud, made, so_far, {}))
+        connection.tell(context, cloud, made, _connection(cloud, made, so_far, {}), is_ready=False)
         raise
     context.note(startup.notes(told))
     connection.tell(context, cloud, made, _connection(cloud, made, urls, told))
@@ -150,34 +152,32 @@ def _connection(
     made: Applied[VmSpec],
     urls: Mapping[str, str | None],
     told: Mapping[str, Startup],
-) -> dict[str, Any]:
+) -> Callable[..., VmsConnection]:
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
     project, zone = made.target.spec.project_id, made.target.spec.zone
     found = instances.documents(cloud.api, made.target.spec)
-    vms = [_vm(one, project, zone) for one in found]
     with_notebook = {name for name, it in told.items() if it.has_notebook}
-    return {
-        "vms": [
-            vm
-            | {
-                "notebook": urls.get(vm["name"]),
-                "notebook_tunnel": connection.tunnel(vm["ssh"])
-                if made.target.spec.notebook and vm["name"] in with_notebook
-                else None,
-            }
-            for vm in vms
-        ]
-    }
+    shown = with_notebook if made.target.spec.notebook else set[str]()
+    vms = tuple(
+        _vm(one, project, zone, url=urls.get(one["name"]), tunnel=one["name"] in shown)
+        for one in found
+    )
+    return functools.partial(VmsConnection, vms=vms)
 
 
-def _vm(instance: Mapping[str, Any], project: str, zone: str) -> dict[str, Any]:
+def _vm(
+    instance: Mapping[str, Any], project: str, zone: str, *, url: str | None, tunnel: bool
+) -> VmConnection:
     interface = instance["networkInterfaces"][0]
     external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
-    tunnel = "" if external else " --tunnel-through-iap"
-    return {
-        "name": instance["name"],
-        "status": instance["status"],
-        "internal_ip": interface.get("networkIP"),
-        "external_ip": external,
-        "ssh": f"gcloud compute ssh {instance['name']} --project {project} --zone {zone}{tunnel}",
-    }
+    through = "" if external else " --tunnel-through-iap"
+    ssh = f"gcloud compute ssh {instance['name']} --project {project} --zone {zone}{through}"
+    return VmConnection(
+        name=instance["name"],
+        status=instance["status"],
+        internal_ip=interface.get("networkIP"),
+        external_ip=external,
+        ssh=ssh,
+        notebook=url,
+        notebook_tunnel=connection.tunnel(ssh) if tunnel else None,
+    )

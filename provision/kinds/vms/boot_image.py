@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import images
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.preflight import zones
@@ -83,6 +84,7 @@ def _of_cluster(ctx: CheckContext[VmSpec], kept: Image) -> Iterator[Finding]:
     )
     if found is None:
         yield Problem(
+            code=Code.IMAGE_UNSUITABLE,
             setting="IMAGE_NAME",
             what=f"the image {kept.name} of this cluster is gone from {kept.project}",
             why="Google has deleted it; a cluster stays on the image that it was made with",
@@ -92,6 +94,7 @@ def _of_cluster(ctx: CheckContext[VmSpec], kept: Image) -> Iterator[Finding]:
     if state != _ACTIVE:
         yield CheckNote(
             Problem(
+                code=Code.IMAGE_UNSUITABLE,
                 setting="IMAGE_NAME",
                 what=f"the image {kept.name} of this cluster is {state.lower()}{_since(found)}",
                 why="a cluster stays on the image that it was made with;"
@@ -120,6 +123,7 @@ def _withdrawn(asked: Image, found: Found) -> Iterator[Finding]:
         return
     other = _replacement(found)
     problem = Problem(
+        code=Code.IMAGE_UNSUITABLE,
         setting="IMAGE_NAME",
         what=f"the image {asked.name} is {state.lower()}{_since(found)}",
         why=f"{_use(found)}{_suggestion(found)}",
@@ -146,6 +150,7 @@ def _by_family(ctx: CheckContext[VmSpec], asked: Image) -> Iterator[Finding]:
         exact if _state(last) == _DEPRECATED else "",
     )
     yield Problem(
+        code=Code.IMAGE_UNSUITABLE,
         setting="IMAGE_FAMILY_NAME",
         what=f"all images of the family {asked.family} in {asked.project} are"
         f" {_state(last).lower()}{_since(last)}",
@@ -160,6 +165,7 @@ def _newest_supported(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> It
     machine = ctx.spec.group.machine_type
     if chosen is None:
         yield Problem(
+            code=Code.RESOURCE_NOT_FOUND,
             setting="IMAGE_FAMILY_NAME",
             what=f"not set, and {asked.project} has no image to choose for {machine}",
             why="none with NVIDIA's driver is supported, ready and for"
@@ -176,12 +182,14 @@ def _newest_supported(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> It
     lacks = f", but {line.lacks}" if line.lacks else ""
     yield CheckNote(
         Problem(
+            code=Code.CHOSEN,
             setting="IMAGE_FAMILY_NAME",
             what=f"not set; the VMs boot {found['name']} of {line.project}",
             why=f"that is its newest supported image for {machine}: {said.words if said else ''}"
             f"{lacks}; {_support(found)}",
             fix="to choose an image yourself, set IMAGE_FAMILY_NAME or IMAGE_NAME",
-        )
+        ),
+        if_made=True,
     )
     yield from _fits(ctx, found)
 
@@ -287,12 +295,14 @@ def _missing(asked: Image, what: str) -> Problem:
     home = images.project_of(asked.family or images.family_of(asked.name or ""))
     if home not in {None, asked.project}:
         return Problem(
+            code=Code.RESOURCE_NOT_FOUND,
             setting="IMAGE_PROJECT",
             what=f"there is no {what} in the project {asked.project}",
             why=f"by its name it is one of {home}",
             fix=f"IMAGE_PROJECT={home}",
         )
     return Problem(
+        code=Code.RESOURCE_NOT_FOUND,
         setting=setting,
         what=f"there is no {what} in the project {asked.project}",
         why="Google does not have it",
@@ -312,6 +322,7 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
     size = int(found.get("diskSizeGb", 0))
     if size > group.disk_size_gb:
         yield Problem(
+            code=Code.INVALID_VALUE,
             setting="DISK_SIZE_GB",
             what=f"{group.disk_size_gb} GB is too small for the image {found['name']}",
             why=f"the image has {size} GB, and a boot disk must be at least as large as its image",
@@ -321,6 +332,7 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
     wanted, given = machine.get("architecture"), found.get("architecture")
     if wanted and given and wanted != given:
         yield Problem(
+            code=Code.IMAGE_UNSUITABLE,
             setting="IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME",
             what=f"the image {found['name']} is for {given} processors",
             why=f"{group.machine_type} has {wanted} processors",

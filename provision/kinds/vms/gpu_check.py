@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import machines, names
+from provision.codes import Code
+from provision.documents.timeline import OnInterrupt, StageName
+from provision.documents.vm_status import GpuCheck
 from provision.errors import ClusterError, Problem, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds.vms import instances, out_of_date, status
@@ -45,7 +48,11 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     older_machines.tell(context, older)
     if older:
         raise ClusterError.of([older_machines.note(older)])
-    told = status.startups(context, cloud, record, [vm.name for vm in found])
+    with context.progress.stage(StageName.TEST, OnInterrupt.NOTHING) as stage:
+        stage.counts(f"{len(found)} VMs are asked what they found at start-up")
+        # A request for each VM, and a quota for requests: a thousand take some minutes.
+        told = status.startups(context, cloud, record, [vm.name for vm in found])
+        stage.counts(f"{len(found)} VMs have said what they found at start-up")
     group = names.GROUP.of(record.name_prefix)
     context.report.checks = judge(
         found, told, f"{group} --zone {record.zone} --project {record.project_id}"
@@ -74,6 +81,7 @@ def _require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
         )
     raise ClusterError(
         have,
+        code=Code.MACHINES_GONE,
         why="somebody changed the size of the group, or deleted VMs, after the last Create",
         fix=f"run Create to have {wanted} again; or set INSTANCE_COUNT to what you want, and run"
         " Create",
@@ -98,9 +106,7 @@ def _are_coming(cloud: Cloud, record: Record, wanted: int) -> bool:
     return int(group.get("targetSize", 0)) >= wanted or any(it.is_open for it in requests)
 
 
-def judge(
-    vms: Sequence[Vm], startups: Mapping[str, Startup], group: str
-) -> dict[str, dict[str, Any]]:
+def judge(vms: Sequence[Vm], startups: Mapping[str, Startup], group: str) -> dict[str, GpuCheck]:
     """Compare what the VMs found with what they should have.
 
     Args:
@@ -118,11 +124,12 @@ def judge(
     found = {}
     for vm in vms:
         check = startups[vm.name].gpu_check
-        found[vm.name] = dict(check or {})
+        found[vm.name] = _document(check or {})
         wrong = list(_wrong(vm, check)) if check else _unchecked(vm, startups[vm.name])
         if wrong:
             problems.append(
                 Problem(
+                    code=Code.TEST_FAILED,
                     what=f"{vm.name}: {'; '.join(wrong)}",
                     why=f"its machine type is {vm.machine_type}",
                     fix="let Google recreate it with: gcloud compute instance-groups managed"
@@ -134,13 +141,28 @@ def judge(
     return found
 
 
+def _document(check: Mapping[str, Any]) -> GpuCheck:
+    """What a VM reported, which may be of another version of this program."""
+    return GpuCheck(
+        gpus=check.get("gpus"),
+        names=tuple(check.get("names") or ()),
+        driver=check.get("driver"),
+        ecc_errors=check.get("ecc_errors"),
+        interfaces=check.get("interfaces"),
+    )
+
+
 def _shortened(problems: Sequence[Problem]) -> list[Problem]:
     if len(problems) <= _MOST:
         return list(problems)
     rest = [problem.what.partition(":")[0] for problem in problems[_MOST:]]
     return [
         *problems[:_MOST],
-        Problem(what=f"{len(rest)} more: {words.listed(rest)}", fix="Status has all of them"),
+        Problem(
+            code=Code.TEST_FAILED,
+            what=f"{len(rest)} more: {words.listed(rest)}",
+            fix="Status has all of them",
+        ),
     ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google.resources import GROUP
 
@@ -37,6 +38,8 @@ class Vm:
         notebook: Its notebook's URL; None if there is none yet.
         maintenance: Seconds of cloud time until the maintenance of its host, for which it is
             stopped; 0 when that is under way, None if Google has not announced any.
+        created: When it was made, in RFC 3339 format; None if Google does not say.
+        started: When it was last started, likewise.
     """
 
     name: str
@@ -47,6 +50,8 @@ class Vm:
     remaining: float | None
     notebook: str | None
     maintenance: float | None = None
+    created: str | None = None
+    started: str | None = None
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
@@ -70,55 +75,67 @@ class Vm:
             remaining=_remaining(instance, clock),
             notebook=_https(urls[0]) if urls and urls[0] else None,
             maintenance=_maintenance(instance, clock),
+            created=instance.get("creationTimestamp"),
+            started=_started(instance),
         )
 
 
-def managed(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
-    """What a cluster's group says of its VMs, of those too that do not exist now."""
-    group = names.GROUP.of(place.name_prefix)
-    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
-    if api.find(GROUP.look.service, path) is None:
-        return []
-    return api.managed_instances(place.project_id, place.zone, group)
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What Google says of a cluster's group, as it was asked once.
+
+    Attributes:
+        group: The group; None if there is none.
+        members: What it says of its VMs, of those too that do not exist now.
+        documents: What Google says of each VM that exists.
+    """
+
+    group: Mapping[str, Any] | None
+    members: Sequence[Mapping[str, Any]] = ()
+    documents: Sequence[Mapping[str, Any]] = ()
+
+    def vms(self, clock: Clock) -> list[Vm]:
+        """The VMs by their names.
+
+        Args:
+            clock: The clock of Google Cloud.
+        """
+        return sorted((Vm.of(one, clock) for one in self.documents), key=lambda vm: vm.name)
 
 
-def documents(
-    api: GoogleApi, place: Place, members: Sequence[Mapping[str, Any]] | None = None
-) -> list[dict[str, Any]]:
-    """What Google says of each VM of a cluster's group.
+def see(api: GoogleApi, place: Place) -> Seen:
+    """Look at a cluster's group and its VMs, with two requests for every 500.
 
     The group says which VMs are its own: labels can be taken off.
 
     Args:
         api: Google.
         place: Where they are.
-        members: What `managed` returned; None to ask.
     """
-    known = managed(api, place) if members is None else members
-    own = {one["instance"].rpartition("/")[2] for one in known}
+    name = names.GROUP.of(place.name_prefix)
+    path = GROUP.path(project=place.project_id, zone=place.zone, name=name)
+    group = api.find(GROUP.look.service, path)
+    if group is None:
+        return Seen(group=None)
+    members = api.managed_instances(place.project_id, place.zone, name)
+    own = {one["instance"].rpartition("/")[2] for one in members}
     if not own:
-        return []
+        return Seen(group=group)
     base = names.INSTANCE.of(place.name_prefix)
     found = api.named_instances(place.project_id, place.zone, base)
-    return [one for one in found if one["name"] in own]
+    return Seen(
+        group=group, members=members, documents=[one for one in found if one["name"] in own]
+    )
 
 
-def find(
-    api: GoogleApi,
-    place: Place,
-    clock: Clock,
-    members: Sequence[Mapping[str, Any]] | None = None,
-) -> list[Vm]:
-    """The VMs of a cluster by their names, with two requests for every 500.
+def documents(api: GoogleApi, place: Place) -> Sequence[Mapping[str, Any]]:
+    """What Google says of each VM of a cluster's group; the arguments are those of `see`."""
+    return see(api, place).documents
 
-    Args:
-        api: Google.
-        place: Where they are.
-        clock: Google Cloud's.
-        members: What `managed` returned; None to ask.
-    """
-    found = documents(api, place, members)
-    return sorted((Vm.of(one, clock) for one in found), key=lambda vm: vm.name)
+
+def find(api: GoogleApi, place: Place, clock: Clock) -> list[Vm]:
+    """The VMs of a cluster by their names; the arguments are those of `see` and `Seen.vms`."""
+    return see(api, place).vms(clock)
 
 
 def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
@@ -129,6 +146,7 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
         return []
     return [
         Problem(
+            code=Code.ENDS_SOON,
             setting="MAX_RUN_DURATION",
             what=f"in {words.duration(min(ending.values()))} Google deletes {words.listed(ending)}",
             why="their run duration ends then, and it can't be extended",
@@ -139,11 +157,15 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
 
 def _remaining(instance: Mapping[str, Any], clock: Clock) -> float | None:
     duration = instance.get("scheduling", {}).get("maxRunDuration", {}).get("seconds")
-    start = instance.get("lastStartTimestamp") or instance.get("creationTimestamp")
+    start = _started(instance)
     if duration is None or not start:
         return None
     passed = clock.since(dt.datetime.fromisoformat(start).timestamp())
     return max(0.0, int(duration) - passed)
+
+
+def _started(instance: Mapping[str, Any]) -> str | None:
+    return instance.get("lastStartTimestamp") or instance.get("creationTimestamp")
 
 
 def _maintenance(instance: Mapping[str, Any], clock: Clock) -> float | None:

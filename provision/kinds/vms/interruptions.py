@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
+from provision.codes import Code
 from provision.errors import ClusterError, Problem
 from provision.google import refusals
 
@@ -128,6 +129,7 @@ def notes(members: Sequence[Member], known: Mapping[str, Interruption]) -> list[
     """What has become of VMs that run no longer, a note for each kind of event."""
     return [
         Problem(
+            code=Code.MACHINES_GONE,
             what=f"{words.listed([one.name for one in them])} {what}",
             why="\n".join(dict.fromkeys(reason for one in them for reason in one.reasons)),
             fix="keep checkpoints in a bucket: such a VM begins anew, with an empty boot disk"
@@ -150,6 +152,7 @@ def lasting(group: Group, members: Sequence[Member], known: Mapping[str, Interru
     raise ClusterError.of(
         [
             Problem(
+                code=Code.MACHINES_GONE,
                 what=f"{words.listed([one.name for one in them])} {what}",
                 why="Google makes no VM of flex start again: a new one comes by a new request",
                 fix="take what is left out of the group with: gcloud compute instance-groups"

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
+from provision.deployment.deployment import Left
 from provision.kinds.vms import variables
 from provision.spec import cluster
 from provision.state import reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Contents, Kept
+    from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
@@ -30,6 +33,8 @@ class VmGroup:
     """Groups of VMs; see `deployment.kind.Kind` for what each method does."""
 
     name = "mig"
+    called = "VM group"
+    member = "VM"
     root = variables.ROOT
     takes_files = True
 
@@ -62,6 +67,18 @@ class VmGroup:
         from provision.kinds.vms import preflight
 
         return reservations.resolve(preflight.resolve(spec, record), record)
+
+    def contents(self, spec: VmSpec) -> Contents:
+        """The image, the account and the software of the VMs."""
+        from provision.kinds.vms import contents
+
+        return contents.of(spec)
+
+    def kept(self, spec: VmSpec, running: int, changed: Collection[str]) -> Kept | None:
+        """VMs that run keep the template that they came with."""
+        from provision.kinds.vms import contents
+
+        return contents.kept(spec, running, changed)
 
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The image that the VMs use, and how they come from a reservation."""
@@ -113,17 +130,13 @@ class VmGroup:
         """Does nothing: for groups of VMs, Terraform's own message has the cause."""
         del cloud, target
 
-    def status(self, context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
+    def status(
+        self, context: Context, cloud: Cloud, record: Record, before: Status | None
+    ) -> Status:
         """The VMs and the resize requests."""
         from provision.kinds.vms import status
 
-        return status.look(context, cloud, record)
-
-    def status_lines(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """The VMs and the resize requests as text."""
-        from provision.kinds.vms import status
-
-        return status.lines(found)
+        return status.look(context, cloud, record, before)
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the managed instance group."""
@@ -150,6 +163,18 @@ class VmGroup:
     def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
         """Nothing: a group deletes what it made."""
         del context, cloud, last
+        return 0
+
+    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
+        """Nothing, as above."""
+        del cloud, place, networks
+        return Left()
+
+    def sweep_left(
+        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
+    ) -> int:
+        """Nothing, as above."""
+        del context, cloud, place, networks
         return 0
 
 

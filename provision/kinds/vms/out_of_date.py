@@ -6,19 +6,26 @@ are changed without a restart where Google can do that, and replaced only when s
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import names
 from provision.deployment.deployment import OutOfDate
-from provision.google.api import Service
-from provision.google.resources import GROUP
+from provision.documents.timeline import StageName
+from provision.google.api import GoogleApiError, Service
+from provision.google.resources import GROUP, path_in_document
+from provision.kinds.vms import metadata
+from provision.kinds.vms.instances import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
     from provision.state.location import Place
     from provision.time.progress import Progress
+    from provision.time.stages import OpenStage
 
 _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a group that replaces VMs."""
@@ -26,7 +33,21 @@ _LONGEST: Final = 1800.0
 """Seconds of cloud time that one share of the VMs may take."""
 _AT_ONCE: Final = 4
 """VMs are replaced by a quarter of them at a time, so that most go on working."""
-_LABELS: Final = "labels"
+_NOT_SO: Final = 400
+_MORE: Final = "what Google changes only by replacing it"
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """What a VM has otherwise than a template.
+
+    Attributes:
+        words: What; of metadata never a value.
+        in_place: Whether Google can change it while the VM runs, and the VM heeds that.
+    """
+
+    words: str
+    in_place: bool = False
 
 
 def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
@@ -36,34 +57,88 @@ def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
         api: Google.
         place: Where they are.
     """
-    group = names.GROUP.of(place.name_prefix)
-    zone = f"projects/{place.project_id}/zones/{place.zone}"
-    found = api.find(GROUP.look.service, f"{zone}/instanceGroupManagers/{group}")
-    newest = _path(_template_of(found or {}))
-    if not newest:
+    found = _found(api, place)
+    if not _path(_template_of(found or {})):
         return []
+    group = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, group)
-    older = {
-        one["instance"].rpartition("/")[2]
-        for one in members
-        if "id" in one and _path(_template_of(one)) not in {"", newest}
-    }
+    if not _older(Seen(group=found, members=members)):
+        return []
+    return among(api, Seen(group=found, members=members, documents=_running(api, place)))
+
+
+def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
+    """The VMs that are of an older template than their group's, by name.
+
+    Args:
+        api: Google, for the template; it is asked only where there are such VMs.
+        seen: The group and its VMs.
+    """
+    older = _older(seen)
     if not older:
         return []
-    template = (api.find(Service.COMPUTE, newest) or {}).get("properties", {})
-    vms = api.named_instances(place.project_id, place.zone, names.INSTANCE.of(place.name_prefix))
-    return sorted(
-        (_compared(vm, template) for vm in vms if vm["name"] in older), key=lambda vm: vm.name
+    _, template = _newest(api, seen.group)
+    found = (
+        _compared(vm, template, older[vm["name"]]) for vm in seen.documents if vm["name"] in older
     )
+    return sorted(found, key=lambda vm: vm.name)
 
 
-def refresh(api: GoogleApi, place: Place, found: Sequence[OutOfDate]) -> list[OutOfDate]:
-    """Give those their new labels that differ in nothing else; returns the others."""
-    light = [vm.name for vm in found if vm.in_place]
-    if light:
-        group = names.GROUP.of(place.name_prefix)
-        api.apply_updates(place.project_id, place.zone, group, light, action="REFRESH")
-    return [vm for vm in found if not vm.in_place]
+def _older(seen: Seen) -> dict[str, str]:
+    """VM -> the template that it is of, of those that are of another one than their group's."""
+    newest = _path(_template_of(seen.group or {}))
+    if not newest:
+        return {}
+    return {
+        one["instance"].rpartition("/")[2]: _path(_template_of(one))
+        for one in seen.members
+        if "id" in one and _path(_template_of(one)) not in {"", newest}
+    }
+
+
+def refresh(
+    api: GoogleApi, place: Place, found: Sequence[OutOfDate], progress: Progress
+) -> list[OutOfDate]:
+    """Change what can be changed of running VMs; returns those that need more than that.
+
+    What a VM is made of is not all told by Google, so it is Google who decides: an update that
+    needs a restart or more is refused (compute v1, mostDisruptiveAllowedAction).
+
+    Args:
+        api: Google.
+        place: Where they are.
+        found: The VMs.
+        progress: The run's clock and voice.
+    """
+    light = [vm for vm in found if vm.in_place]
+    templates = sorted({vm.template for vm in light})
+    for template in templates:  # one that needs more would have all others refused
+        same = [vm for vm in light if vm.template == template]
+        changes = sorted({one for vm in same for one in vm.differences})
+        named = words.listed([vm.name for vm in same])
+        with progress.stage(StageName.REFRESH) as stage:
+            stage.news(f"Changing {'; '.join(changes)} of {named}, without a restart")
+            _refresh(api, place, {vm.name for vm in same}, stage)
+    still = {vm.name for vm in find(api, place)} if light else set()
+    return [
+        dataclasses.replace(vm, differences=(*vm.differences, _MORE)) if vm.in_place else vm
+        for vm in found
+        if not vm.in_place or vm.name in still
+    ]
+
+
+def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenStage) -> None:
+    group = names.GROUP.of(place.name_prefix)
+    vms = {path_in_document(vm): vm for vm in _running(api, place) if vm["name"] in some}
+    keeper = metadata.Keeper(api, vms)
+    try:
+        api.apply_updates(place.project_id, place.zone, group, some, action="REFRESH")
+    except GoogleApiError as error:
+        if error.code != _NOT_SO:
+            raise
+        return
+    _await_new(api, place, group, some, stage)
+    keeper.restore(_newest(api, _found(api, place))[1])
 
 
 def replace(
@@ -79,19 +154,34 @@ def replace(
     """
     group = names.GROUP.of(place.name_prefix)
     share = max(1, len(found) // _AT_ONCE)
-    for start in range(0, len(found), share):
-        some = [vm.name for vm in found[start : start + share]]
-        progress.tell(f"Replacing {', '.join(some)}, boot disks included")
-        api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
-        deadline = progress.deadline(_LONGEST, _POLL)
-        while not _are_new(api, place, group, some):
-            if deadline.is_over:
-                return find(api, place)
-            deadline.pause()
+    with progress.stage(StageName.REPLACEMENT) as stage:
+        for start in range(0, len(found), share):
+            some = [vm.name for vm in found[start : start + share]]
+            stage.news(
+                f"{start} of {len(found)} are new; replacing {words.listed(some)}, boot disks"
+                " included"
+            )
+            api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
+            if not _await_new(api, place, group, some, stage):
+                break
+        else:
+            stage.counts(f"{len(found)} of {len(found)} are new")
     return find(api, place)
 
 
-def _are_new(api: GoogleApi, place: Place, group: str, wanted: Sequence[str]) -> bool:
+def _await_new(
+    api: GoogleApi, place: Place, group: str, wanted: Collection[str], stage: OpenStage
+) -> bool:
+    """Wait until a group has done with VMs what it was asked for; returns whether it has."""
+    deadline = stage.deadline(_LONGEST, _POLL)
+    while not _are_new(api, place, group, wanted):
+        if deadline.is_over:
+            return False
+        deadline.pause()
+    return True
+
+
+def _are_new(api: GoogleApi, place: Place, group: str, wanted: Collection[str]) -> bool:
     members = api.managed_instances(place.project_id, place.zone, group)
     running = {
         one["instance"].rpartition("/")[2]
@@ -99,6 +189,25 @@ def _are_new(api: GoogleApi, place: Place, group: str, wanted: Sequence[str]) ->
         if one.get("instanceStatus") == "RUNNING" and one.get("currentAction") == "NONE"
     }
     return running.issuperset(wanted)
+
+
+def _running(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
+    base = names.INSTANCE.of(place.name_prefix)
+    return api.named_instances(place.project_id, place.zone, base)
+
+
+def _found(api: GoogleApi, place: Place) -> dict[str, Any] | None:
+    """The group; None if there is none."""
+    group = names.GROUP.of(place.name_prefix)
+    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
+    return api.find(GROUP.look.service, path)
+
+
+def _newest(api: GoogleApi, group: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]]:
+    """The path and the properties of a group's template; "" and none if there is no group."""
+    path = _path(_template_of(group or {}))
+    document = api.find(Service.COMPUTE, path) if path else None
+    return path, (document or {}).get("properties", {})
 
 
 def _template_of(document: Mapping[str, Any]) -> str:
@@ -112,49 +221,44 @@ def _path(url: str) -> str:
     return "projects/" + url.partition("/projects/")[2] if "/projects/" in url else ""
 
 
-def _compared(vm: Mapping[str, Any], template: Mapping[str, Any]) -> OutOfDate:
+def _compared(vm: Mapping[str, Any], template: Mapping[str, Any], made_from: str) -> OutOfDate:
     found = list(_differences(vm, template))
     return OutOfDate(
         name=vm["name"],
-        differences=tuple(found) or ("its image, disk or network",),
-        in_place=bool(found) and all(one.startswith(_LABELS) for one in found),
+        template=made_from,
+        differences=tuple(one.words for one in found) or ("its image, disk or network",),
+        in_place=bool(found) and all(one.in_place for one in found),
     )
 
 
-def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator[str]:
-    """What a VM has differently from a template, in words; of metadata never a value."""
+def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator[_Difference]:
+    """What a VM has otherwise than a template."""
     machine, wanted = _last(vm.get("machineType")), _last(template.get("machineType"))
     if machine != wanted:
-        yield f"{machine} instead of {wanted}"
+        yield _Difference(f"{machine} instead of {wanted}")
     # Google also lists the GPUs that a machine type brings, which no template attaches.
     attached = _gpus(template.get("guestAccelerators"))
     if attached and _gpus(vm.get("guestAccelerators")) != attached:
-        yield "its attached GPUs"
+        yield _Difference("its attached GPUs")
     model = "provisioningModel"
     old, new = vm.get("scheduling", {}).get(model), template.get("scheduling", {}).get(model)
     if old != new:
-        yield f"{old} instead of {new}"
+        yield _Difference(f"{old} instead of {new}")
     if _accounts(vm) != _accounts(template):
-        yield "its service account"
-    changed = _changed(_metadata(vm), _metadata(template))
-    if changed:
-        yield f"metadata {', '.join(changed)}"
+        yield _Difference("its service account")
+    keys = metadata.differing(vm, template)
+    if keys.keys:
+        only = "" if keys.in_place else " (read at its start only)"
+        yield _Difference(f"metadata {', '.join(keys.keys)}{only}", in_place=keys.in_place)
     labels = _changed(vm.get("labels") or {}, template.get("labels") or {})
     if labels:
-        yield f"{_LABELS} {', '.join(labels)}"
+        yield _Difference(f"labels {', '.join(labels)}", in_place=True)
 
 
 def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """The keys that have another value, or that only one has; Google's own do not count."""
+    """The labels that have another value, or that only one has; Google's own do not count."""
     keys = {key for key in {**old, **new} if not key.startswith("goog-")}
     return sorted(key for key in keys if old.get(key) != new.get(key))
-
-
-def _metadata(document: Mapping[str, Any]) -> dict[str, str]:
-    items = document.get("metadata", {}).get("items", [])
-    # Google adds these to the VMs of a group.
-    own = {"instance-template", "created-by", "proxy-url"}
-    return {one["key"]: one.get("value", "") for one in items if one["key"] not in own}
 
 
 def _gpus(found: Sequence[Mapping[str, Any]] | None) -> dict[str, int]:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.errors import Problem
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
@@ -58,6 +59,7 @@ def _secrets(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
         try:
             if ctx.answers.find(Service.SECRET_MANAGER, path) is None:
                 yield Problem(
+                    code=Code.RESOURCE_NOT_FOUND,
                     setting="SECRETS",
                     what=f"there is no {path}",
                     why="this tool does not make the secrets that VMs read",
@@ -69,6 +71,7 @@ def _secrets(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
                 raise
             yield CheckNote(
                 Problem(
+                    code=Code.NOT_CHECKED,
                     setting="SECRETS",
                     what=f"could not check whether {path} exists",
                     why=error.message,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision.deployment.deployment import ResizeRequestSpec
 from provision.errors import SettingsError
+from provision.google import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,6 +79,11 @@ class ResizeRequest:
         what = "1 VM" if self.count == 1 else f"{self.count} VMs"
         how = _STATES.get(self.state, "is in an unknown state")
         return f"the request {self.name} for {what} {how} ({self.state})"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Google's words about why it failed or waits, each once."""
+        return tuple(dict.fromkeys(map(refusals.words, self.errors)))
 
     @property
     def as_made(self) -> ResizeRequestSpec:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
+from provision.codes import Code
+from provision.documents.timeline import StageName
 from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
@@ -27,15 +29,15 @@ NAMESPACE: Final = "aiinfra"
 _KEY: Final = "startup"
 _STEP: Final = "step-"
 _GPU_CHECK: Final = "gpu-check"
-_COMMAND: Final = "command"
+COMMAND: Final = "command"
 """The step that runs the user's STARTUP_COMMAND, which may take as long as it likes."""
 
 _AT_ONCE: Final = 8
 """The number of concurrent requests."""
-_PER_SECOND: Final = 10.0
+PER_SECOND: Final = 10.0
 """Requests per second of cloud time, which is 600 per minute."""
 _POLL: Final = 15.0
-_AT_MOST: Final = 1800.0
+AT_MOST: Final = 1800.0
 """The longest wait for all VMs together, in seconds of cloud time."""
 _COMMAND_AT_MOST: Final = 300.0
 """The longest wait once only STARTUP_COMMAND is still running, in seconds of cloud time."""
@@ -145,7 +147,7 @@ class Reader:
     def __init__(self, api: GoogleApi, zone: str, clock: Clock) -> None:
         self._api = api
         self._zone = zone
-        self._gap = clock.wall(1 / _PER_SECOND)
+        self._gap = clock.wall(1 / PER_SECOND)
         self._next = 0.0
         self._lock = threading.Lock()
 
@@ -192,30 +194,27 @@ def wait(
     Raises:
         ClusterError: A start-up failed or did not end in time; the error lists all such VMs.
     """
-    deadline = progress.deadline(_AT_MOST, _POLL)
-    found: dict[str, Startup] = dict.fromkeys(names, Startup())
-    said = ""
-    is_shorter: set[str] = set()
-    while True:
-        found |= reader.read(name for name, it in found.items() if not it.is_over)
-        news = _progress(found.values())
-        if news != said:
-            progress.tell(news)
-            said = news
-        if not stay():
-            return found
-        waiting = [it for it in found.values() if not it.is_over]
-        if not waiting or deadline.is_over:
-            break
-        if any(it.state == "failed" for it in found.values()) and "failed" not in is_shorter:
-            deadline.shorten(_AFTER_FAILURE)
-            is_shorter.add("failed")
-        if all(it.step == _COMMAND for it in waiting) and _COMMAND not in is_shorter:
-            deadline.shorten(_COMMAND_AT_MOST)
-            is_shorter.add(_COMMAND)
-        deadline.pause()
-    _judge(found)
-    return found
+    with progress.stage(StageName.STARTUP) as stage:
+        deadline = stage.deadline(AT_MOST, _POLL)
+        found: dict[str, Startup] = dict.fromkeys(names, Startup())
+        is_shorter: set[str] = set()
+        while True:
+            found |= reader.read(name for name, it in found.items() if not it.is_over)
+            waiting = [it for it in found.values() if not it.is_over]
+            (stage.news if waiting else stage.counts)(_progress(found.values()))
+            if not stay():
+                return found
+            if not waiting or deadline.is_over:
+                break
+            if any(it.state == "failed" for it in found.values()) and "failed" not in is_shorter:
+                deadline.shorten(_AFTER_FAILURE)
+                is_shorter.add("failed")
+            if all(it.step == COMMAND for it in waiting) and COMMAND not in is_shorter:
+                deadline.shorten(_COMMAND_AT_MOST)
+                is_shorter.add(COMMAND)
+            deadline.pause()
+        _judge(found)
+        return found
 
 
 def notes(found: Mapping[str, Startup]) -> list[Problem]:
@@ -238,16 +237,18 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
         detail = next(iter(vms.values())).steps[step].detail
         result.append(
             Problem(
+                code=Code.STARTUP_FAILED,
                 what=f"the step {step} failed on {words.listed(vms)};"
                 " the rest of the start-up continued",
                 why="\n".join(detail.splitlines()[-3:]),
                 fix="see the whole output in the VM's serial port 1",
             )
         )
-    running = [name for name, it in found.items() if not it.is_over and it.step == _COMMAND]
+    running = [name for name, it in found.items() if not it.is_over and it.step == COMMAND]
     if running:
         result.append(
             Problem(
+                code=Code.STILL_RUNNING,
                 setting="STARTUP_COMMAND",
                 what=f"the command is still running on {words.listed(running)}",
                 why="Create waits for it only for a while, because it may take as long as it likes",
@@ -274,7 +275,7 @@ def _judge(found: Mapping[str, Startup]) -> None:
     bad = {
         name: it
         for name, it in sorted(found.items())
-        if it.state == "failed" or (not it.is_over and it.step != _COMMAND)
+        if it.state == "failed" or (not it.is_over and it.step != COMMAND)
     }
     # Failed VMs first: they say more than late ones.
     order = sorted(bad.items(), key=lambda entry: entry[1].state != "failed")
@@ -289,13 +290,14 @@ def _judge(found: Mapping[str, Startup]) -> None:
 def _problem(name: str, it: Startup) -> Problem:
     what = f"{name} {it.words}"
     if it.state != "failed":
-        what = f"After {_AT_MOST / 60:g} minutes, {what}"
+        what = f"After {AT_MOST / 60:g} minutes, {what}"
     silent = (
         "it has not reported anything: its image may lack Google's guest agent, or its network may"
         " have no access to Google's APIs"
     )
     return Problem(
-        setting="STARTUP_COMMAND" if it.step == _COMMAND else "",
+        code=Code.STARTUP_FAILED,
+        setting="STARTUP_COMMAND" if it.step == COMMAND else "",
         what=what,
         why=it.detail or ("" if it.state else silent),
         fix="the VM is kept: see the whole output in its serial port 1, fix the cause, restart the"
@@ -309,6 +311,7 @@ def _others(rest: Mapping[str, Startup]) -> Problem:
     for name, it in rest.items():
         steps.setdefault(it.words, []).append(name)
     return Problem(
+        code=Code.STARTUP_FAILED,
         what="; ".join(f"{len(vms)} more: {words.listed(vms)} {how}" for how, vms in steps.items()),
         fix="run Status to see the step of every VM",
     )

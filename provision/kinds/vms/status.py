@@ -2,73 +2,107 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+import collections
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from provision import words
 from provision.catalogue import names
-from provision.errors import Problem
+from provision.documents import vm_status
+from provision.documents.status import Older, PoolNow
+from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.google.resources import GROUP
-from provision.kinds.vms import instances, interruptions, startup
+from provision.kinds import ends, machine_words
+from provision.kinds import spending as prices
+from provision.kinds.vms import (
+    instances,
+    interruptions,
+    out_of_date,
+    spending,
+    startup,
+    trouble,
+)
 from provision.kinds.vms.resize_requests import ResizeRequest
+from provision.kinds.vms.spending import whole
+from provision.lifecycle import pricing
+from provision.spec.group import Group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from provision.context import Cloud, Context
+    from provision.deployment.deployment import OutOfDate
+    from provision.documents.status import End, Status
+    from provision.documents.vm_status import Vm
     from provision.kinds.vms.interruptions import Interruption, Member
     from provision.kinds.vms.startup import Startup
     from provision.state.record import Record
     from provision.time.clock import Clock
 
-_VMS: Final = 50
-"""The number of VMs in the text; the JSON has all of them."""
+_MANY: Final = 100
+"""VMs from which on it is said that asking all of them takes a while."""
+_LIMITED: Final = "MAX_RUN_DURATION=12h would end new ones after 12 hours"
 
 
-def look(context: Context, cloud: Cloud, record: Record) -> dict[str, Any]:
-    """The VMs of a group and its resize requests, as the JSON has them.
+class _Reported(NamedTuple):
+    """What a VM reports of itself."""
 
-    `down` has the VMs of the group that do not run, those too that do not exist now, and
-    `interruption` the last that Google did to a VM of its own accord, as far as it still tells.
+    startup: vm_status.Startup
+    gpu_check: vm_status.GpuCheck | None
+
+
+def look(
+    context: Context, cloud: Cloud, record: Record, before: Status | None
+) -> vm_status.VmGroup:
+    """Look at the VMs of a group and its resize requests.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+        record: The deployment.
+        before: What an earlier look of this run returned; what is over is not asked again.
     """
-    members = instances.managed(cloud.api, record)
-    found = instances.find(cloud.api, record, context.clock, members)
-    context.note(instances.ending_soon(found))
-    told = startups(context, cloud, record, [vm.name for vm in found])
+    seen = instances.see(cloud.api, record)
+    found = seen.vms(context.clock)
+    told = _startups(context, cloud, record, found, before)
     known = interruptions.read(cloud.api, record, context.clock)
-    down = interruptions.down(members)
-    requests = _requests(cloud, record)
-    wanted = record.settings.get("INSTANCE_COUNT")
-    context.note(_ended(record, wanted, len(members), requests))
-    return {
-        "image": {key: record.image.get(key) for key in ("project", "family", "name")},
-        "wanted": wanted,
-        "running": sum(vm.status == "RUNNING" for vm in found),
-        "vms": [_vm(vm, told[vm.name], known.get(vm.name)) for vm in found],
-        "down": [_down(one, known.get(one.name)) for one in down],
-        "requests": [_request(one, context.clock) for one in requests],
-    }
-
-
-def _ended(
-    record: Record, wanted: object, there: int, requests: Sequence[ResizeRequest]
-) -> list[Problem]:
-    """A note on VMs whose run duration is over: Google deletes them, and nothing tells of them."""
-    limit = record.settings.get("MAX_RUN_DURATION")
-    if not isinstance(wanted, int) or there >= wanted or not limit:
-        return []
-    if any(request.is_open for request in requests):
-        return []
-    return [
-        Problem(
-            setting="MAX_RUN_DURATION",
-            what=f"{wanted - there} of {wanted} VMs are no longer part of the group",
-            why=f"Google deletes a VM when its run duration of {words.duration(float(limit))} is"
-            " over, and its group makes no new one",
-            fix="run Create to get new VMs, or Destroy if you are done",
-        )
-    ]
+    down = interruptions.down(seen.members)
+    requests = _requests(cloud, record) if seen.group is not None else []
+    older = out_of_date.among(cloud.api, seen)
+    vms = [_vm(vm, told[vm.name], known.get(vm.name), context.clock) for vm in found]
+    case = trouble.Case(
+        group=_group(record, found),
+        exists=seen.group is not None,
+        wanted=whole(record.settings.get("INSTANCE_COUNT")),
+        limit=whole(record.settings.get("MAX_RUN_DURATION")),
+        there=len(seen.members),
+        vms=tuple(vms),
+        down=tuple(down),
+        known=known,
+        requests=tuple(requests),
+        errors=refusals.of_instances(seen.members),
+        clock=context.clock,
+        api=cloud.api,
+    )
+    image = {key: record.image.get(key) for key in ("project", "family", "name")}
+    listed = pricing.known(context, cloud)
+    cost, so_far = prices.of(spending.existing(case, record, seen), listed)
+    return vm_status.VmGroup(
+        words="Ray cluster" if record.settings.get("ORCHESTRATOR_TYPE") == "ray" else "VM group",
+        trouble=tuple(trouble.found(case)),
+        waiting=tuple(trouble.waiting(case)),
+        machines=(_pool(case, record, vms),),
+        ends=tuple(_ends(case)),
+        out_of_date=tuple(_alike(older)),
+        cost=cost,
+        so_far=so_far,
+        image=vm_status.BootImage(**image),
+        wanted=case.wanted,
+        running=sum(vm.status == "RUNNING" for vm in vms),
+        counts=_counts(case, vms, older),
+        vms=tuple(sorted(vms, key=trouble.rank)),
+        down=tuple(_down(one, known.get(one.name)) for one in down),
+        requests=tuple(_request(one, context.clock) for one in requests),
+    )
 
 
 def startups(
@@ -79,78 +113,89 @@ def startups(
     return startup.Reader(cloud.api, zone, context.clock).read(wanted)
 
 
-def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The VMs and the resize requests as text."""
-    if found["image"]["name"]:
-        yield f"New VMs boot {found['image']['name']} of {found['image']['project']}"
-    wanted = found["wanted"] or len(found["vms"])
-    yield f"{found['running']} of {wanted} VMs run in {found['zone']}:"
-    yield from (f"  {_vm_line(vm)}" for vm in found["vms"][:_VMS])
-    if len(found["vms"]) > _VMS:
-        yield f"  ... and {len(found['vms']) - _VMS} more: --output json lists all of them"
-    for one in found["down"]:
-        event = f"{one['interruption']['words']}; it " if one["interruption"] else ""
-        yield f"{one['name']} {event}{one['words']}"
-        yield from (f"  {line}" for line in one["reasons"])
-    for request in found["requests"]:
-        yield f"{request['words']}, for {words.duration(request['age_seconds'])}"
-        yield from (f"  {line}" for line in request["reasons"])
-
-
-def _vm_line(vm: Mapping[str, Any]) -> str:
-    name = f"{vm['name']} {vm['status']}"
-    # The start-up of a VM that is down says nothing: it begins anew.
-    parts = [f"{name}, {vm['startup']['words']}" if vm["status"] == "RUNNING" else name]
-    if vm["startup"]["state"] == "failed" and vm["startup"]["detail"]:
-        parts += [vm["startup"]["detail"].splitlines()[-1]]
-    if vm["remaining_seconds"] is not None:
-        parts += [f"{words.duration(vm['remaining_seconds'])} left"]
-    if vm["maintenance_seconds"] is not None:
-        begins = words.duration(vm["maintenance_seconds"])
-        parts += [f"Google stops it in {begins} to maintain its host"]
-    if vm["interruption"] and vm["interruption"]["seconds_ago"] < interruptions.LATELY:
-        parts += [vm["interruption"]["words"]]
-    if vm["notebook"]:
-        parts += [vm["notebook"]]
-    return "; ".join(parts)
-
-
-def _down(one: Member, known: Interruption | None) -> dict[str, Any]:
+def _startups(
+    context: Context,
+    cloud: Cloud,
+    record: Record,
+    found: Sequence[instances.Vm],
+    before: Status | None,
+) -> dict[str, _Reported]:
+    """What each VM reports; of a start-up that was done, what an earlier look has found."""
+    vms = before.vms if isinstance(before, vm_status.VmGroup) else ()
+    done = {(vm.name, vm.started): vm for vm in vms if vm.startup.state is StartupState.DONE}
+    kept = {vm.name: done[vm.name, vm.started] for vm in found if (vm.name, vm.started) in done}
+    asked = [vm.name for vm in found if vm.name not in kept]
+    if len(asked) >= _MANY:
+        context.console.progress(
+            f"Asking {len(asked):,} VMs for their start-up, which takes some"
+            f" {len(asked) / startup.PER_SECOND:.0f} s: Google answers for one at a time"
+        )
+    told = startups(context, cloud, record, asked)
     return {
-        "name": one.name,
-        "status": one.status or None,
-        "action": one.action,
-        "words": one.words,
-        "reasons": list(one.reasons),
-        "interruption": _interruption(known),
+        **{name: _Reported(vm.startup, vm.gpu_check) for name, vm in kept.items()},
+        **{name: _Reported(_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},
     }
 
 
-def _interruption(known: Interruption | None) -> dict[str, Any] | None:
+def _vm(vm: instances.Vm, told: _Reported, known: Interruption | None, clock: Clock) -> Vm:
+    return vm_status.Vm(
+        name=vm.name,
+        status=vm.status,
+        machine_type=vm.machine_type,
+        created=vm.created,
+        started=vm.started,
+        ends=None if vm.remaining is None else ends.moment(vm.remaining, clock),
+        remaining_seconds=None if vm.remaining is None else int(vm.remaining),
+        maintenance_seconds=None if vm.maintenance is None else int(vm.maintenance),
+        interruption=_interruption(known),
+        notebook=vm.notebook,
+        startup=told.startup,
+        gpu_check=told.gpu_check,
+    )
+
+
+def _startup(told: Startup) -> vm_status.Startup:
+    return vm_status.Startup(
+        state=StartupState(told.state) if told.state in set(StartupState) else None,
+        step=told.step or None,
+        words=told.words,
+        detail=told.detail,
+        steps={
+            name: vm_status.StartupStep(state=step.state, detail=step.detail)
+            for name, step in told.steps.items()
+        },
+    )
+
+
+def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
+    if not found:
+        return None
+    named = found.get("names")
+    return vm_status.GpuCheck(
+        gpus=whole(found.get("gpus")),
+        names=tuple(map(str, named)) if isinstance(named, list) else (),
+        driver=str(found["driver"]) if found.get("driver") else None,
+        ecc_errors=whole(found.get("ecc_errors")),
+        interfaces=whole(found.get("interfaces")),
+    )
+
+
+def _down(one: Member, known: Interruption | None) -> vm_status.Down:
+    return vm_status.Down(
+        name=one.name,
+        status=one.status or None,
+        action=one.action,
+        words=one.words,
+        reasons=one.reasons,
+        interruption=_interruption(known),
+    )
+
+
+def _interruption(known: Interruption | None) -> vm_status.Interruption | None:
     if known is None:
         return None
     event = known.event.name.lower().replace("_", "-")
-    return {"event": event, "seconds_ago": int(known.ago), "words": known.words}
-
-
-def _vm(vm: instances.Vm, told: Startup, known: Interruption | None) -> dict[str, Any]:
-    return {
-        "name": vm.name,
-        "status": vm.status,
-        "machine_type": vm.machine_type,
-        "remaining_seconds": None if vm.remaining is None else int(vm.remaining),
-        "maintenance_seconds": None if vm.maintenance is None else int(vm.maintenance),
-        "interruption": _interruption(known),
-        "notebook": vm.notebook,
-        "startup": {
-            "state": told.state or None,
-            "step": told.step or None,
-            "words": told.words,
-            "detail": told.detail,
-            "steps": {name: dataclasses.asdict(step) for name, step in told.steps.items()},
-        },
-        "gpu_check": told.gpu_check,
-    }
+    return vm_status.Interruption(event=event, seconds_ago=int(known.ago), words=known.words)
 
 
 def _requests(cloud: Cloud, record: Record) -> list[ResizeRequest]:
@@ -159,13 +204,88 @@ def _requests(cloud: Cloud, record: Record) -> list[ResizeRequest]:
     return [ResizeRequest.of(document) for document in cloud.api.resize_requests(path)]
 
 
-def _request(request: ResizeRequest, clock: Clock) -> dict[str, Any]:
-    return {
-        "name": request.name,
-        "count": request.count,
-        "run_seconds": request.run_seconds,
-        "state": request.state,
-        "words": request.words[0].upper() + request.words[1:],
-        "age_seconds": int(clock.since(request.created)),
-        "reasons": list(dict.fromkeys(map(refusals.words, request.errors))),
-    }
+def _request(request: ResizeRequest, clock: Clock) -> vm_status.ResizeRequest:
+    return vm_status.ResizeRequest(
+        name=request.name,
+        count=request.count,
+        run_seconds=request.run_seconds,
+        state=request.state,
+        words=request.words[0].upper() + request.words[1:],
+        age_seconds=int(clock.since(request.created)),
+        reasons=request.reasons,
+    )
+
+
+# ------------------------------------------------------------------ what was asked, and what is
+
+
+def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
+    """The group with the machines that were asked for; those that run where the record is lost."""
+    asked = record.settings
+    gpu, gpus = asked.get("ACCELERATOR_TYPE"), whole(asked.get("GPU_COUNT"))
+    first = found[0] if found else None
+    machine_type = str(asked.get("VM_TYPE") or (first.machine_type if first else ""))
+    attached = machine_words.is_attached(machine_type)
+    return Group(
+        project=record.project_id,
+        zone=record.zone,
+        name=names.GROUP.of(record.name_prefix),
+        size=whole(asked.get("INSTANCE_COUNT")) or len(found),
+        machine_type=machine_type,
+        gpu=str(gpu) if gpu and attached else None,
+        gpus=gpus if gpus and attached else 0,
+    )
+
+
+def _pool(case: trouble.Case, record: Record, vms: Sequence[Vm]) -> PoolNow:
+    group = case.group
+    return PoolNow(
+        name=group.name,
+        machine_type=group.machine_type,
+        zone=group.zone,
+        mode=spending.mode(record),
+        gpus=machine_words.gpus(group.machine_type, group.gpu, group.gpus),
+        asked=case.wanted,
+        there=len(vms),
+        ready=sum(vm.is_ready for vm in vms),
+    )
+
+
+def _ends(case: trouble.Case) -> list[End]:
+    limited = [vm.remaining_seconds for vm in case.vms if vm.remaining_seconds is not None]
+    found = ends.of(limited, "VM", case.clock)
+    free = len(case.vms) - len(limited)
+    if free:
+        found.append(ends.never(free, "VM", _LIMITED))
+    for request in case.requests:
+        if request.is_open:
+            found.append(ends.to_come(request.count, "VM", request.run_seconds))
+    return found
+
+
+def _counts(case: trouble.Case, vms: Sequence[Vm], older: Sequence[OutOfDate]) -> vm_status.Counts:
+    running = [vm for vm in vms if vm.status == "RUNNING"]
+    failed = sum(vm.startup.state is StartupState.FAILED for vm in running)
+    ready = sum(vm.is_ready for vm in running)
+    return vm_status.Counts(
+        wanted=case.wanted,
+        exist=len(vms),
+        running=len(running),
+        ready=ready,
+        starting=len(running) - failed - ready,
+        failed=failed,
+        down=len(case.down),
+        out_of_date=len(older),
+        listed=len(vms),
+    )
+
+
+def _alike(found: Sequence[OutOfDate]) -> list[Older]:
+    """The VMs of an older template, by what differs; the most frequent first."""
+    alike: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
+    for one in found:
+        alike[one.differences].append(one.name)
+    return [
+        Older(differences=differences, count=len(them), names=tuple(them))
+        for differences, them in sorted(alike.items(), key=lambda it: -len(it[1]))
+    ]

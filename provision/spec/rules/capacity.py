@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import limits, machines
 from provision.catalogue.machines import Binding, Consumption, Offered
+from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
 from provision.spec.capacity import ASKED_FOR, EXCLUSIVE, POOL_KEYS, asking_for
@@ -57,6 +58,7 @@ def _flex_compact(vm_type: str, *, compact: bool, flex_start: bool) -> Iterator[
     *others, last = machines.compact_with_flex_start()
     if compact and flex_start and family is not None and not family.flex_compact:
         yield Finding(
+            code=Code.NOT_OFFERED,
             field="enable_compact_placement",
             what=f"can't be combined with flex start for {vm_type}",
             why=f"with flex start, only {', '.join(others)} and {last} support compact placement",
@@ -75,6 +77,7 @@ def _placement(vm_type: str, *, compact: bool, reserved: bool) -> Iterator[Findi
         return
     if not family.compact:
         yield Finding(
+            code=Code.NOT_OFFERED,
             field="enable_compact_placement",
             what=f"is not available for {vm_type}",
             why=f"Google's compact placement does not support {family.title} machines",
@@ -119,6 +122,7 @@ def _one_topology(case: Case) -> Iterator[Finding]:
     most = family.in_topology
     if settings.instance_count > most:
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="instance_count",
             what=f"is more than one group of {family.title} can have",
             why=f"{most} of its machines make up one accelerator topology ({family.topology}),"
@@ -169,6 +173,7 @@ def _shortest_run(case: Case) -> Iterator[Finding]:
 def _too_short(seconds: int | None, what: str, *, fix: str) -> Iterator[Finding]:
     if seconds is not None and seconds < limits.SHORTEST_GROUP_RUN:
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="max_run_duration",
             what=f"is too short for {what}",
             why="10m to 7d",
@@ -200,6 +205,7 @@ def _way(case: Case, machine: MachineType, way: Consumption) -> Iterator[Finding
             return
         case Offered.DOUBTFUL:
             yield Finding(
+                code=Code.NOT_OFFERED,
                 field=field,
                 what=f"may not be available{name}",
                 why="Google's pages disagree or do not tell; for certain it is available as:"
@@ -209,6 +215,7 @@ def _way(case: Case, machine: MachineType, way: Consumption) -> Iterator[Finding
             )
         case Offered.NO:
             yield Finding(
+                code=Code.NOT_OFFERED,
                 field=field,
                 what=f"is not available{name}",
                 why=f"{machine.name} is available as: {_or(offers)}",
@@ -230,6 +237,7 @@ def _flex_machine(case: Case) -> Iterator[Finding]:
         and not machines.may_flex_start(settings.vm_type)
     ):
         yield Finding(
+            code=Code.NOT_OFFERED,
             field="enable_flex_start",
             what=f"is not available for {settings.vm_type}",
             why="flex start supports H4D and all machine types with GPUs except A4X and A4X Max",
@@ -241,6 +249,7 @@ def _one_request(case: Case) -> Iterator[Finding]:
     settings, most = case.settings, limits.MOST_REQUESTED
     if _is_group(case) and settings.enable_flex_start and settings.instance_count > most:
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="instance_count",
             what="is more than flex start provides at once",
             why=f"one resize request can ask for at most {most} VMs",

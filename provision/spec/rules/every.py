@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
-from provision.settings.choices import Orchestrator
-from provision.spec.rules import capacity, gke, images, machines, offers, secrets, storage
+from provision.codes import Code
+from provision.settings.choices import Orchestrator, PriceList
+from provision.spec.rules import (
+    capacity,
+    gke,
+    images,
+    machines,
+    offers,
+    orchestrator,
+    secrets,
+    storage,
+)
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -36,11 +46,23 @@ def _region(case: Case) -> Iterator[Finding]:
 def _state_path(case: Case) -> Iterator[Finding]:
     if case.settings.terraform_gcs_path is None:
         yield Finding(
+            code=Code.MISSING_SETTING,
             field="terraform_gcs_path",
             what="is required for a domain-scoped project",
             why=f"the default bucket has the project ID in its name, and a bucket name can't"
             f" contain {case.settings.project_id}",
             fix="TERRAFORM_GCS_PATH=gs://<an existing bucket>",
+        )
+
+
+def _limit_without_prices(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.max_hourly_cost is not None and settings.prices is PriceList.OFF:
+        yield Finding(
+            field="max_hourly_cost",
+            what=f"can't be kept with {case.name('prices')}=off",
+            why="without prices nobody knows what the cluster costs",
+            fix="PRICES=list, or remove MAX_HOURLY_COST",
         )
 
 
@@ -51,6 +73,7 @@ def _notebook(case: Case) -> Iterator[Finding]:
     if not settings.enable_notebook:
         if case.on("show_proxy_url"):
             yield Finding(
+                code=Code.WITHOUT_EFFECT,
                 field="show_proxy_url",
                 what="has no effect",
                 why=f"with {case.name('enable_notebook')}=no the VMs have no notebook",
@@ -59,6 +82,7 @@ def _notebook(case: Case) -> Iterator[Finding]:
             )
     elif settings.image_project not in _NOTEBOOK_PROJECTS:
         yield Finding(
+            code=Code.WITHOUT_EFFECT,
             field="enable_notebook",
             what=f"may have no effect with images of {settings.image_project}",
             why="the notebook is part of the Deep Learning VM images; if an image has none, the"
@@ -72,6 +96,7 @@ RULES: Final = (
     Rule(("region", "zone"), _region),
     *offers.RULES,
     Rule(("project_id", "terraform_gcs_path"), _state_path),
+    Rule(("prices", "max_hourly_cost"), _limit_without_prices),
     *images.RULES,
     *machines.RULES,
     *capacity.RULES,
@@ -81,6 +106,7 @@ RULES: Final = (
         ("enable_notebook", "show_proxy_url", "image_project", "orchestrator_type"),
         _notebook,
     ),
+    *orchestrator.RULES,
     *gke.RULES,
 )
 """All rules between settings, in the order of the settings."""

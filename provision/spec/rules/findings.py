@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from provision.codes import Code
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -22,6 +24,9 @@ class Finding:
         why: The rule.
         fix: What to write instead.
         note: Whether it is a note, which does not stop the run.
+        guess: Whether it is a note from a dated list, which Google's own answer replaces.
+        code: What it is about, for programs.
+        zones: Zones that may do instead.
     """
 
     field: str
@@ -29,6 +34,9 @@ class Finding:
     why: str = ""
     fix: str = ""
     note: bool = False
+    guess: bool = False
+    code: Code = Code.CONFLICTING_SETTINGS
+    zones: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,51 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
-from provision.settings import spelling
+from provision.codes import Code
 from provision.settings.choices import Orchestrator
-from provision.settings.model import Settings
 from provision.spec.rules import capacity, gke_cluster, machines
 from provision.spec.rules import pools as pool_rules
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from provision.settings.pools import NodePool
 
 _REPLACED: Final = ("vm_type", "gpu_count", "accelerator_type", "gke_node_pool_count")
-
-
-def _needs_of(case: Case, name: str) -> str:
-    """The orchestrator that a variable is for, by the name that the user wrote; "" for any."""
-    spelled = spelling.SPELLINGS.get(case.name(name))
-    if spelled and spelled.gke_only:
-        return Orchestrator.GKE
-    extra = Settings.model_fields[name].json_schema_extra
-    return str(extra["only_with"]) if isinstance(extra, dict) else ""
-
-
-def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
-    orchestrator = case.settings.orchestrator_type
-    for name in filter(case.on, Settings.model_fields):
-        needs = _needs_of(case, name)
-        if needs and needs != orchestrator:
-            yield Finding(
-                field=name,
-                what=f"has no effect with ORCHESTRATOR_TYPE={orchestrator}",
-                why=f"it is only for ORCHESTRATOR_TYPE={needs}",
-                fix=f"ORCHESTRATOR_TYPE={needs}, or remove {case.name(name)}",
-            )
-
-
-def _own_networks(case: Case) -> Iterator[Finding]:
-    if case.settings.orchestrator_type is Orchestrator.GKE and case.asked("network_config"):
-        yield Finding(
-            field="network_config",
-            what="can't be combined with ORCHESTRATOR_TYPE=gke",
-            why="a GKE cluster always gets the networks that its machine types need",
-            fix="remove NETWORK_CONFIG",
-        )
 
 
 def _limits(case: Case) -> Iterator[Finding]:
@@ -59,6 +26,7 @@ def _limits(case: Case) -> Iterator[Finding]:
         if least is None:
             given, missing = missing, given
         yield Finding(
+            code=Code.MISSING_SETTING,
             field=given,
             what=f"is set without {missing.upper()}",
             why="autoscaling needs both limits; without both, pools have a fixed size",
@@ -66,6 +34,7 @@ def _limits(case: Case) -> Iterator[Finding]:
         )
     elif least is not None and most is not None and least > most:
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="gke_min_node_count",
             what=f"is more than GKE_MAX_NODE_COUNT, {most}",
             why="the minimum can't be larger than the maximum",
@@ -93,6 +62,7 @@ def _system_pool(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if settings.system_node_pool_min > settings.system_node_pool_max:
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="system_node_pool_min",
             what=f"is more than SYSTEM_NODE_POOL_MAX, {settings.system_node_pool_max}",
             why="the minimum can't be larger than the maximum",
@@ -173,6 +143,7 @@ def _in_pool(pool: NodePool, finding: Finding) -> Finding:
         # A setting of the whole cluster, which pools have no key for.
         subject = finding.field.upper()
         return Finding(
+            code=finding.code,
             field="gke_node_pools",
             what=f"has pool {pool.name}, for which {subject} {finding.what}",
             why=finding.why,
@@ -183,6 +154,7 @@ def _in_pool(pool: NodePool, finding: Finding) -> Finding:
         value = "yes" if value else "no"
     subject = finding.field if value is None else f"{finding.field}={value}"
     return Finding(
+        code=finding.code,
         field="gke_node_pools",
         what=f"has pool {pool.name}, whose {subject} {finding.what}",
         why=finding.why,
@@ -190,15 +162,23 @@ def _in_pool(pool: NodePool, finding: Finding) -> Finding:
     )
 
 
+def _of_a_cluster(touches: tuple[str, ...], check: Callable[[Case], Iterator[Finding]]) -> Rule:
+    """A rule for GKE clusters; elsewhere it is enough to say that a setting has no effect."""
+
+    def checked(case: Case) -> Iterator[Finding]:
+        if case.settings.orchestrator_type is Orchestrator.GKE:
+            yield from check(case)
+
+    return Rule(("orchestrator_type", *touches), checked)
+
+
 RULES: Final = (
-    Rule(("orchestrator_type",), _wrong_orchestrator),
-    Rule(("orchestrator_type",), _own_networks),
-    Rule(("gke_min_node_count", "gke_max_node_count"), _limits),
-    Rule(("instance_count", "gke_min_node_count", "gke_max_node_count"), _fixed_size),
-    Rule(("system_node_pool_min", "system_node_pool_max"), _system_pool),
-    Rule(("system_node_pool_zone", "zone"), _system_zone),
-    Rule(("gke_node_pools",), _replaced),
-    Rule(("gke_node_pools", "zone"), _pools),
+    _of_a_cluster(("gke_min_node_count", "gke_max_node_count"), _limits),
+    _of_a_cluster(("instance_count", "gke_min_node_count", "gke_max_node_count"), _fixed_size),
+    _of_a_cluster(("system_node_pool_min", "system_node_pool_max"), _system_pool),
+    _of_a_cluster(("system_node_pool_zone", "zone"), _system_zone),
+    _of_a_cluster(("gke_node_pools",), _replaced),
+    _of_a_cluster(("gke_node_pools", "zone"), _pools),
     *pool_rules.RULES,
     *gke_cluster.RULES,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gke_versions, limits, names
+from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
 from provision.spec.rules.findings import Case, Finding, Rule
@@ -69,6 +70,7 @@ def _names(case: Case) -> Iterator[Finding]:
     tightest = names.TIGHTEST_OF_GKE
     if len(settings.name_prefix) > tightest.longest_prefix:
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="name_prefix",
             what=f"is too long for a GKE cluster: {len(settings.name_prefix)} characters",
             why=f"at most {tightest.longest_prefix}, because the {tightest.kind} is named"
@@ -93,6 +95,7 @@ def _room(case: Case) -> Iterator[Finding]:
     if nodes > limits.MOST_CLUSTER_NODES:
         several = settings.gke_node_pools is not None
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="gke_node_pools" if several else "gke_node_pool_count",
             what=f"makes a cluster of up to {nodes} nodes",
             why=f"its IP range for pods is large enough for {limits.MOST_CLUSTER_NODES} nodes,"
@@ -109,6 +112,7 @@ def _floors(case: Case) -> Iterator[Finding]:
     for floor in _needed(case):
         if floor.refuses(version):
             yield Finding(
+                code=Code.INVALID_VALUE,
                 field="gke_version",
                 what=f"is older than {floor.feature} needs",
                 why=f"{floor.version} or newer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import images, machines
+from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -29,6 +30,7 @@ def _one_image(case: Case) -> Iterator[Finding]:
 def _of_a_login_shell(case: Case) -> Iterator[Finding]:
     if case.asked("image_name") and images.is_of_a_login_shell(case.value("image_name")):
         yield Finding(
+            code=Code.INVALID_VALUE,
             field="image_name",
             what="is no image",
             why="login shells of a Deep Learning VM export this IMAGE_NAME, and the environment"
@@ -46,6 +48,7 @@ def _driver(case: Case) -> Iterator[Finding]:
     named = next((it for it in ("image_name", "image_family_name") if case.asked(it)), None)
     if named is None:
         yield Finding(
+            code=Code.MISSING_SETTING,
             field="image_name",
             what=f"is required for {gpu.name}, or IMAGE_FAMILY_NAME is",
             why="Google's current images have NVIDIA's open kernel module, which does not support"
@@ -55,6 +58,7 @@ def _driver(case: Case) -> Iterator[Finding]:
         )
     elif images.has_open_module(case.value(named)):
         yield Finding(
+            code=Code.IMAGE_UNSUITABLE,
             field=named,
             what=f"probably has no driver for {gpu.name}",
             why="Google's images with driver 570 or later have NVIDIA's open kernel module, as"

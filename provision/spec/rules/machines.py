@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gpu_networks, machines, meant
+from provision.codes import Code
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -77,6 +78,7 @@ def _attached(
     without = f"{machine.family.title} machines do not include GPUs"
     if accelerator_type is None:
         yield Finding(
+            code=Code.MISSING_SETTING,
             field="accelerator_type",
             what=f"is required for {machine.name}",
             why=f"{without}; you can attach {takes}",
@@ -84,6 +86,7 @@ def _attached(
         )
     if gpu_count is None:
         yield Finding(
+            code=Code.MISSING_SETTING,
             field="gpu_count",
             what=f"is required for {machine.name}",
             why=without,
@@ -134,6 +137,7 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
     series = machines.plain_series(name)
     if series is not None:
         yield Finding(
+            code=Code.WITHOUT_GPU,
             field="vm_type",
             what="has no GPU: is that meant?",
             why=f"{series.name.upper()} machines have none, and none can be attached",
@@ -143,11 +147,13 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
         return
     like = meant.like(name)
     yield Finding(
+        code=Code.NOT_CHECKED,
         field="vm_type",
         what="is a machine type that this tool does not know",
         why="the online check decides whether it exists and has GPUs",
         fix=f"did you mean {' or '.join(like)}?" if like else "",
         note=True,
+        guess=True,
     )
 
 
@@ -180,6 +186,7 @@ def _gpus_without_network(machine: MachineType) -> Iterator[Finding]:
     if machine.gpu_network is not None:
         label = machine.gpu_network.label.upper()
         yield Finding(
+            code=Code.SLOWER,
             field="network_config",
             what=f"leaves each {machine.name} with one network interface instead of {machine.nics}",
             why=f"the GPUs of different VMs then communicate only over the first interface, without"

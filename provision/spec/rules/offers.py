@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import machines, offers, zones
+from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
 from provision.spec.rules.findings import Case, Finding, Rule
@@ -44,17 +45,27 @@ def _unknown_zone(case: Case) -> Iterator[Finding]:
         what = "is in a region that is not in this tool's list"
         why = f"Google adds regions, and has some that are not public for all, so {_DECIDES}"
         fix = f"did you mean {meant}?" if meant else ""
-    yield Finding(field="zone", what=what, why=f"the list is of {date}: {why}", fix=fix, note=True)
+    yield Finding(
+        code=Code.NOT_OFFERED,
+        field="zone",
+        what=what,
+        why=f"the list is of {date}: {why}",
+        fix=fix,
+        note=True,
+        guess=True,
+    )
 
 
 def _ai_zone(case: Case) -> Iterator[Finding]:
     if zones.is_ai_zone(case.settings.zone):
         yield Finding(
+            code=Code.NOT_CHECKED,
             field="zone",
             what="is an AI zone, which a project has only once it has turned AI zones on",
             why=_DECIDES,
             fix=zones.turning_ai_zones_on(case.settings.project_id),
             note=True,
+            guess=True,
         )
 
 
@@ -80,10 +91,13 @@ def _lacking(listing: Listing, name: str, pool: Pool) -> Iterator[Finding]:
     where = f"in {', '.join(near[:_MOST_PLACES])}{more}, the nearest first" if near else "nowhere"
     place = f"has a pool in {pool.zone}," if pool.zone_setting != "ZONE" else "is a zone"
     yield Finding(
+        code=Code.NOT_OFFERED,
         field=pool.zone_setting.lower(),
         what=f"{place} where {name} was not offered on {listing.date}",
         why=f"the list of that day has it {where}; {_DECIDES}",
         note=True,
+        zones=tuple(filter(zones.has_zone_form, near))[:_MOST_PLACES],
+        guess=True,
     )
 
 
@@ -94,6 +108,7 @@ def _ending(case: Case) -> Iterator[Finding]:
             in_pools = case.asked("gke_node_pools")
             words = f"has a pool with {gpu.name}, a GPU" if in_pools else "is a GPU"
             yield Finding(
+                code=Code.ENDS_SOON,
                 field="gke_node_pools" if in_pools else "accelerator_type",
                 what=f"{words} that Google supports until {gpu.supported_until}",
                 why="from then on machines with it can be neither created nor started",
@@ -106,6 +121,7 @@ def _part(case: Case) -> Iterator[Finding]:
     pool = pools.group(case.settings)
     if case.settings.orchestrator_type is not Orchestrator.GKE and pool.gpu_part:
         yield Finding(
+            code=Code.IMAGE_UNSUITABLE,
             field="vm_type",
             what=f"has {pool.gpu_part} of a GPU, which counts as one GPU",
             why="a part of a GPU needs NVIDIA's vGPU driver, and the images of this tool's choice"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import limits, meant
 from provision.catalogue.machines import Consumption, Offered
+from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec import pools
 from provision.spec.capacity import ASKED_FOR, POOL_KEYS
@@ -65,6 +66,7 @@ def _most(pool: Pool) -> Iterator[Finding]:
     if pool.size.most > limits.MOST_NODES:
         key = "max" if pool.size.count is None else "count"
         yield Finding(
+            code=Code.INVALID_VALUE,
             field=key,
             what="is more than a pool can have",
             why=f"GKE allows at most {limits.MOST_NODES} nodes in a pool",
@@ -75,6 +77,7 @@ def _most(pool: Pool) -> Iterator[Finding]:
 def _machine(pool: Pool) -> Iterator[Finding]:
     if _TPU.match(pool.machine_type):
         yield Finding(
+            code=Code.NOT_OFFERED,
             field="vm_type",
             what="is a machine with TPUs",
             why="this tool creates pools of GPU machines; Google does not support TPUs with flex"
@@ -85,6 +88,7 @@ def _machine(pool: Pool) -> Iterator[Finding]:
         like = meant.like(pool.machine_type)
         guess = f"; did you mean {' or '.join(like)}?" if like else ""
         yield Finding(
+            code=Code.MISSING_SETTING,
             field="accelerator_type" if pool.gpu_type is None else "gpu_count",
             what=f"is required for {pool.machine_type}",
             why="this tool does not know the machine type, and a node pool needs the type and the"
@@ -93,6 +97,7 @@ def _machine(pool: Pool) -> Iterator[Finding]:
         )
     elif pool.machine is not None and pool.machine.family.arm:
         yield Finding(
+            code=Code.NOT_OFFERED,
             field="vm_type",
             what="is not supported in node pools",
             why="GKE needs DRANET for its GPU network, which this tool does not set up",
@@ -116,7 +121,14 @@ def _offered(pool: Pool) -> Iterator[Finding]:
         what = f"may not get {pool.machine_type} nodes: they may not be available as {way}"
         why = f"Google's pages disagree or do not tell; for certain they are available as {ways}"
         fix += ", if Google refuses it"
-    yield Finding(field=_key(way), what=what, why=why, fix=fix, note=offered is Offered.DOUBTFUL)
+    yield Finding(
+        code=Code.NOT_OFFERED,
+        field=_key(way),
+        what=what,
+        why=why,
+        fix=fix,
+        note=offered is Offered.DOUBTFUL,
+    )
 
 
 def _key(way: Consumption) -> str:
@@ -171,6 +183,7 @@ def _told(written: NodePool, finding: Finding, case: Case) -> Finding:
     if not own and case.asked(_SETTINGS[finding.field]):
         return _of_the_cluster(finding)
     return Finding(
+        code=finding.code,
         field="gke_node_pools",
         what=f"has pool {written.name}, whose {finding.field} {finding.what}",
         why=finding.why,
@@ -181,6 +194,7 @@ def _told(written: NodePool, finding: Finding, case: Case) -> Finding:
 
 def _of_the_cluster(finding: Finding) -> Finding:
     return Finding(
+        code=finding.code,
         field=_SETTINGS[finding.field],
         what=finding.what,
         why=finding.why,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -12,17 +13,12 @@ if TYPE_CHECKING:
 
 
 def _to_somebody(case: Case) -> Iterator[Finding]:
-    if not case.settings.secrets:
-        return
+    # Which clusters have secrets at all is another rule's matter.
     if case.settings.orchestrator_type is Orchestrator.GKE:
+        return
+    if case.settings.secrets and case.settings.startup_command is None:
         yield Finding(
-            field="secrets",
-            what="does not reach the pods of a GKE cluster",
-            why="VMs read the secrets for STARTUP_COMMAND, and a GKE cluster runs none",
-            fix="take SECRETS out, and let pods read Secret Manager as the workload account",
-        )
-    elif case.settings.startup_command is None:
-        yield Finding(
+            code=Code.MISSING_SETTING,
             field="secrets",
             what="is set without STARTUP_COMMAND",
             why="secrets stand in the environment of that command, and nowhere else",

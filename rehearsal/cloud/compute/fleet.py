@@ -28,6 +28,7 @@ from rehearsal.cloud.compute import (
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
 from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -314,6 +315,7 @@ def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
     for name in names:
         old = resources.require(call, INSTANCE, name)
         old.pop("_reservation", None)
+        old.pop("_given", None)
         resources.keep(call, INSTANCE, name, old)  # its place is free for the new one
         (place,) = reservation_use.take(call, template, 1)
         again = call.request.after(_STOPPING_SECONDS)
@@ -329,17 +331,29 @@ def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
         resources.keep(call, INSTANCE, name, {**old, **fields, **life})
 
 
-def refresh(call: Call, group: Resource, template: Resource, names: Sequence[str]) -> None:
-    """Give running VMs the labels and the metadata of a template, if nothing else differs."""
-    wanted = template["properties"]
+def refresh(call: Call, template: Resource, names: Sequence[str]) -> None:
+    """Give running VMs the labels and the metadata of a template.
+
+    What somebody has added to the metadata of a VM is lost: Google does not say what becomes of it,
+    so nobody may count on it.
+
+    Raises:
+        GoogleError: 400 when one of them differs in more.
+    """
+    built = vms.built(template)
+    for name in names:
+        if resources.require(call, INSTANCE, name)["_built"] != built:
+            raise GoogleError(
+                400,
+                f"Update of '{links.last(name)}' requires the action REPLACE, which is more "
+                "disruptive than the most disruptive allowed action REFRESH.",
+            )
+    shared_metadata.keep(call, template)
     for name in names:
         instance = resources.require(call, INSTANCE, name)
-        if links.last(instance["machineType"]) != links.last(wanted["machineType"]):
-            continue
-        metadata = {**instance.get("metadata", {}), "items": wanted["metadata"].get("items", [])}
-        changed = {"labels": dict(wanted.get("labels") or {}), "metadata": metadata}
-        kept = {**instance, **changed, "_template": group["instanceTemplate"]}
-        resources.keep(call, INSTANCE, name, kept)
+        made = vms.from_template(instance["_group"], template)
+        kept = {key: value for key, value in instance.items() if key != "_given"}
+        resources.keep(call, INSTANCE, name, {**kept, **made})
 
 
 def delete(call: Call, name: str) -> Resource:

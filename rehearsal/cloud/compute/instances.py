@@ -1,14 +1,22 @@
-"""VMs and their disks, as far as they can be looked at and deleted one by one.
+"""VMs and their disks, as far as they can be looked at, changed and deleted one by one.
 
 They come from managed instance groups; a VM of its own is not part of the simulated cloud.
 """
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import fleet, links, lists, resources
-from rehearsal.cloud.compute.resources import DISK, GROUP_MANAGER, INSTANCE, Call, Resource
+from rehearsal.cloud.compute import fleet, links, lists, properties, resources, shared_metadata
+from rehearsal.cloud.compute.resources import (
+    DISK,
+    GROUP_MANAGER,
+    INSTANCE,
+    INSTANCE_GROUP,
+    Call,
+    Resource,
+)
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -36,6 +44,21 @@ def _aggregated(call: Call) -> Resource:
 
 def _delete(call: Call) -> Resource:
     return fleet.delete(call, call.name(INSTANCE))
+
+
+def _set_metadata(call: Call) -> Resource:
+    name = call.name(INSTANCE)
+    instance = resources.require_ready(call, INSTANCE, name)
+    if call.body.get("fingerprint") != shared_metadata.of(call, instance)["fingerprint"]:
+        raise GoogleError(
+            412,
+            "Supplied fingerprint does not match current metadata fingerprint.",
+            reason="conditionNotMet",
+        )
+    items = call.body.get("items") or []
+    properties.check_metadata(items)
+    resources.keep(call, INSTANCE, name, {**instance, "_given": items})
+    return call.operate(name, instance["id"])
 
 
 def _insert_disk(call: Call) -> Resource:
@@ -78,7 +101,22 @@ def _group_name(call: Call) -> str:
 
 
 def _get_group(call: Call) -> Resource:
-    return _group(call, _group_name(call))
+    unmanaged = resources.find(call, INSTANCE_GROUP, _group_name(call))
+    return resources.show(unmanaged) if unmanaged else _group(call, _group_name(call))
+
+
+def _aggregated_groups(call: Call) -> Resource:
+    """Groups that are not managed, and the unmanaged side of those that are."""
+    project = f"projects/{call.project}/"
+    entries = [
+        (name, resources.show(group))
+        for name, group in resources.each(call, INSTANCE_GROUP, project)
+    ]
+    for _, manager in resources.each(call, GROUP_MANAGER, project):
+        name = links.name_of(manager["instanceGroup"])
+        entries.append((name, _group(call, name)))
+    entries.sort(key=operator.itemgetter(0))
+    return lists.aggregated(call, INSTANCE_GROUP.collection, INSTANCE_GROUP.singular, entries)
 
 
 def _set_named_ports(call: Call) -> Resource:
@@ -114,7 +152,9 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.list": _list,
     "instances.aggregatedList": _aggregated,
     "instances.delete": _delete,
+    "instances.setMetadata": _set_metadata,
     "instanceGroups.get": _get_group,
+    "instanceGroups.aggregatedList": _aggregated_groups,
     "instanceGroups.listInstances": _list_group_instances,
     "instanceGroups.setNamedPorts": _set_named_ports,
     "disks.insert": _insert_disk,

@@ -69,7 +69,7 @@ def _apply_updates(call: Call) -> Resource:
     if call.body.get("mostDisruptiveAllowedAction", "REPLACE") == "REPLACE":
         fleet.recreate(call, group, older)
     else:
-        fleet.refresh(call, group, template, older)
+        fleet.refresh(call, template, older)
     return call.operate(name, group["id"])
 
 

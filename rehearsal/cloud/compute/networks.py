@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import catalogue, links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import (
+    ENDPOINT_GROUP,
     FIREWALL,
     FORWARDING_RULE,
     INSTANCE,
@@ -251,7 +252,7 @@ def _check_mtu_change(call: Call, network: Resource) -> None:
 def _delete(call: Call) -> Resource:
     name = call.name(NETWORK)
     network = resources.require_ready(call, NETWORK, name)
-    for kind in (INSTANCE, SUBNETWORK, FIREWALL, ROUTER, FORWARDING_RULE):
+    for kind in (INSTANCE, SUBNETWORK, FIREWALL, ROUTER, FORWARDING_RULE, ENDPOINT_GROUP):
         for user, resource in resources.each(call, kind, f"projects/{call.project}/"):
             if network["selfLink"] in _networks(kind, resource) and not _is_automatic(
                 network, kind, resource

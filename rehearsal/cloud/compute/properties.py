@@ -47,7 +47,7 @@ def completed(call: Call, given: Resource) -> Resource:
     _check_accelerators(result)
     _check_labels("labels", result.get("labels") or {})
     metadata = result.get("metadata") or {}
-    _check_metadata(metadata.get("items") or [])
+    check_metadata(metadata.get("items") or [])
     result["metadata"] = {
         **metadata,
         "kind": "compute#metadata",
@@ -284,7 +284,12 @@ def _check_labels(field: str, labels: Mapping[str, str]) -> None:
             )
 
 
-def _check_metadata(items: list[Resource]) -> None:
+def check_metadata(items: list[Resource]) -> None:
+    """Refuse metadata that Google takes on no VM.
+
+    Raises:
+        GoogleError: 400.
+    """
     keys = [item["key"] for item in items]
     for index, item in enumerate(items):
         field = f"metadata.items[{index}]"

@@ -68,7 +68,16 @@ RESIZE_REQUEST = Kind(
 INSTANCE = Kind("instances", "zone", "instance", "instance")
 DISK = Kind("disks", "zone", "disk", "disk")
 IMAGE = Kind("images", "", "image", "image")
+INSTANCE_GROUP = Kind("instanceGroups", "zone", "instance_group", "instanceGroup")
+ENDPOINT_GROUP = Kind(
+    "networkEndpointGroups", "zone", "network_endpoint_group", "networkEndpointGroup"
+)
 FORWARDING_RULE = Kind("forwardingRules", "region", "forwarding_rule", "forwardingRule")
+GLOBAL_FORWARDING_RULE = Kind("forwardingRules", "", "forwarding_rule", "forwardingRule")
+TARGET_HTTP_PROXY = Kind("targetHttpProxies", "", "target_http_proxy", "targetHttpProxy")
+URL_MAP = Kind("urlMaps", "", "url_map", "urlMap")
+BACKEND_SERVICE = Kind("backendServices", "", "backend_service", "backendService")
+HEALTH_CHECK = Kind("healthChecks", "", "health_check", "healthCheck")
 TARGET_POOL = Kind("targetPools", "region", "target_pool", "targetPool")
 HTTP_HEALTH_CHECK = Kind("httpHealthChecks", "", "http_health_check", "httpHealthCheck")
 

@@ -1,18 +1,20 @@
 """The metadata of VMs: what they have of their template is kept once for all of them.
 
-A start-up script may have a hundred thousand characters, and a group a thousand VMs.
+A start-up script may have a hundred thousand characters, and a group a thousand VMs. What somebody
+has set on a VM itself stands in its `_given`, in place of the template's.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import startup
+from rehearsal.cloud.compute import resources, startup
 
 if TYPE_CHECKING:
     from rehearsal.cloud.compute.resources import Call, Resource
 
 _COLLECTION = "compute/metadata"
+_PROXY = "proxy-url"
 
 
 def keep(call: Call, template: Resource) -> None:
@@ -43,8 +45,11 @@ class Reader:
         if name not in self._known:
             self._known[name] = self._call.store.get(_COLLECTION, name) or {}
         shared = self._known[name]
-        items = [*(shared.get("items") or []), *instance["_items"]]
+        given = instance.get("_given")
+        items = [*(shared.get("items") or []), *instance["_items"]] if given is None else [*given]
         url = startup.proxy_url(instance, self._call.now)
-        if url is not None:
-            items.append({"key": "proxy-url", "value": url})
-        return {**shared, "items": items}
+        if url is not None and all(item["key"] != _PROXY for item in items):
+            items.append({"key": _PROXY, "value": url})
+        # The shared part is long, and stands for itself by its own fingerprint.
+        told = [name, instance["_items"], given, url]
+        return {**shared, "items": items, "fingerprint": resources.fingerprint(told)}

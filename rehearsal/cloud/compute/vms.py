@@ -32,18 +32,12 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
     """What a VM has of its template; its interfaces are found elsewhere."""
     wanted = template["properties"]
     zone = links.ROOT + links.scope(name)
-    items = [
-        {"key": "instance-template", "value": links.name_of(template["selfLink"])},
-        {"key": "created-by", "value": group},
-    ]
-    labels = wanted.get("labels") or {}
     return {
+        **from_template(group, template),
         "machineType": f"{zone}/machineTypes/{wanted['machineType']}",
         "description": wanted.get("description", ""),
         "disks": _make_disks(call, name, template),
         "tags": wanted["tags"],
-        "labels": labels,
-        "labelFingerprint": resources.fingerprint(labels),
         "serviceAccounts": wanted.get("serviceAccounts") or [],
         "scheduling": wanted["scheduling"],
         "guestAccelerators": [
@@ -58,11 +52,34 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
         "startRestricted": False,
         "fingerprint": resources.fingerprint([name, template["id"]]),
         "resourcePolicies": _policies(call, wanted),
+    }
+
+
+def from_template(group: str, template: Resource) -> Resource:
+    """What a running VM can get anew of its template."""
+    labels = dict(template["properties"].get("labels") or {})
+    return {
+        "labels": labels,
+        "labelFingerprint": resources.fingerprint(labels),
         "_group": group,
         "_template": template["selfLink"],
+        "_built": built(template),
         "_metadata": shared_metadata.key(template),
-        "_items": items,
+        "_items": [
+            {"key": "instance-template", "value": links.name_of(template["selfLink"])},
+            {"key": "created-by", "value": group},
+        ],
     }
+
+
+def built(template: Resource) -> str:
+    """What stands for all that no running VM can get anew of a template."""
+    properties = {**template["properties"], "labels": None, "metadata": None}
+    properties["disks"] = [
+        {**disk, "initializeParams": {**disk.get("initializeParams", {}), "labels": None}}
+        for disk in properties["disks"]
+    ]
+    return resources.fingerprint(properties)
 
 
 def _policies(call: Call, wanted: Resource) -> list[str]:

@@ -15,12 +15,15 @@ locals {
 
     accelerators = var.group.gpu[*]
 
-    # The user's keys win over the first, and are none of the last.
+    # The user's keys win over the first, and are none of the last. They are listed:
+    # one that is no longer wanted can then be told on a VM from what others added.
     metadata = merge({
       VmDnsSetting          = "ZonalPreferred"
       enable-oslogin        = "TRUE"
       install-nvidia-driver = "True"
-    }, var.users_metadata, var.metadata_identity)
+    }, var.users_metadata, length(var.users_metadata) == 0 ? {} : {
+      aiinfra-metadata-keys = join(",", keys(var.users_metadata))
+    }, var.metadata_identity)
 
     boot_disk = {
       auto_delete  = true

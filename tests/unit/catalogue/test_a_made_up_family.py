@@ -26,6 +26,7 @@ from tests.unit.preflight.conftest import check, google
 from tests.unit.preflight.stand_in import ZONE
 
 if TYPE_CHECKING:
+    from provision.documents.vm_status import GpuCheck
     from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
@@ -115,11 +116,11 @@ def test_test_takes_no_other_gpu_for_its_own() -> None:
         notebook=None,
     )
 
-    def judge(*names: str) -> dict[str, Any]:
+    def judge(*names: str) -> dict[str, GpuCheck]:
         found = {"gpus": 4, "names": list(names), "driver": "570", "interfaces": 9}
         return gpu_check.judge([vm], {"np-vm-1": Startup(gpu_check=found)}, "np-mig")
 
-    assert judge("NVIDIA Z900 80GB")["np-vm-1"]["gpus"] == 4
+    assert judge("NVIDIA Z900 80GB")["np-vm-1"].gpus == 4
     with pytest.raises(ClusterError, match="NVIDIA GeForce instead of Z900"):
         judge("NVIDIA Z900 80GB", "NVIDIA GeForce")
 

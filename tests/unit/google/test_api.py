@@ -11,6 +11,7 @@ import tenacity
 from google.auth.exceptions import RefreshError, TransportError
 from google.oauth2.credentials import Credentials
 
+from provision.codes import Code
 from provision.errors import CredentialsError
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.resources import DASHBOARD, FILESTORE, NETWORK
@@ -106,9 +107,10 @@ def test_a_refusal_is_never_sent_again(refusal: requests.Response) -> None:
 
 def test_trouble_that_stays_is_given_up_in_the_end() -> None:
     session = Session(_answer(503, "Unavailable"))
-    with pytest.raises(GoogleApiError, match="503"):
+    with pytest.raises(GoogleApiError, match="503") as caught:
         _api(session).find(Service.COMPUTE, PATH)
     assert session.asked == retries.TRIES
+    assert caught.value.problems[0].code is Code.UNREACHABLE
 
 
 @pytest.mark.parametrize("trouble", [_answer(401, "Expired"), RefreshError("revoked")], ids=repr)
@@ -223,5 +225,40 @@ def test_a_policy_that_stays_is_not_written() -> None:
     session = Recording(_saying(POLICY))
 
     _api(session).revoke_in_bucket("data", lambda *_: False)
+
+    assert [method for method, _ in session.sent] == ["GET"]
+
+
+KEYS: dict[str, Any] = {
+    "fingerprint": "b2xk",
+    "items": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}],
+}
+LATER = {"fingerprint": "bmV3", "items": [*KEYS["items"], {"key": "ssh-keys", "value": "me"}]}
+
+
+def test_metadata_that_somebody_else_changed_meanwhile_is_read_again() -> None:
+    session = Recording(
+        _saying({"metadata": KEYS}),
+        _answer(412, "Supplied fingerprint does not match current metadata fingerprint."),
+        _saying({"metadata": LATER}),
+        _saying({"status": "DONE"}),
+    )
+
+    _api(session).change_metadata("projects/p/zones/z/instances/vm", lambda now: {**now, "a": "3"})
+
+    assert [method for method, _ in session.sent] == ["GET", "POST", "GET", "POST"]
+    changed = [
+        {"key": "a", "value": "3"},
+        {"key": "b", "value": "2"},
+        {"key": "ssh-keys", "value": "me"},
+    ]
+    assert session.sent[-1][1] == {"fingerprint": "bmV3", "items": changed}
+
+
+@pytest.mark.parametrize("answer", [_saying({"metadata": KEYS}), _answer(404, "not found")])
+def test_metadata_that_is_as_wanted_or_gone_is_not_written(answer: requests.Response) -> None:
+    session = Recording(answer)
+
+    _api(session).change_metadata("projects/p/zones/z/instances/vm", lambda now: now)
 
     assert [method for method, _ in session.sent] == ["GET"]

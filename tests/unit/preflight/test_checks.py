@@ -34,7 +34,7 @@ FAILS: dict[str, tuple[str, dict[str, str], str, str, str]] = {
         "billing is not enabled",
         "billing projects",
     ),
-    "no such zone": (ZONE, {}, "ZONE", "no zone us-central1-a", "gcloud compute zones list"),
+    "no such zone": (ZONE, {}, "ZONE", "no zone us-central1-a", "ZONE=us-central1-f"),
     "no such machine type": (
         f"{ZONE}/machineTypes/a2-highgpu-2g",
         {},

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from google.oauth2.credentials import Credentials
 
-from provision.catalogue import offers
+from provision.catalogue import offers, prices
+from provision.catalogue.machines import Consumption
+from provision.documents.cost import Origin
 from provision.errors import SettingsError
 from provision.google import auth
 from provision.google.api import GoogleApi
@@ -29,7 +31,10 @@ DATE = "2026-11-22"
 def environ(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment in which Compute Engine is simulated."""
     with Cloud(database=tmp_path / "cloud.sqlite", environ={"CLOUD_CLOCK_RATE": "0"}) as cloud:
-        yield {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": f"{cloud.base_url}/compute/v1/"}
+        yield {
+            "GOOGLE_COMPUTE_CUSTOM_ENDPOINT": f"{cloud.base_url}/compute/v1/",
+            "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT": f"{cloud.base_url}/cloudbilling/v1/",
+        }
 
 
 @pytest.fixture
@@ -70,6 +75,20 @@ def test_a_file_is_written_with_todays_lists_and_what_has_changed_is_said(
     assert any(it.startswith("nvidia-tesla-p100: gone asia-east1, ") for it in told)
     # That zones are known now, where there were only regions, is no change.
     assert not [it for it in told if it.startswith("a2-")]
+
+    renewed = prices.read((tmp_path / "prices.json").read_text("utf-8"), Origin.LIST)
+    machine = prices.machine("a2-highgpu-1g")
+    # What Google has is of today, what it has not is as old as it was; both keep their dates.
+    new = renewed.find(machine, "us-central1", Consumption.SPOT)
+    kept = renewed.find(machine, "us-west4", Consumption.SPOT)
+    assert new is not None
+    assert kept is not None
+    assert (new.source.date, kept.source.date) == (written.zones.date, "2026-07-30")
+    assert kept == prices.listed().find(machine, "us-west4", Consumption.SPOT)
+    assert "machine a2-highgpu-1g, spot: other us-central1, us-east1, us-west1" in told
+    assert "external address, spot: new *" in told
+    # One price that holds everywhere takes the place of all.
+    assert not [it for it in told if it.startswith("control plane")]
 
 
 def test_the_catalogue_is_not_written_from_a_simulation() -> None:

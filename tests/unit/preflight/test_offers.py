@@ -120,3 +120,31 @@ def test_an_ai_zone_is_refused_with_the_command_that_turns_it_on(check: Check) -
     assert problem.what == f"there is no zone {zone}"
     assert "ai-zones-visibility" in problem.fix
     assert not check("ai-zones", zone=zone, vm_type="g4-standard-48")
+
+
+def test_a_zone_that_there_is_not_is_answered_with_those_that_have_the_gpus(check: Check) -> None:
+    (problem,) = check(zone="us-central1-z", vm_type="a2-highgpu-2g")
+
+    assert problem.what == "there is no zone us-central1-z"
+    assert "a2-highgpu-2g is in us-central1-a, us-central1-b, " in problem.why
+    assert problem.fix == "ZONE=us-central1-a"
+
+
+def test_gpus_to_attach_count_for_the_zone_to_move_to(check: Check) -> None:
+    (problem,) = check(zone="us-central1-z", accelerator_type="nvidia-tesla-p4", **N1)
+
+    assert "nvidia-tesla-p4 is in us-central1-a, us-central1-c" in problem.why
+
+
+def test_h200_where_there_are_none_is_refused_with_the_nearest_place(check: Check) -> None:
+    (problem,) = check(zone="europe-north1-a", vm_type="a3-ultragpu-8g", enable_spot="yes")
+
+    assert problem.what == "europe-north1-a has no a3-ultragpu-8g"
+    assert problem.fix == "ZONE=europe-west1-b"
+
+
+def test_a_size_that_there_is_not_is_refused_with_those_next_to_it(check: Check) -> None:
+    (problem,) = check(zone="us-central1-a", vm_type="a2-highgpu-3g")
+
+    assert problem.why.endswith("did you mean a2-highgpu-2g or a2-highgpu-4g?")
+    assert problem.fix == "VM_TYPE=a2-highgpu-2g"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provision.codes import Code
 from provision.intake import load
 
 if TYPE_CHECKING:
@@ -42,6 +43,22 @@ def test_an_env_file_is_judged_as_its_golden_says(case: str, golden: Golden) -> 
 
 def _words(problem: Problem) -> dict[str, str]:
     return {name: getattr(problem, name) for name in ("setting", "what", "why", "fix")}
+
+
+@pytest.mark.parametrize("case", sorted(path.stem for path in CASES.glob("*.env")))
+def test_what_would_mend_a_setting_is_a_value_that_it_takes(case: str) -> None:
+    loaded = load({}, CASES / f"{case}.env")
+    for problem in (*loaded.problems, *loaded.notes):
+        for name, value in problem.alternatives.settings.items():
+            again = load({name: value})
+            wrong = [it for it in again.problems if it.code is Code.INVALID_VALUE]
+            assert wrong == [], f"{problem.what}: {name}={value}"
+
+
+def test_a_value_that_would_mend_it_is_told_to_programs_too() -> None:
+    (problem,) = [it for it in load({"NAME_PREFIX": "My_Cluster"}).problems if "My_" in it.what]
+    assert problem.code is Code.INVALID_VALUE
+    assert problem.alternatives.settings == {"NAME_PREFIX": "my-cluster"}
 
 
 def test_there_are_cases() -> None:

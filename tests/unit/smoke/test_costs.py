@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from smoke import steps, walk
+from provision.catalogue import prices
+from provision.cost import estimate
+from provision.documents.cost import PartKind
+from provision.kinds import registry
+from provision.settings.model import Settings
+from smoke import costs, steps, walk
 from smoke.costs import Part, Prices, UnknownPriceError
 from smoke.steps import Place
 
@@ -41,3 +49,26 @@ def test_every_deployment_is_destroyed_and_each_step_has_its_time() -> None:
         assert all(step.minutes > 0 and step.billed for step in own)
         assert {step.settings["NAME_PREFIX"] for step in own} == {f"smk1a2b-{deployment}"}
     assert steps.plan(PLACE, frozenset({"gke"}))[0].deployment == "gke"
+
+
+_REGIONS = json.loads(Path(costs.__file__).with_name("prices.json").read_text())["regions"]
+
+
+@pytest.mark.parametrize("region", _REGIONS)
+def test_the_program_which_has_a_list_of_its_own_tells_the_same_cost(region: str) -> None:
+    # The zone is the first of the plan that a smoke test makes; its region alone has a price.
+    place = Place("my-project", f"{region}-b", f"{region}-c", "smk1a2b")
+    wanted = Prices.of(region).hourly
+    for deployment, machines in (("vm", PartKind.MACHINES), ("gke", PartKind.SYSTEM_NODES)):
+        step = steps.plan(place, frozenset({deployment}))[0]
+        asked = Settings({name.lower(): text for name, text in step.settings.items()})
+        spec = registry.of(asked).spec(asked)
+        cost = estimate.of(spec, prices.listed(), {pool.name: 1 for pool in spec.pools})
+        (machine,) = [part for part in cost.parts if part.kind is machines]
+        (disk,) = [
+            part for part in cost.parts if part.kind is PartKind.DISKS and part.pool == machine.pool
+        ]
+        assert machine.now is not None
+        assert disk.now is not None
+        own = Part.GPU_VM if deployment == "vm" else Part.SYSTEM_NODE
+        assert float(machine.now + disk.now) == pytest.approx(wanted[own], abs=1e-5)

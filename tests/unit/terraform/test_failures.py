@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from provision.codes import Code
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
 from provision.terraform import child, failures
 
@@ -32,17 +33,30 @@ def _failure(*errors: str) -> ProvisionError:
     return failures.failure("apply", ended)
 
 
-@pytest.mark.parametrize("errors", [[QUOTA], [STOCKOUT], [QUOTA, STOCKOUT]])
-def test_a_failure_for_want_of_quota_or_stock_is_one_of_capacity(errors: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ([QUOTA], Code.QUOTA_EXCEEDED),
+        ([STOCKOUT], Code.STOCK_OUT),
+        # Somebody has to act on the one before waiting for the other makes sense.
+        ([STOCKOUT, QUOTA], Code.QUOTA_EXCEEDED),
+    ],
+)
+def test_a_failure_for_want_of_quota_or_stock_is_one_of_capacity(
+    errors: list[str], code: Code
+) -> None:
     failure = _failure(*errors)
     assert isinstance(failure, CapacityError)
     (problem,) = failure.problems
     assert all(error.strip() in problem.why for error in errors)
+    assert problem.code is code
     assert "https://console.cloud.google.com/iam-admin/quotas" in problem.fix
 
 
 def test_a_failure_for_other_reasons_too_is_terraforms() -> None:
-    assert isinstance(_failure(QUOTA, FORBIDDEN), TerraformError)
+    failure = _failure(QUOTA, FORBIDDEN)
+    assert isinstance(failure, TerraformError)
+    assert failure.problems[0].code is Code.TERRAFORM_FAILED
 
 
 def test_a_missing_permission_is_named_with_a_role() -> None:
@@ -51,9 +65,11 @@ def test_a_missing_permission_is_named_with_a_role() -> None:
     (problem,) = failure.problems
     assert "compute.networks.create" in problem.fix
     assert "roles/compute.networkAdmin" in problem.fix
+    assert problem.code is Code.PERMISSION_MISSING
 
 
 def test_a_lock_that_is_held_at_the_first_init_is_no_failure_of_terraform() -> None:
     failure = _failure(LOCKED_AT_INIT)
     assert isinstance(failure, StateError)
     assert "ann@laptop" in failure.problems[0].what
+    assert failure.problems[0].lock_id == "1"

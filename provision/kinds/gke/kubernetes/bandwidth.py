@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def diagnose(measured: Measurement, pool: GpuPool) -> list[Problem]:
         nodes = ", ".join(f"{node} has {count}" for node, count in sorted(few.items()))
         found.append(
             Problem(
+                code=Code.TEST_FAILED,
                 what=f"The pods do not have all network interfaces: {nodes} of {pool.interfaces}",
                 why="the Network and GKENetworkParamSet objects, or the pool's networks, are wrong",
                 fix="run Create again, then: kubectl get networks,gkenetworkparamsets",
@@ -138,6 +140,7 @@ def diagnose(measured: Measurement, pool: GpuPool) -> list[Problem]:
     if pool.gpu_network and "Socket" in measured.networks:
         found.append(
             Problem(
+                code=Code.TEST_FAILED,
                 what="NCCL used plain sockets instead of the GPU network",
                 why="NCCL's plugin is not installed on the node, or does not find its interfaces",
                 fix="check kubectl --namespace kube-system get daemonsets, and the installer's log",
@@ -160,6 +163,7 @@ def _incomplete(measured: Measurement) -> list[Problem]:
         return []
     return [
         Problem(
+            code=Code.TEST_FAILED,
             what="The bandwidth test did not finish: its log has no result",
             fix="read the log above",
         )
@@ -172,6 +176,7 @@ def _wrong(measured: Measurement) -> list[Problem]:
         return []
     return [
         Problem(
+            code=Code.TEST_FAILED,
             what=f"NCCL computed {wrong} wrong values",
             why="a GPU, its memory or a network interface is broken",
             fix="delete the node, so that another machine replaces it, and run Test again",
@@ -190,6 +195,7 @@ def _slow(measured: Measurement, pool: GpuPool, nodes: int) -> list[Problem]:
     )
     return [
         Problem(
+            code=Code.TEST_FAILED,
             what=f"The {name} is {value:g} GB/s, {value / wanted:.0%} of what {pool.machine_type}"
             f" reaches ({wanted:g} GB/s)",
             why=f"less than {TOLERANCE:.0%} is more than normal variation",

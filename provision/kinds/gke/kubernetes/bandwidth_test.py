@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
+from provision.google import refusals
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
+    from provision.documents.gke_status import Workload
     from provision.kinds.gke.kubernetes.bandwidth import Measurement
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.time.deadline import Deadline
     from provision.time.progress import Progress
+    from provision.time.stages import OpenStage
 
 NAME: Final = "aiinfra-bandwidth-test"
 _API: Final = "jobset.x-k8s.io/v1alpha2"
@@ -63,10 +68,13 @@ def run(
     try:
         deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
         deadline.retry(lambda: cluster.apply(wanted), "submit the bandwidth test")
-        progress.tell(f"The bandwidth test is waiting for {nodes} nodes of {pool.name}")
-        _await_start(cluster, timeout, progress)
-        progress.tell("The bandwidth test is running")
-        log = _await_end(cluster, progress.deadline(all_gather.SECONDS, _POLL))
+        with progress.stage(StageName.TEST_NODES, OnInterrupt.ENDS_TEST) as stage:
+            asked = f"{nodes} nodes of {pool.name}"
+            _await_start(cluster, asked, timeout, stage)
+            stage.counts(asked)
+        with progress.stage(StageName.TEST, OnInterrupt.ENDS_TEST) as stage:
+            stage.news(f"The bandwidth test is running on {asked}")
+            log = _await_end(cluster, stage.deadline(all_gather.SECONDS, _POLL))
     finally:
         _clean(cluster, progress)
     return bandwidth.parse(log), log
@@ -74,29 +82,29 @@ def run(
 
 def _clean(cluster: Cluster, progress: Progress) -> None:
     """Delete the objects of a test, and wait until its pods are gone too."""
-    deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
 
     def left() -> list[Object]:
         cluster.delete(_API, _KIND, NAME, NAMESPACE)
         return cluster.all("v1", "Pod", NAMESPACE, _SELECTOR)
 
-    while deadline.retry(left, "delete the bandwidth test") and not deadline.is_over:
-        deadline.pause()
+    with progress.stage(StageName.TEST_CLEANING) as stage:
+        deadline = stage.deadline(_CLEANING, _CLEANING_POLL)
+        while pods := deadline.retry(left, "delete the bandwidth test"):
+            if deadline.is_over:
+                return
+            stage.counts(f"{len(pods)} pods of a bandwidth test are being deleted")
+            deadline.pause()
 
 
-def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
-    deadline = progress.deadline(timeout, _POLL)
-    said = ""
+def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage) -> None:
+    deadline = stage.deadline(timeout, _POLL)
     while not deadline.retry(lambda: _has_started(cluster), "look at the bandwidth test"):
         work = deadline.retry(lambda: _workload(cluster), "look at the queue")
         if work and work.state == "given up":
             raise _refused(work)
         state = work.state if work else "no nodes yet"
         why = work.message if work else deadline.retry(lambda: _warning(cluster), "look at it")
-        news = "; ".join(filter(None, [state, why]))
-        if news != said:
-            progress.tell(f"The bandwidth test: {news}")
-            said = news
+        stage.news("; ".join(filter(None, [f"{wanted}: {state}", refusals.in_short(why)])))
         if deadline.is_over:
             raise StillWaiting(
                 f"No nodes came for the bandwidth test in time: {state}",
@@ -121,6 +129,7 @@ def _await_end(cluster: Cluster, deadline: Deadline) -> str:
                 return log
             raise ClusterError(
                 "The bandwidth test did not finish in time",
+                code=Code.NOT_IN_TIME,
                 why="\n".join(log.splitlines()[-20:]),
                 fix="run Test again; if it hangs again, check the logs of the NCCL installers",
             )
@@ -145,7 +154,7 @@ def _log(cluster: Cluster) -> str:
     return cluster.log(NAMESPACE, pods[-1]["metadata"]["name"], all_gather.CONTAINER)
 
 
-def _workload(cluster: Cluster) -> status.Workload | None:
+def _workload(cluster: Cluster) -> Workload | None:
     found = status.read(cluster).workloads
     return next((work for work in found if work.name == f"{_KIND} {NAME}"), None)
 
@@ -161,11 +170,14 @@ def _advice(cluster: Cluster) -> str:
     return next(filter(None, advice), "")
 
 
-def _refused(work: status.Workload) -> CapacityError:
+def _refused(work: Workload) -> CapacityError:
     """The error if Kueue makes no more attempts; the test is deleted, so it is not told to."""
     advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
     return CapacityError(
-        "No nodes came for the bandwidth test", why=work.message, fix="\n".join(advice)
+        "No nodes came for the bandwidth test",
+        code=refusals.code_in(work.message, Code.CAPACITY_REFUSED),
+        why=work.message,
+        fix="\n".join(advice),
     )
 
 

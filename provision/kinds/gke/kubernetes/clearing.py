@@ -44,11 +44,16 @@ def step(cluster: Cluster) -> list[str]:
 
 
 def balanced(cluster: Cluster) -> list[Object]:
-    """The Services and Ingresses for which there are load balancers."""
+    """The Services, Ingresses and Gateways for which there are load balancers.
+
+    A Gateway leaves its backend services and health checks (GoogleCloudPlatform/gke-gateway-api#41,
+    2025-12-08), which are looked for when the cluster is gone.
+    """
     services = cluster.all("v1", "Service")
     return [
         *(it for it in services if (it.get("spec") or {}).get("type") == "LoadBalancer"),
         *cluster.all("networking.k8s.io/v1", "Ingress"),
+        *cluster.all("gateway.networking.k8s.io/v1", "Gateway"),
     ]
 
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision import __version__
+from provision.codes import Code
 from provision.errors import ClusterError, CredentialsError
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, title
 from provision.time.retries import TransientError
@@ -55,10 +56,15 @@ class KubernetesError(ClusterError):
     """
 
     def __init__(self, code: int, message: str, doing: str) -> None:
-        fix = ""
-        if code == http.HTTPStatus.FORBIDDEN:
-            fix = "these credentials need the role Kubernetes Engine Admin in the project"
-        super().__init__(f"Kubernetes refused to {doing} ({code})", why=message, fix=fix)
+        denied = code == http.HTTPStatus.FORBIDDEN
+        super().__init__(
+            f"Kubernetes refused to {doing} ({code})",
+            code=Code.PERMISSION_MISSING if denied else Code.KUBERNETES_FAILED,
+            why=message,
+            fix="these credentials need the role Kubernetes Engine Admin in the project"
+            if denied
+            else "",
+        )
         self.code = code
         self.message = message
 

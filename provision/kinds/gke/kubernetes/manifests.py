@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
 from provision.errors import ClusterError, Problem
 from provision.kinds.gke.kubernetes.objects import from_yaml
 
@@ -90,12 +91,16 @@ def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
         content = path.read_bytes()
     except OSError as error:
         raise ClusterError(
-            f"{add_on.name}'s manifest can't be read", why=str(error), fix=f"check {VARIABLE}"
+            f"{add_on.name}'s manifest can't be read",
+            code=Code.KUBERNETES_FAILED,
+            why=str(error),
+            fix=f"check {VARIABLE}",
         ) from error
     found = hashlib.sha256(content).hexdigest()
     if found != add_on.sha256:
         raise ClusterError(
             f"{path} is not {add_on.name} {add_on.version}",
+            code=Code.KUBERNETES_FAILED,
             why=f"its SHA-256 is {found}, not {add_on.sha256}",
             fix="use an unmodified image",
         )
@@ -113,6 +118,7 @@ def _manifest(text: str, note: Problem | None = None) -> Manifest:
 
 def _note(add_on: AddOn) -> Problem:
     return Problem(
+        code=Code.SIMULATED,
         what=f"Only the custom resources of {add_on.name} are installed, not {add_on.name} itself",
         why=f"{VARIABLE} is not set: its manifests are part of the image",
         fix="nothing to do in a rehearsal, where the simulated cluster does its work; in a real"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
 from provision.google import refusals
 from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue, reasons
@@ -16,58 +18,10 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.objects import Object
 
+_Found = TypeVar("_Found", NodeRequest, Workload)
+
 REQUEST_API: Final = "autoscaling.x-k8s.io/v1"
 REQUEST_KIND: Final = "ProvisioningRequest"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProvisioningRequest:
-    """A ProvisioningRequest: one attempt to get the nodes for a job.
-
-    Attributes:
-        name: Its name.
-        state: pending (no pool takes it yet), accepted, waiting (accepted, and Google tells what
-            it lacks), provisioned, running (its job has its nodes), expired (its nodes were kept
-            for 10 minutes, and no job runs on them), ended (its nodes' run is over) or failed.
-        reason: The autoscaler's reason, such as "QuotaExceeded"; "" for none.
-        message: The autoscaler's message.
-        advice: What to do; "" if there is nothing to do but wait.
-    """
-
-    name: str
-    state: str
-    reason: str = ""
-    message: str = ""
-    advice: str = ""
-
-    @property
-    def is_out_of_stock(self) -> bool:
-        """Whether it failed, or waits, because the zone has no such machines."""
-        refusal = refusals.read(self.reason, self.message)
-        return self.state in {"waiting", "failed"} and refusal is Refusal.STOCKOUT
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workload:
-    """A job in the queue.
-
-    Attributes:
-        name: The kind and name of the job that owns it.
-        state: pending, waiting for nodes, running, finished or given up.
-        message: Kueue's last message about it; after it, the failure that it hides.
-        advice: What to do; "" for nothing.
-    """
-
-    name: str
-    state: str
-    message: str = ""
-    advice: str = ""
-
-    @property
-    def is_out_of_stock(self) -> bool:
-        """Whether its last request failed because the zone has no such machines."""
-        refusal = refusals.read("", self.message)
-        return self.state in {"pending", "given up"} and refusal is Refusal.STOCKOUT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +33,9 @@ class Nodes:
         count: The number of nodes.
         ready: The number of ready nodes.
         oldest: When the oldest node was created, in RFC 3339 format; "" if not known.
+        created: When each node was created, likewise, as far as it is known.
         ends: When the first of them is deleted at the end of its run, likewise.
+        last_end: When the last of them is, as far as the nodes say.
         unready: The nodes that are not ready, each with Kubernetes' reason and message.
     """
 
@@ -87,7 +43,9 @@ class Nodes:
     count: int
     ready: int
     oldest: str = ""
+    created: tuple[str, ...] = ()
     ends: str = ""
+    last_end: str = ""
     unready: tuple[str, ...] = ()
 
 
@@ -97,7 +55,18 @@ class Status:
 
     nodes: tuple[Nodes, ...]
     workloads: tuple[Workload, ...]
-    requests: tuple[ProvisioningRequest, ...]
+    requests: tuple[NodeRequest, ...]
+
+
+def is_out_of_stock(thing: NodeRequest | Workload) -> bool:
+    """Whether a request failed or waits, or a job does, because the zone has no such machines."""
+    match thing:
+        case NodeRequest(state=RequestState.WAITING | RequestState.FAILED):
+            return refusals.read(thing.reason, thing.message) is Refusal.STOCKOUT
+        case Workload(state=JobState.PENDING | JobState.GIVEN_UP):
+            return refusals.read("", thing.message) is Refusal.STOCKOUT
+        case _:
+            return False
 
 
 _START: Final = (
@@ -107,6 +76,9 @@ _START: Final = (
 _EXPIRED: Final = (
     "no job runs on its nodes, so the autoscaler removes them: delete the request and submit the"
     " job again"
+)
+_UNKNOWN: Final = (
+    "no job of the queue made it: its nodes stay as long as pods run on them, and go when none does"
 )
 _RETRIED: Final = "Kueue makes another attempt by itself"
 GIVEN_UP: Final = (
@@ -127,55 +99,81 @@ def read(cluster: Cluster) -> Status:
         TransientError: The cluster does not answer now.
     """
     works = cluster.all(kueue.API, "Workload")
-    running = {work["metadata"].get("uid") for work in works if _runs(work)}
-    said = _said_before(cluster) if len(running) < len(works) else {}
+    states = {work["metadata"].get("uid"): _job(work) for work in works}
+    said = _said_before(cluster) if set(states.values()) - {JobState.RUNNING} else {}
     return Status(
         nodes=_nodes(cluster.all("v1", "Node", selector=kueue.POOL_LABEL)),
         workloads=tuple(
-            workload(thing, said.get(thing["metadata"].get("uid", ""), ())) for thing in works
+            _dated(workload(thing, said.get(thing["metadata"].get("uid", ""), ())), thing)
+            for thing in works
         ),
         requests=tuple(
-            request(thing, is_running=not running.isdisjoint(_owners(thing)))
+            _dated(request(thing, _state_of_owner(thing, states)), thing)
             for thing in cluster.all(REQUEST_API, REQUEST_KIND)
         ),
     )
 
 
-def request(thing: Object, *, is_running: bool = False) -> ProvisioningRequest:
+def _dated(found: _Found, thing: Object) -> _Found:
+    return dataclasses.replace(found, created=_created(thing) or None)
+
+
+def request(thing: Object, job: JobState | None = None) -> NodeRequest:
     """Read the state of a ProvisioningRequest (rules Q12 to Q14, and the autoscaler's source).
 
     Args:
         thing: The request.
-        is_running: Whether its job has been admitted to its nodes and has not ended. The booking of
-            the nodes expires 10 minutes after they came, whether or not a job runs on them.
+        job: The state of its job; None if no job of the queue made it. The booking of the nodes
+            expires 10 minutes after they came, whether or not a job runs on them: alone it says
+            nothing.
     """
     name = thing["metadata"]["name"]
     said = conditions(thing)
-    for condition, state, usual in _OVER:
-        if holds(thing, condition):
-            return _said(name, state, said[condition], usual)
-    if is_running and holds(thing, "Provisioned"):
-        return ProvisioningRequest(name=name, state="running")
-    for condition, state, usual in _GRANTED:
-        if holds(thing, condition):
-            return _said(name, state, said[condition], usual)
+    if holds(thing, "Failed"):
+        return _said(name, RequestState.FAILED, said["Failed"], _RETRIED)
+    if holds(thing, "CapacityRevoked"):
+        # Every run ends so, that of a job that had finished long before as well.
+        if job is JobState.FINISHED:
+            return NodeRequest(name=name, state=RequestState.DONE)
+        return _said(name, RequestState.ENDED, said["CapacityRevoked"], "")
+    if holds(thing, "Provisioned") or holds(thing, "BookingExpired"):
+        return _granted(thing, job)
     if "Provisioned" in said:
-        return _said(name, "waiting", said["Provisioned"], "")
-    state = "accepted" if holds(thing, "Accepted") else "pending"
+        return _said(name, RequestState.WAITING, said["Provisioned"], "")
+    state = RequestState.ACCEPTED if holds(thing, "Accepted") else RequestState.PENDING
     return _said(name, state, said.get("Accepted", {}), "")
 
 
-# Condition that is true, the state that it means, and the usual advice; the first one counts.
-_OVER: Final = (("Failed", "failed", _RETRIED), ("CapacityRevoked", "ended", ""))
-_GRANTED: Final = (("BookingExpired", "expired", _EXPIRED), ("Provisioned", "provisioned", _START))
+def _granted(thing: Object, job: JobState | None) -> NodeRequest:
+    """A request whose nodes have come."""
+    name, said = thing["metadata"]["name"], conditions(thing)
+    if job is JobState.RUNNING:
+        return NodeRequest(name=name, state=RequestState.RUNNING)
+    if job is JobState.FINISHED:
+        return NodeRequest(name=name, state=RequestState.DONE)
+    if not holds(thing, "BookingExpired"):
+        return _said(name, RequestState.PROVISIONED, said["Provisioned"], _START)
+    usual = _UNKNOWN if job is None else _EXPIRED
+    return _said(name, RequestState.EXPIRED, said["BookingExpired"], usual)
 
 
-def _owners(thing: Object) -> set[str | None]:
-    return {owner.get("uid", "") for owner in thing["metadata"].get("ownerReferences", [])}
+def _state_of_owner(thing: Object, states: Mapping[str | None, JobState]) -> JobState | None:
+    """The state of the job that made a request."""
+    owners = (owner.get("uid", "") for owner in thing["metadata"].get("ownerReferences", []))
+    return next((states[uid] for uid in owners if uid in states), None)
 
 
-def _runs(work: Object) -> bool:
-    return holds(work, "Admitted") and not holds(work, "Finished")
+def _job(work: Object) -> JobState:
+    """How a job of the queue stands."""
+    if holds(work, "Finished"):
+        return JobState.FINISHED
+    if holds(work, "Admitted"):
+        return JobState.RUNNING
+    if work["spec"].get("active") is False:
+        return JobState.GIVEN_UP
+    if holds(work, "QuotaReserved"):
+        return JobState.WAITING_FOR_NODES
+    return JobState.PENDING
 
 
 def _said_before(cluster: Cluster) -> dict[str, list[str]]:
@@ -210,25 +208,28 @@ def workload(thing: Object, said_before: Sequence[str] = ()) -> Workload:
     """
     owner = next(iter(thing["metadata"].get("ownerReferences", [])), None)
     name = f"{owner['kind']} {owner['name']}" if owner else thing["metadata"]["name"]
-    said = conditions(thing)
-    for condition, state in (("Finished", "finished"), ("Admitted", "running")):
-        if holds(thing, condition):
-            return Workload(name=name, state=state, message=_message(said[condition]))
-    if thing["spec"].get("active") is False:
-        # Between its deactivation and its eviction, the condition tells of the attempt before.
-        said_of = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
-        evicted = _message(said.get(said_of, {}))
-        return _refused(name, "given up", evicted, said_before, GIVEN_UP)
-    checks = (thing.get("status") or {}).get("admissionChecks") or []
-    words = "; ".join(check["message"] for check in checks if check.get("message"))
-    if holds(thing, "QuotaReserved"):
-        return Workload(name=name, state="waiting for nodes", message=words)
-    pending = _message(said.get("QuotaReserved", {}))
-    return _refused(name, "pending", pending, said_before, "")
+    said, state = conditions(thing), _job(thing)
+    match state:
+        case JobState.FINISHED:
+            return Workload(name=name, state=state, message=_message(said["Finished"]))
+        case JobState.RUNNING:
+            return Workload(name=name, state=state, message=_message(said["Admitted"]))
+        case JobState.GIVEN_UP:
+            # Between its deactivation and its eviction, the condition tells of the attempt before.
+            said_of = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
+            evicted = _message(said.get(said_of, {}))
+            return _refused(name, state, evicted, said_before, GIVEN_UP)
+        case JobState.WAITING_FOR_NODES:
+            checks = (thing.get("status") or {}).get("admissionChecks") or []
+            words = "; ".join(check["message"] for check in checks if check.get("message"))
+            return Workload(name=name, state=state, message=words)
+        case JobState.PENDING:
+            pending = _message(said.get("QuotaReserved", {}))
+            return _refused(name, state, pending, said_before, "")
 
 
 def _refused(
-    name: str, state: str, message: str, said_before: Sequence[str], usual: str
+    name: str, state: JobState, message: str, said_before: Sequence[str], usual: str
 ) -> Workload:
     """A workload whose last request failed, with the cause that a rest of the pool hides."""
     cause = reasons.passed_on(message)
@@ -241,15 +242,14 @@ def _refused(
     return Workload(name=name, state=state, message=message, advice=advice)
 
 
-def _said(name: str, state: str, condition: Mapping[str, Any], usual: str) -> ProvisioningRequest:
+def _said(name: str, state: RequestState, condition: Mapping[str, Any], usual: str) -> NodeRequest:
     reason, message = str(condition.get("reason", "")), _message(condition)
-    if state in {"provisioned", "expired"}:
+    if state in {RequestState.PROVISIONED, RequestState.EXPIRED}:
         advice = usual
     else:
-        advice = reasons.advice(reason, message, waiting=state == "waiting") or usual
-    return ProvisioningRequest(
-        name=name, state=state, reason=reason, message=message, advice=advice
-    )
+        waits = state is RequestState.WAITING
+        advice = reasons.advice(reason, message, waiting=waits) or usual
+    return NodeRequest(name=name, state=state, reason=reason, message=message, advice=advice)
 
 
 def _nodes(things: list[Object]) -> tuple[Nodes, ...]:
@@ -262,12 +262,18 @@ def _nodes(things: list[Object]) -> tuple[Nodes, ...]:
             count=len(nodes),
             ready=sum(holds(node, "Ready") for node in nodes),
             # All timestamps end with Z, so they sort as text.
-            oldest=min(str(node["metadata"].get("creationTimestamp", "")) for node in nodes),
+            oldest=min(map(_created, nodes)),
+            created=tuple(filter(None, map(_created, nodes))),
             ends=min(filter(None, map(_end, nodes)), default=""),
+            last_end=max(filter(None, map(_end, nodes)), default=""),
             unready=tuple(_unready(node) for node in nodes if not holds(node, "Ready")),
         )
         for pool, nodes in sorted(pools.items())
     )
+
+
+def _created(node: Object) -> str:
+    return str(node["metadata"].get("creationTimestamp") or "")
 
 
 def _end(node: Object) -> str:

@@ -171,6 +171,7 @@ run "the_users_metadata_wins_and_the_marker_wins_over_a_label_of_its_key" {
   assert {
     condition = google_compute_instance_template.gpu.metadata == tomap({
       VmDnsSetting          = "ZonalPreferred"
+      aiinfra-metadata-keys = "enable-oslogin,purpose"
       enable-oslogin        = "FALSE"
       install-nvidia-driver = "True"
       purpose               = "training"

@@ -13,6 +13,7 @@ from provision.kinds.gke.kubernetes.objects import conditions, holds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.documents.gke_status import NodeRequest
     from provision.kinds.gke.kubernetes.objects import Object
     from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
 
@@ -34,7 +35,7 @@ def _job(cluster: Gke, name: str = "one", **changes: Any) -> Object:
     return cluster.api.create(thing)
 
 
-def _request(cluster: Gke) -> status.ProvisioningRequest:
+def _request(cluster: Gke) -> NodeRequest:
     return status.read(cluster.api).requests[-1]
 
 
@@ -141,7 +142,7 @@ def test_nodes_that_no_pod_uses_in_time_are_lost_and_the_request_says_so(
     assert "10 minutes" in _request(waiting).advice
     clock.forward(601)
     assert _request(waiting).state == "expired"
-    assert "no job runs on its nodes" in _request(waiting).advice
+    assert "go when none does" in _request(waiting).advice
 
 
 def test_a_request_that_is_deleted_is_cancelled_and_no_node_comes(

@@ -38,6 +38,7 @@ class Google:
         self.paths = list(paths)
         self.refused = refused or {}
         self.cluster: dict[str, Any] | None = None
+        self.clusters: list[dict[str, Any]] = []
 
     def find(self, service: Service, path: str) -> dict[str, Any] | None:
         if service is Service.FILESTORE:
@@ -47,6 +48,8 @@ class Google:
     def listed(self, look: Any, project: str, **_: str) -> list[dict[str, Any]]:
         assert project == "p"
         self._refuse(look.collection)
+        if look.collection == "clusters":
+            return self.clusters
         found = [path for path in self.paths if f"/{look.collection}/" in path]
         return [
             {"name": path.rpartition("/")[2], "selfLink": LINK + path, "network": LINK + NETWORK}
@@ -108,6 +111,47 @@ def test_nothing_is_touched_while_the_cluster_is_there() -> None:
     google.cluster = {"status": "RUNNING"}
     assert swept(google) == (0, [])
     assert google.paths == PARTS
+
+
+GATEWAY = [
+    "projects/p/global/forwardingRules/gkegw1-nv9e-default-gw-tz4nlc0g34o7",
+    f"{REGION}/targetHttpProxies/gkegw1-nv9e-default-gw-94oe6umb5k3n",
+    "projects/p/global/urlMaps/gkegw1-nv9e-default-gw-94oe6umb5k3n",
+    "projects/p/global/backendServices/gkegw1-nv9e-default-web-80-t9htdxlbxe5i",
+    "projects/p/global/healthChecks/gkegw1-nv9e-default-web-80-t9htdxlbxe5i",
+    "projects/p/global/addresses/gkegw1-nv9e-default-gw-v71xu3da78az",
+    "projects/p/global/firewalls/gkegw1-nv9e-l7-np-net-global",
+]
+
+
+def test_what_gateways_have_left_goes_by_the_rule_of_their_network() -> None:
+    other = "projects/p/global/urlMaps/gkegw1-26e6-default-gw-94oe6umb5k3n"
+    google = Google(*GATEWAY, other)
+    google.clusters = [{"networkConfig": {"network": "projects/p/global/networks/default"}}]
+    assert swept(google) == (len(GATEWAY), [])
+    assert google.paths == [other]
+
+
+def test_what_gateways_have_left_may_be_another_clusters_of_the_network() -> None:
+    google = Google(*GATEWAY)
+    google.clusters = [{"networkConfig": {"network": NETWORK}}]
+    assert swept(google) == (0, [])
+    assert google.paths == GATEWAY
+
+
+def test_without_a_list_of_clusters_gateways_may_be_anothers() -> None:
+    google = Google(*GATEWAY, *PARTS, refused={"clusters": 403})
+    assert swept(google) == (len(PARTS), [])
+    assert google.paths == GATEWAY
+
+
+def test_the_groups_of_nodes_of_ingresses_go_but_no_managed_one() -> None:
+    zone = "projects/p/zones/us-central1-a/instanceGroups"
+    managed = f"{zone}/gke-np-gke-np-gpu-0a1b2c3d-grp"
+    google = Google(f"{zone}/k8s-ig--0123456789abcdef", managed)
+    known = dataclasses.replace(TRACES, stems=frozenset({"0123456789abcdef"}))
+    assert swept(google, text=known.document()) == (1, [])
+    assert google.paths == [managed]
 
 
 def test_nothing_is_touched_without_traces() -> None:

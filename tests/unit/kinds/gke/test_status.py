@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
+from provision.documents.gke_status import NodeRequest, RequestState
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.gke import status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-from provision.kinds.gke.kubernetes.status import ProvisioningRequest
 
 ADVICE = "the zone has no such machines now: try another zone, region or machine type"
 
@@ -34,9 +34,7 @@ def _pool(name: str, machine_type: str, gpu: str, mode: str = "queued") -> GpuPo
     )
 
 
-def _told(
-    request: ProvisioningRequest, api: Api, zones: dict[str, str], *pools: GpuPool
-) -> list[str]:
+def _told(request: NodeRequest, api: Api, zones: dict[str, str], *pools: GpuPool) -> list[str]:
     """The lines of advice on a request, in a cluster of these pools in these zones."""
     facts = ClusterFacts(
         project="p",
@@ -54,9 +52,9 @@ def _told(
 
 
 def _request(
-    message: str = "Expected time is indefinite.", state: str = "failed"
-) -> ProvisioningRequest:
-    return ProvisioningRequest(
+    message: str = "Expected time is indefinite.", state: RequestState = RequestState.FAILED
+) -> NodeRequest:
+    return NodeRequest(
         name="r", state=state, reason="ResourcePoolExhausted", message=message, advice=ADVICE
     )
 
@@ -94,10 +92,10 @@ def test_pools_without_a_queue_are_not_meant() -> None:
     [
         pytest.param(_request(), API, (T4, A100), id="which of two pools is not known"),
         pytest.param(_request(), Api(), (T4,), id="Google does not tell"),
-        pytest.param(_request(state="provisioned"), API, (T4,), id="it has its nodes"),
+        pytest.param(_request(state=RequestState.PROVISIONED), API, (T4,), id="it has its nodes"),
     ],
 )
 def test_where_it_is_not_known_no_place_is_named(
-    request_: ProvisioningRequest, api: Api, pools: tuple[GpuPool, ...]
+    request_: NodeRequest, api: Api, pools: tuple[GpuPool, ...]
 ) -> None:
     assert _told(request_, api, ZONES, *pools) == [ADVICE]

@@ -54,6 +54,11 @@ LABELS = {"goog-k8s-cluster-name": "np-gke", "goog-k8s-cluster-location": "us-ce
         (f"k8s2-tcp-{SHORT}-default-web-8a9b0c1d", SHORT),
         (f"k8s2-um-{SHORT}-default-web-8a9b0c1d", SHORT),
         (f"k8s1-{SHORT}-default-web-80-8a9b0c1d", SHORT),
+        (f"k8s-ig--{ID}", ID),
+        ("gkegw1-nv9e-default-web-80-t9htdxlbxe5i", "gkegw1-nv9e"),
+        ("gkegw1-nv9e-l7-np-net-global", "gkegw1-nv9e"),
+        ("gkegw1-nv9", None),
+        ("gkemcg1-l7-default-global", None),
         ("np-internal", None),
         ("allow-ssh", None),
         ("a-balancer", None),
@@ -110,6 +115,51 @@ def test_any_other_rule_is_not(found: dict[str, Any]) -> None:
     assert OURS.with_rules([found]) == OURS
 
 
+GATEWAYS = rule("gkegw1-nv9e-l7-np-net-global")
+
+
+@pytest.mark.parametrize(
+    ("others", "found", "expected"),
+    [
+        ([], GATEWAYS, True),
+        (
+            [{"networkConfig": {"network": "projects/p/global/networks/default"}}, {}],
+            GATEWAYS,
+            True,
+        ),
+        # Its name has the network, and nothing of the cluster.
+        ([{"networkConfig": {"network": NETWORK}}], GATEWAYS, False),
+        ([], rule(GATEWAYS["name"], network="projects/p/global/networks/default"), False),
+        ([], rule("gkegw1-nv9e-mine"), False),
+        ([], rule(f"k8s-fw-{BALANCER}"), False),
+    ],
+)
+def test_the_rule_of_gateways_is_that_of_the_only_cluster_of_its_network(
+    others: list[dict[str, Any]], found: dict[str, Any], *, expected: bool
+) -> None:
+    known = OURS.beside(others)
+    assert known.has_rule(found) is expected
+    assert known.with_rules([found]).stems == (frozenset({"gkegw1-nv9e"}) if expected else set())
+
+
+@pytest.mark.parametrize(
+    ("others", "network", "expected"),
+    [
+        ([], NETWORK, {SHORT}),
+        ([], "projects/p/global/networks/default", set()),
+        ([{"networkConfig": {"network": NETWORK}}], NETWORK, set()),
+    ],
+)
+def test_endpoints_are_those_of_the_only_cluster_of_their_network(
+    others: list[dict[str, Any]], network: str, expected: set[str]
+) -> None:
+    group = {"name": f"k8s1-{SHORT}-default-web-80-d9441438", "network": LINK + network}
+    mine = {"name": "my-endpoints", "network": LINK + network}
+    known = OURS.beside(others).with_endpoints([group, mine])
+    assert known.stems == expected
+    assert known.has_named(group) is bool(expected)
+
+
 def test_a_dot_in_no_name_stands_for_anything() -> None:
     dotted = Traces(project="p", location="l", cluster="n.-gke", networks=frozenset({NETWORK}))
     assert not dotted.has_rule(rule(f"k8s-fw-{BALANCER}", TAG))
@@ -125,6 +175,7 @@ def test_what_has_the_stem_of_one_of_our_rules_is_ours() -> None:
         ]
     )
     assert known.stems == {BALANCER, SHORT}
+    assert OURS.with_stems([f"k8s-fw-l7--{ID}"]).stems == {ID, ID[:8]}
     assert known.has_named({"name": BALANCER})
     assert known.has_named({"name": f"k8s2-tcp-{SHORT}-default-api-00000000"})
     for name in (OTHER, f"k8s2-tcp-y{SHORT[1:]}-default-web-8a9b0c1d", f"x{BALANCER}", "web"):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from provision.deployment.deployment import Applied, RunInputs
+from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.google.owner import Owner
 from provision.kinds.gke import after_apply, variables
 from provision.settings.model import Settings
@@ -150,15 +151,25 @@ def test_storage_identity_and_labels_are_handed_over_as_to_the_other_root() -> N
 
 def test_the_way_to_a_cluster_is_its_dns_endpoint() -> None:
     made_cluster = {"name": "np-gke", "location": "us-central1", "dns_endpoint": "gke-1.gke.goog"}
-    outputs = {"cluster": made_cluster, "node_pools": {"np-a": {"name": "np-a"}}}
+    pool = {"name": "np-a", "zone": "us-central1-a", "machine_type": "m", "mode": "spot", "max": 2}
+    outputs = {"cluster": made_cluster, "node_pools": {"np-a": pool}}
     target = SimpleNamespace(spec=cluster.gke(Settings(MANDATORY)))
     made = Applied(cast("Any", target), outputs, postponed=0)
 
-    assert after_apply._connection(made, {}) == {
-        "cluster": "np-gke",
-        "endpoint": "https://gke-1.gke.goog",
-        "get_credentials": "gcloud container clusters get-credentials np-gke"
-        " --location us-central1 --project my-project --dns-endpoint",
-        "node_pools": [{"name": "np-a"}],
-        "jobs": {},
+    common: dict[str, Any] = {
+        "state": "s",
+        "terraform_state": "t",
+        "billing_label": "b",
+        "dashboard": None,
     }
+    assert after_apply._connection(made, {})(**common) == ClusterConnection(
+        **common,
+        cluster="np-gke",
+        endpoint="https://gke-1.gke.goog",
+        get_credentials="gcloud container clusters get-credentials np-gke"
+        " --location us-central1 --project my-project --dns-endpoint",
+        node_pools=(
+            NodePoolMade(name="np-a", zone="us-central1-a", machine_type="m", mode="spot", max=2),
+        ),
+        jobs={},
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import preflight
+from provision.documents.image import BootImage
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
 from provision.kinds import registry
@@ -165,20 +166,16 @@ def test_the_newest_supported_image_is_chosen_and_said(asked: Asked) -> None:
 def test_what_is_chosen_is_in_the_report(asked: Asked) -> None:
     before = Settings(MANDATORY)
     spec = registry.of(before).spec(before)
-    assert spec.boot_image.document == {
-        "project": DLVM,
-        "family": CHOSEN,
-        "name": None,
-        "resolved": False,
-        "supported_until": None,
-    }
-    assert asked.run().spec.image.document == {
-        "project": DLVM,
-        "family": CHOSEN,
-        "name": f"{CHOSEN}-v20260831",
-        "resolved": True,
-        "supported_until": "2028-08-04",
-    }
+    assert spec.boot_image.document == BootImage(
+        project=DLVM, family=CHOSEN, name=None, resolved=False, supported_until=None
+    )
+    assert asked.run().spec.image.document == BootImage(
+        project=DLVM,
+        family=CHOSEN,
+        name=f"{CHOSEN}-v20260831",
+        resolved=True,
+        supported_until="2028-08-04",
+    )
 
 
 def test_a_list_of_many_pages_is_read_to_its_end(asked: Asked) -> None:
@@ -198,7 +195,7 @@ def test_without_pytorch_an_image_with_cuda_and_driver_is_chosen(asked: Asked) -
 def test_a_machine_may_have_another_line_of_images(
     asked: Asked, machine: str, architecture: str
 ) -> None:
-    settings = A4 | {"vm_type": machine}
+    settings = A4 | {"vm_type": machine, "skip_checks": "reservation"}
     family = f"ubuntu-accelerator-2404-{architecture}-with-nvidia-580"
     found = asked.run(**settings)
     assert (found.spec.image.project, found.spec.image.family) == (ACCELERATOR, family)

@@ -1,90 +1,228 @@
-"""What Status says of VMs: how many run, what became of the others, and what is coming."""
+"""What Status finds broken in a group of VMs, and what it finds only under way."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+import dataclasses
+import datetime as dt
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from provision.kinds.vms import status
+from provision.documents.status import About, Trouble, Waiting
+from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm
+from provision.kinds.vms import trouble
+from provision.kinds.vms.interruptions import Event, Interruption, Member
 from provision.kinds.vms.resize_requests import ResizeRequest
-from provision.state.record import Record
+from provision.spec.group import Group
+from provision.time.clock import Clock
 
-RUNNING: dict[str, Any] = {
-    "name": "np-vm-a",
-    "status": "RUNNING",
-    "startup": {"words": "has started up", "state": "done", "detail": ""},
-    "remaining_seconds": None,
-    "maintenance_seconds": None,
-    "interruption": None,
-    "notebook": None,
-}
-PREEMPTED = {"event": "preempted", "seconds_ago": 120, "words": "was preempted 2 min ago"}
-LOST = {
-    "name": "np-vm-b",
-    "words": "does not exist: its group makes it as soon as there is room",
-    "reasons": ["no room"],
-    "interruption": PREEMPTED,
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.google.api import GoogleApi
+
+GROUP = Group(
+    project="p", zone="us-central1-a", name="np-mig", size=2, machine_type="a2-highgpu-1g"
+)
+STOCKOUT = {
+    "code": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+    "message": "The zone 'projects/p/zones/us-central1-a' does not have enough resources.",
 }
 
 
-def _lines(*vms: dict[str, Any], **found: Any) -> list[str]:
-    running = sum(vm["status"] == "RUNNING" for vm in vms)
-    usual = {"zone": "us-central1-a", "wanted": 2, "running": running, "down": [], "requests": []}
-    usual["image"] = {"project": None, "family": None, "name": None}
-    return list(status.lines({**usual, "vms": list(vms), **found}))
+class Api:
+    """A Google that has such machines in two more zones."""
+
+    def zones_with(self, _project: str, _collection: str, _name: str) -> set[str]:
+        return {"us-central1-a", "us-central1-b", "europe-west4-a"}
+
+
+def _started(minutes: float = 10) -> str:
+    return (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=minutes)).isoformat()
+
+
+def _vm(
+    name: str = "np-vm-a",
+    state: StartupState | None = StartupState.DONE,
+    step: str | None = None,
+    words: str = "has started up",
+    **changes: Any,
+) -> Vm:
+    startup = Startup(state=state, step=step, words=words, **changes.pop("startup", {}))
+    usual: dict[str, Any] = {
+        "name": name,
+        "status": "RUNNING",
+        "machine_type": "a2-highgpu-1g",
+        "started": _started(),
+        "startup": startup,
+    }
+    return Vm(**{**usual, **changes})
+
+
+def _case(**changes: Any) -> trouble.Case:
+    usual = trouble.Case(
+        group=GROUP,
+        exists=True,
+        wanted=2,
+        limit=None,
+        there=2,
+        vms=(_vm("np-vm-a"), _vm("np-vm-b")),
+        down=(),
+        known={},
+        requests=(),
+        errors=(),
+        clock=Clock(),
+        api=cast("GoogleApi", Api()),
+    )
+    return dataclasses.replace(usual, **changes)
+
+
+def _broken(**changes: Any) -> list[Trouble]:
+    return list(trouble.found(_case(**changes)))
+
+
+def _waits(**changes: Any) -> list[Waiting]:
+    return list(trouble.waiting(_case(**changes)))
+
+
+def _member(action: str, *reasons: str, name: str = "np-vm-b", status: str = "") -> Member:
+    return Member(name=name, status=status, action=action, reasons=reasons)
+
+
+def test_vms_that_run_and_have_started_up_are_no_trouble() -> None:
+    assert (_broken(), _waits()) == ([], [])
 
 
 def test_a_vm_that_is_gone_is_told_with_what_happened_and_googles_reason() -> None:
-    assert _lines(RUNNING, down=[LOST]) == [
-        "1 of 2 VMs run in us-central1-a:",
-        "  np-vm-a RUNNING, has started up",
-        (
-            "np-vm-b was preempted 2 min ago; it does not exist:"
-            " its group makes it as soon as there is room"
-        ),
-        "  no room",
-    ]
+    known = {"np-vm-b": Interruption(event=Event.PREEMPTED, ago=120)}
+    (one,) = _broken(down=(_member("RECREATING", "no room"),), known=known)
+    assert one.what == (
+        "np-vm-b was preempted; it does not exist: its group makes it as soon as there is room"
+    )
+    assert (one.names, one.why, one.by_itself) == (("np-vm-b",), ("no room",), True)
+
+
+def test_a_vm_that_its_group_leaves_alone_comes_with_the_command_that_takes_it_out() -> None:
+    (one,) = _broken(down=(_member("NONE", status="TERMINATED"),))
+    assert "--zone us-central1-a --project p --instances=np-vm-b" in one.fix
+    assert not one.by_itself
+
+
+def test_a_stockout_is_one_trouble_with_the_places_that_have_such_machines() -> None:
+    (one,) = _broken(down=(_member("CREATING", STOCKOUT["message"]),), errors=[STOCKOUT])
+    assert "us-central1-a has no a2-highgpu-1g available now" in one.what
+    assert "us-central1-b" in one.fix
+    assert (one.names, one.by_itself) == (("np-vm-b",), True)
+
+
+def test_a_vm_that_does_not_come_for_a_reason_that_nobody_knows_is_told_all_the_same() -> None:
+    (one,) = _broken(down=(_member("CREATING", "odd"),), errors=[{"message": "odd"}])
+    assert one.what == "np-vm-b does not exist: its group makes it as soon as there is room"
+    assert one.why == ("odd",)
+
+
+def test_a_vm_that_is_being_made_is_under_way_and_not_broken() -> None:
+    down = (_member("CREATING"),)
+    assert _broken(down=down) == []
+    assert [one.what for one in _waits(down=down)] == ["1 VM is being made"]
+
+
+def test_those_that_failed_in_the_same_step_are_one_trouble_with_the_last_of_the_output() -> None:
+    failed: dict[str, Any] = {
+        "state": StartupState.FAILED,
+        "step": "command",
+        "words": "failed in the step command",
+        "startup": {"detail": "one\ntwo\nthree\nfour"},
+    }
+    (one,) = _broken(vms=(_vm("np-vm-a", **failed), _vm("np-vm-b", **failed)))
+    assert one.what == "2 VMs: each failed in the step command"
+    assert (one.count, one.names) == (2, ("np-vm-a", "np-vm-b"))
+    assert one.why == ("two", "three", "four")
+    assert "instances reset np-vm-a --zone us-central1-a --project p" in one.fix
 
 
 @pytest.mark.parametrize(
-    ("change", "line"),
+    ("step", "minutes", "late"),
+    [(None, 10, False), (None, 40, True), ("ray", 40, True), ("command", 400, False)],
+)
+def test_a_start_up_is_late_after_half_an_hour_but_for_the_users_own_command(
+    step: str | None,
+    minutes: float,
+    late: bool,  # noqa: FBT001 - a case
+) -> None:
+    state = StartupState.RUNNING if step else None
+    words = f"is at the step {step}" if step else "has not begun its start-up"
+    vm = _vm(state=state, step=step, words=words, started=_started(minutes))
+    assert [one.about for one in _broken(vms=(vm,))] == [About.START_UP] * late
+    assert [one.about for one in _waits(vms=(vm,))] == [About.START_UP] * (not late)
+
+
+def test_a_step_that_failed_alone_is_told_after_all_else() -> None:
+    steps = {"ops-agent": StartupStep(state="failed", detail="no package")}
+    (one,) = _broken(vms=(_vm(startup={"steps": steps}),))
+    assert one.what == "the step ops-agent failed on 1 VM; the rest of the start-up continued"
+    assert one.why == ("no package",)
+
+
+def _request(state: str, *errors: Mapping[str, Any]) -> ResizeRequest:
+    return ResizeRequest(
+        name="np-1", count=2, run_seconds=3600, state=state, created=0.0, errors=errors
+    )
+
+
+@pytest.mark.parametrize(
+    ("there", "limit", "states", "missing"),
     [
-        ({"maintenance_seconds": 3000}, "; Google stops it in 50 min to maintain its host"),
-        ({"interruption": PREEMPTED}, "; was preempted 2 min ago"),
-        ({"interruption": {**PREEMPTED, "seconds_ago": 90_000}}, ""),
+        (1, 3600, (), 1),
+        (1, 3600, ("SUCCEEDED",), 1),
+        (2, 3600, (), 0),
+        (1, None, (), 1),
+        (0, 3600, ("ACCEPTED",), 0),
     ],
 )
-def test_a_vm_that_runs_tells_what_it_met_lately_and_what_is_coming(
-    change: dict[str, Any], line: str
+def test_vms_that_neither_exist_nor_are_asked_for_are_missed(
+    there: int, limit: int | None, states: tuple[str, ...], missing: int
 ) -> None:
-    assert _lines(RUNNING | change)[1] == f"  np-vm-a RUNNING, has started up{line}"
+    requests = tuple(map(_request, states))
+    found = _broken(there=there, limit=limit, vms=(), requests=requests)
+    whats = [one.what for one in found]
+    assert whats == [f"{missing} of 2 VMs are no longer part of the group"] * bool(missing)
+    if missing:
+        assert ("run duration of 1 h 0 min" in found[0].why[0]) is (limit is not None)
 
 
-def test_the_start_up_of_a_vm_that_is_down_is_not_told() -> None:
-    stopped = {"status": "STOPPING", "startup": {**RUNNING["startup"], "words": "nonsense"}}
-    assert _lines(RUNNING | stopped)[:2] == [
-        "0 of 2 VMs run in us-central1-a:",
-        "  np-vm-a STOPPING",
+def test_a_request_that_waits_tells_why_and_what_else_can_be_done() -> None:
+    (one,) = _waits(there=0, vms=(), requests=(_request("ACCEPTED", STOCKOUT),))
+    assert one.what == "the request np-1 for 2 VMs is waiting in Google's queue (ACCEPTED)"
+    assert one.why == (STOCKOUT["message"],)
+    assert "zones of us-central1 that have the machine type: us-central1-b" in one.advice
+
+
+def test_a_request_that_failed_is_trouble_as_long_as_its_vms_are_missing() -> None:
+    requests = (_request("FAILED", STOCKOUT),)
+    found = _broken(there=0, vms=(), requests=requests)
+    assert [one.about for one in found] == [About.REQUEST, About.MACHINES]
+    assert "run Create again for a new request" in found[0].fix
+    assert _broken(requests=requests) == []
+
+
+def test_a_group_that_somebody_deleted_is_all_that_is_told() -> None:
+    (one,) = _broken(exists=False, vms=(), there=0)
+    assert one.what == "the group np-mig does not exist"
+
+
+def test_those_that_need_a_look_come_first() -> None:
+    vms = [
+        _vm("well"),
+        _vm("bound-to-stop", maintenance_seconds=60),
+        _vm("starting", StartupState.RUNNING, "ray"),
+        _vm("failed", StartupState.FAILED, "ray"),
+        _vm("stopped", status="STOPPING"),
     ]
-
-
-def _ended(there: int, limit: int | None = 3600, *requests: str) -> list[str]:
-    fields = ("kind", "cluster_id", "project_id", "name_prefix", "region", "zone")
-    texts = dict.fromkeys((*fields, "tool_version", "terraform_version"), "x")
-    record = Record(**cast("Any", texts), settings={"MAX_RUN_DURATION": limit})
-    known = [
-        ResizeRequest.of({"name": "np-1", "resizeBy": 1, "state": state}) for state in requests
+    assert [vm.name for vm in sorted(vms, key=trouble.rank)] == [
+        "stopped",
+        "failed",
+        "starting",
+        "bound-to-stop",
+        "well",
     ]
-    return [note.what for note in status._ended(record, 2, there, known)]
-
-
-def test_vms_whose_run_is_over_are_missed() -> None:
-    assert _ended(1) == ["1 of 2 VMs are no longer part of the group"]
-    assert _ended(1, 3600, "SUCCEEDED") == ["1 of 2 VMs are no longer part of the group"]
-
-
-def test_vms_that_are_all_there_or_still_to_come_are_not_missed() -> None:
-    assert _ended(2) == []
-    assert _ended(1, None) == []
-    assert _ended(1, 3600, "ACCEPTED") == []

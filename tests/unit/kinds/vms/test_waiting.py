@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from provision.codes import Code
 from provision.errors import CapacityError, ClusterError, ExitCode, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.vms import waiting as waits
@@ -43,6 +44,9 @@ def _request(state: str, *errors: dict[str, str], name: str = "np-1") -> dict[st
     }
 
 
+GRANTED = "1 of 1 requests granted"
+
+
 class FakeApi:
     """A Google that answers each look at the requests with the next of these."""
 
@@ -74,9 +78,10 @@ def _wait(*looks: list[dict[str, Any]] | GoogleApiError) -> list[str]:
 
 def test_the_wait_tells_state_age_and_reason_and_ends_with_the_grant() -> None:
     waiting = [_request("ACCEPTED", STOCKOUT)]
-    (told,) = _wait(waiting, waiting, waiting, [_request("SUCCEEDED")])
+    told, granted = _wait(waiting, waiting, waiting, [_request("SUCCEEDED")])
+    assert granted == GRANTED
     assert told.startswith("For 7 min: the request np-1 for 2 VMs is waiting in Google's queue")
-    assert "(ACCEPTED); The zone" in told
+    assert told.endswith(f"(ACCEPTED); {HERE} has none now")
 
 
 def test_news_are_told_and_nothing_twice() -> None:
@@ -87,11 +92,12 @@ def test_news_are_told_and_nothing_twice() -> None:
         [_request("ACCEPTED", QUOTA)],
         [_request("SUCCEEDED")],
     )
-    assert len(told) == 3
+    assert len(told) == 3 + 1
+    assert told[-1] == GRANTED
 
 
 def test_requests_of_others_are_not_waited_for() -> None:
-    assert _wait([_request("SUCCEEDED"), _request("ACCEPTED", name="by-hand")]) == []
+    assert _wait([_request("SUCCEEDED"), _request("ACCEPTED", name="by-hand")]) == [GRANTED]
 
 
 def test_a_failed_request_is_a_refusal_with_a_way_out() -> None:
@@ -112,14 +118,15 @@ def test_a_request_that_somebody_cancelled_is_one_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "advice"),
+    ("error", "advice", "code"),
     [
-        (STOCKOUT, f"zones of us-central1 that have the machine type: {NEAR}"),
-        (QUOTA, "filter by PREEMPTIBLE_NVIDIA_H100_GPUS and us-central1"),
+        (STOCKOUT, f"zones of us-central1 that have the machine type: {NEAR}", Code.WAITING),
+        # No waiting mends that, so a program must not take it for a wait.
+        (QUOTA, "filter by PREEMPTIBLE_NVIDIA_H100_GPUS and us-central1", Code.QUOTA_EXCEEDED),
     ],
 )
 def test_the_end_of_the_time_keeps_the_request_and_says_why_it_waits(
-    monkeypatch: pytest.MonkeyPatch, error: dict[str, str], advice: str
+    monkeypatch: pytest.MonkeyPatch, error: dict[str, str], advice: str, code: Code
 ) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
     with pytest.raises(StillWaiting) as caught:
@@ -132,6 +139,8 @@ def test_the_end_of_the_time_keeps_the_request_and_says_why_it_waits(
     assert problem.why == " ".join(error["message"].split())
     assert "the request stays in Google's queue" in problem.fix
     assert advice in problem.fix
+    assert problem.code is code
+    assert (NEAR in problem.alternatives.zones) == (code is Code.WAITING)
 
 
 def test_requests_that_can_not_be_looked_at_are_no_failed_check_of_the_beginning() -> None:

@@ -111,7 +111,7 @@ V100 = {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GP
             "ENABLE_COMPACT_PLACEMENT",
             "ENABLE_QUEUED_PROVISIONING",
         ),
-        (GKE | {"NETWORK_CONFIG": "new_network"}, "NETWORK_CONFIG", "can't be combined"),
+        (GKE | {"NETWORK_CONFIG": "new_network"}, "NETWORK_CONFIG", "has no effect"),
         (GKE | {"GKE_MIN_NODE_COUNT": "1"}, "GKE_MIN_NODE_COUNT", "without GKE_MAX_NODE_COUNT"),
         (GKE | {"GKE_MAX_NODE_COUNT": "1"}, "GKE_MAX_NODE_COUNT", "without GKE_MIN_NODE_COUNT"),
         (

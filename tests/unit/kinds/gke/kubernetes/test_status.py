@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provision.documents.gke_status import JobState, NodeRequest, RequestState
 from provision.kinds.gke.kubernetes import reasons, status
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
         (
             (("Provisioned", "True", "", ""), ("BookingExpired", "True", "", "")),
             "expired",
-            "no job runs on its nodes",
+            "its nodes stay as long as pods run on them",
         ),
         (
             (
@@ -112,8 +113,23 @@ def test_the_request_of_a_job_that_runs_is_no_failure_when_its_booking_expires(
 ) -> None:
     more = (("BookingExpired", "True", "BookingExpired", "expired"),) if expired else ()
     thing = _request(("Accepted", "True", "", ""), ("Provisioned", "True", "", ""), *more)
-    found = status.request(thing, is_running=True)
+    found = status.request(thing, JobState.RUNNING)
     assert (found.state, found.message, found.advice) == ("running", "", "")
+    assert status.request(thing, JobState.FINISHED).state == "done"
+
+
+def test_of_a_job_that_does_not_run_the_end_of_the_booking_is_told() -> None:
+    booking = (("Provisioned", "True", "", ""), ("BookingExpired", "True", "", ""))
+    found = status.request(_request(*booking), JobState.PENDING)
+    assert found.state == "expired"
+    assert "submit the job again" in found.advice
+
+
+def test_the_nodes_of_a_job_that_has_finished_end_without_a_word() -> None:
+    thing = _request(("Provisioned", "True", "", ""), ("CapacityRevoked", "True", "", "reclaimed"))
+    assert status.request(thing, JobState.FINISHED) == NodeRequest(
+        name="job-train-1a2b3-dws-prov-1", state=RequestState.DONE
+    )
 
 
 REASONS = """

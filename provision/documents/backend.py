@@ -1,0 +1,18 @@
+"""Where Terraform keeps its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    """Where Terraform keeps its state.
+
+    Attributes:
+        bucket: The bucket.
+        prefix: The prefix of the state's name in it.
+    """
+
+    bucket: str
+    prefix: str

@@ -1,0 +1,31 @@
+"""What Terraform's plans count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """The number of resources that all plans of a run would create, change and delete.
+
+    Attributes:
+        add: How many are created, those made anew included.
+        change: How many are changed in place.
+        destroy: How many are deleted, those made anew included; for a Destroy also what it finds
+            outside of the state.
+    """
+
+    add: int = 0
+    change: int = 0
+    destroy: int = 0
+
+    def __add__(self, other: Changes) -> Changes:
+        return Changes(
+            add=self.add + other.add,
+            change=self.change + other.change,
+            destroy=self.destroy + other.destroy,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.add or self.change or self.destroy)

@@ -1,0 +1,95 @@
+"""How to connect to a cluster; connection.json beside the state has the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """What every kind of cluster has.
+
+    Attributes:
+        state: The folder of the deployment, "gs://...".
+        terraform_state: The folder of Terraform's state, likewise.
+        billing_label: The label by which the bill tells what belongs to it.
+        dashboard: The URL of its dashboard; None if it has none.
+    """
+
+    state: str
+    terraform_state: str
+    billing_label: str
+    dashboard: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VmConnection:
+    """One VM.
+
+    Attributes:
+        name: Its name.
+        status: Its status in the API, such as "RUNNING".
+        internal_ip: Its address in the VPC network.
+        external_ip: Its public address; None if it has none.
+        ssh: The command that opens a shell on it.
+        notebook: The URL of its notebook; None if there is none, or not yet.
+        notebook_tunnel: The command that opens a tunnel to its notebook; None if there is none.
+    """
+
+    name: str
+    status: str
+    internal_ip: str | None
+    external_ip: str | None
+    ssh: str
+    notebook: str | None
+    notebook_tunnel: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VmsConnection(Connection):
+    """A group of VMs.
+
+    Attributes:
+        vms: The VMs.
+    """
+
+    vms: tuple[VmConnection, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePoolMade:
+    """A GPU node pool.
+
+    Attributes:
+        name: Its name.
+        zone: Its zone.
+        machine_type: The machine type of its nodes.
+        mode: How they are got, such as "flex_start".
+        max: The most nodes that it can have.
+    """
+
+    name: str
+    zone: str
+    machine_type: str
+    mode: str
+    max: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterConnection(Connection):
+    """A GKE cluster.
+
+    Attributes:
+        cluster: Its name.
+        endpoint: The URL of its API.
+        get_credentials: The command that configures kubectl for it.
+        node_pools: Its GPU node pools.
+        jobs: File name of an example job -> its URL, "gs://...".
+    """
+
+    cluster: str
+    endpoint: str
+    get_credentials: str
+    node_pools: tuple[NodePoolMade, ...]
+    jobs: Mapping[str, str]

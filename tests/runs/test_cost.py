@@ -1,0 +1,47 @@
+"""What a cluster costs, in whole runs: a limit refuses it, and Google's prices are kept a week."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.runs.conftest import Rehearsal
+
+
+def _price_lists(rehearsal: Rehearsal) -> int:
+    """How many pages of Google's price list were read so far."""
+    return sum("/cloudbilling/v1/services/" in asked["path"] for asked in rehearsal.requests())
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/lifecycle/test_pricing.py::"
+    "test_what_costs_more_than_the_limit_is_refused_with_its_cost"
+)
+def test_a_limit_refuses_before_anything_is_made_and_live_prices_are_kept_by_create_alone(
+    rehearsal: Rehearsal,
+) -> None:
+    refused = rehearsal.run("Create", MAX_HOURLY_COST="5")
+    assert refused.code == 2
+    assert refused.problem["code"] == "cost-limit"
+    assert refused.document["cost"]["prices"] == "list"
+    assert rehearsal.writes() == []
+
+    planned = rehearsal.run("Plan", PRICES="live", MAX_HOURLY_COST="10")
+    pages = _price_lists(rehearsal)
+    assert planned.document["cost"]["prices"] == "live"
+    # The machine is two of a2-highgpu-1g, as Google's own SKUs have it.
+    machine = planned.document["cost"]["parts"][0]
+    assert round(machine["now"], 4) == round(2 * (12 * 0.031611 + 85 * 0.004237 + 2.93391), 4)
+    assert pages > 4
+    assert rehearsal.writes() == []
+
+    created = rehearsal.run("Create", PRICES="live")
+    assert created.code == 0
+    assert _price_lists(rehearsal) == 2 * pages
+    assert any(name.endswith("np-deployment/prices.json") for name in rehearsal.objects())
+
+    again = rehearsal.run("Plan", PRICES="live")
+    assert again.document["cost"] == planned.document["cost"]
+    assert _price_lists(rehearsal) == 2 * pages

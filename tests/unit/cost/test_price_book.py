@@ -1,0 +1,163 @@
+"""Google's own prices, as the simulated cloud tells them over HTTP, and as they are kept."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from google.oauth2.credentials import Credentials
+
+from provision.catalogue import prices
+from provision.catalogue.filestores import Tier
+from provision.catalogue.machines import Consumption
+from provision.cost.price_book import PriceBook
+from provision.documents.cost import Origin
+from provision.errors import CheckError
+from provision.google.api import GoogleApi, GoogleApiError
+from provision.google.http import Service
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+from rehearsal.cloud.server import Cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from provision.state.folder import StateFolder
+
+pytestmark = pytest.mark.loopback
+
+TODAY = dt.date(2026, 11, 22)
+IOWA = "us-central1"
+ROUNDED = Decimal("0.0001")
+
+
+class Folder(SimpleNamespace):
+    """A state folder that is a dict."""
+
+    def __init__(self) -> None:
+        super().__init__(files={})
+
+    def text(self, name: str) -> str | None:
+        return cast("str | None", self.files.get(name))
+
+    def write(self, name: str, text: str, content_type: str) -> None:
+        assert content_type == "application/json"
+        self.files[name] = text
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[GoogleApi]:
+    with Cloud(database=tmp_path / "cloud.sqlite", environ={"CLOUD_CLOCK_RATE": "0"}) as cloud:
+        moved = {"GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT": f"{cloud.base_url}/cloudbilling/v1/"}
+        yield GoogleApi(Credentials("token"), moved, Progress(Clock(0), lambda _: None))
+
+
+def _book(api: GoogleApi, folder: Folder, day: dt.date = TODAY) -> PriceBook:
+    return PriceBook(api, cast("StateFolder", folder), day)
+
+
+def test_all_pages_of_all_services_are_read_and_no_trap_is_a_price(api: GoogleApi) -> None:
+    first = api.call("GET", Service.BILLING, "services/6F81-5844-456A/skus", {"pageSize": "5000"})
+    assert first["nextPageToken"]
+    found = _book(api, Folder()).prices(lambda _: None, bucket=False)
+
+    def usd(item: str, way: Consumption = Consumption.ON_DEMAND) -> Decimal | None:
+        price = found.find(item, IOWA, way)
+        assert price is None or not price.source.is_estimate
+        return None if price is None else price.usd
+
+    spot, flex = Consumption.SPOT, Consumption.FLEX_START
+    # Each sum as whoever published the parts made it, or read it on Google's page.
+    assert usd(prices.machine("a2-highgpu-1g")) == pytest.approx(Decimal("3.67363"), rel=ROUNDED)
+    assert usd(prices.machine("a2-highgpu-1g"), spot) == pytest.approx(Decimal("1.92768"))
+    assert usd(prices.machine("a2-highgpu-1g"), flex) == pytest.approx(Decimal("2.02038"))
+    assert usd(prices.machine("a3-megagpu-8g")) == pytest.approx(Decimal("93.400"), rel=ROUNDED)
+    assert usd(prices.machine("a3-highgpu-8g"), flex) == pytest.approx(
+        Decimal("38.32"), rel=ROUNDED
+    )
+    assert usd(prices.machine("a4-highgpu-8g"), spot) == Decimal("39.6336")
+    assert usd(prices.machine("g4-standard-12")) == Decimal("1.29376")
+    assert usd(prices.machine("g4-standard-48")) == Decimal("4.49993")
+    # A part is missing: half a machine has no price.
+    assert usd(prices.machine("a3-ultragpu-8g")) is None
+    assert usd(prices.machine("a3-megagpu-8g"), flex) is None
+    assert usd(prices.machine("g2-standard-4"), spot) == pytest.approx(Decimal("0.361216"))
+    assert usd(prices.disk("pd-ssd")) == Decimal("0.17")
+    assert usd(prices.ADDRESS, spot) == Decimal("0.0025")
+    assert usd(prices.CONTROL_PLANE) == Decimal("0.1")
+    assert usd(prices.share(Tier.BASIC_SSD)) == Decimal("0.3")
+    assert (usd(prices.NAT), usd(prices.NAT_ADDRESS)) == (Decimal("0.0014"), Decimal("0.005"))
+
+
+class Closed:
+    """An API that nobody is to ask."""
+
+    def pages(self, *_: object, **__: object) -> None:
+        pytest.fail("Google is asked again")
+
+
+def test_what_is_kept_counts_for_a_week_and_is_kept_once(api: GoogleApi) -> None:
+    folder, said = Folder(), list[str]()
+    book = _book(api, folder)
+    found = book.prices(said.append, bucket=True)
+    assert len(said) == 1
+    assert folder.files == {}
+    book.keep()
+    assert set(folder.files) == {"prices.json"}
+
+    closed = cast("GoogleApi", Closed())
+    late = _book(closed, folder, TODAY + dt.timedelta(days=6))
+    again = late.prices(said.append, bucket=True)
+    assert again == found
+    assert again.origin is Origin.LIVE
+    assert len(said) == 1
+    folder.files.clear()
+    late.keep()
+    assert folder.files == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("{", 0),
+        ("[]", 0),
+        ('{"sources": {}, "prices": []}', 0),
+        ('{"sources": {"live": {"date": null, "text": ""}}, "prices": []}', 0),
+        (None, 7),
+        (None, -1),
+    ],
+)
+def test_what_is_damaged_too_old_or_of_tomorrow_is_read_again(
+    api: GoogleApi, text: str | None, days: int
+) -> None:
+    folder = Folder()
+    if text is None:
+        before = _book(api, folder)
+        before.prices(lambda _: None, bucket=True)
+        before.keep()
+    else:
+        folder.files["prices.json"] = text
+    said: list[str] = []
+    _book(api, folder, TODAY + dt.timedelta(days=days)).prices(said.append, bucket=True)
+    assert len(said) == 1
+
+
+class Odd:
+    """An API whose catalogue has nothing that is known."""
+
+    def pages(self, *_: object, **__: object) -> Iterator[dict[str, Any]]:
+        yield {"description": "A Thing of Which Nobody Has Heard"}
+
+
+def test_a_catalogue_without_machines_is_refused() -> None:
+    with pytest.raises(CheckError, match="not as it was"):
+        _book(cast("GoogleApi", Odd()), Folder()).prices(lambda _: None, bucket=False)
+
+
+def test_a_refusal_of_google_is_googles_own_error(api: GoogleApi) -> None:
+    with pytest.raises(GoogleApiError):
+        api.call("GET", Service.BILLING, "services/0000-0000-0000/skus", {})

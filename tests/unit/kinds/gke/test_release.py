@@ -1,0 +1,58 @@
+"""What a cluster tells, before it goes, of what GKE has made for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from provision.kinds.gke import release
+from provision.kinds.gke.kubernetes import clearing
+from provision.kinds.gke.traces import Traces
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.client import Cluster
+
+KNOWN = Traces(project="p", location="us-central1", cluster="np-gke", networks=frozenset())
+UID = "9f2b1c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+EVERYWHERE = "/projects/123/global"
+# As GKE writes it into a Gateway of today.
+GATEWAY = {
+    "networking.gke.io/backend-services": ", ".join(
+        f"{EVERYWHERE}/backendServices/gkegw1-nv9e-{name}"
+        for name in ("default-web-80-t9htdxlbxe5i", "gw-serve404-80-7cq0brelgzex")
+    ),
+    "networking.gke.io/firewalls": f"{EVERYWHERE}/firewalls/gkegw1-nv9e-l7-np-net-global",
+    "networking.gke.io/last-reconcile-time": "2025-12-04T03:00:56Z",
+    "networking.gke.io/ssl-certificates": "",
+}
+
+
+class FakeCluster:
+    """A cluster with a Service and a Gateway."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    def all(self, _: str, kind: str) -> list[dict[str, Any]]:
+        metadata: dict[str, Any] = {"name": "web", "namespace": "default", "uid": UID}
+        about = {"apiVersion": "v1", "kind": kind}
+        match kind:
+            case "Service":
+                return [{**about, "metadata": metadata, "spec": {"type": "LoadBalancer"}}]
+            case "Gateway":
+                return [{**about, "metadata": metadata | {"annotations": GATEWAY}}]
+            case _:
+                return []
+
+    def delete(self, _: str, kind: str, name: str, namespace: str) -> None:
+        self.deleted.append(f"{kind} {namespace}/{name}")
+
+
+def test_gateways_are_deleted_like_services() -> None:
+    cluster = FakeCluster()
+    assert clearing.step(cast("Cluster", cluster)) == ["Service default/web", "Gateway default/web"]
+    assert cluster.deleted == ["Service default/web", "Gateway default/web"]
+
+
+def test_their_annotations_tell_what_belongs_to_them() -> None:
+    told = release._told(cast("Cluster", FakeCluster()), KNOWN)
+    assert told.stems == {f"a{UID.replace('-', '')}"[:32], "gkegw1-nv9e"}

@@ -1,0 +1,146 @@
+"""The cost in the report, the limit on it, and what becomes of prices that can't be read."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision import cli
+from provision.catalogue import prices
+from provision.context import Context
+from provision.errors import Code, ProvisionError, StateError
+from provision.google.api import GoogleApiError
+from provision.lifecycle import pricing
+from provision.report import Report
+from provision.settings.model import Settings
+from provision.time.clock import Clock
+
+if TYPE_CHECKING:
+    from provision.context import Cloud
+
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+
+
+@pytest.fixture
+def validated(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Validates settings offline; returns the exit code and the document."""
+
+    def run(**environ: str) -> tuple[int, dict[str, Any]]:
+        code = cli.main(["Validate", "--offline", "--output", "json"], MANDATORY | environ)
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def _codes(document: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(it["code"], it.get("setting", "")) for it in document["problems"]]
+
+
+def test_the_cost_is_in_the_document_unless_nobody_wants_prices(validated: Any) -> None:
+    code, document = validated()
+    assert code == 0
+    assert document["cost"]["prices"] == "list"
+    assert document["cost"]["now"]["per_hour"] == pytest.approx(7.817523)
+    # Offline, Google's own prices are not asked for.
+    assert validated(PRICES="live")[1]["cost"] == document["cost"]
+    assert "cost" not in validated(PRICES="off")[1]
+
+
+def test_what_costs_more_than_the_limit_is_refused_with_its_cost(validated: Any) -> None:
+    assert validated(MAX_HOURLY_COST="7.82")[0] == 0
+    code, document = validated(MAX_HOURLY_COST="7.81")
+    assert code == 2
+    assert document["cost"]["most"]["per_hour"] > 7.81
+    assert _codes(document) == [("cost-limit", "MAX_HOURLY_COST")]
+    (problem,) = document["problems"]
+    assert "$7.82 per hour, more than MAX_HOURLY_COST=7.81" in problem["what"]
+    assert "$7.35 of it for 1 x a2-highgpu-2g, on demand" in problem["why"]
+    assert "MAX_HOURLY_COST=8" in problem["fix"]
+    # What can come counts: nothing runs yet.
+    queued = {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a3-highgpu-8g", "MAX_HOURLY_COST": "10"}
+    assert validated(**queued)[0] == 2
+
+
+def test_with_a_limit_an_unknown_price_is_a_problem_and_each_is_named(validated: Any) -> None:
+    unknown = {"ENABLE_SPOT": "yes", "NFS_FILESHARE_LIST": "/mnt/x:ENTERPRISE:1024"}
+    assert validated(**unknown)[0] == 0
+    code, document = validated(**unknown, MAX_HOURLY_COST="1")
+    assert code == 2
+    assert [code for code, _ in _codes(document)] == [
+        "cost-limit", "price-unknown", "price-unknown"
+    ]  # fmt: skip
+    named = " ".join(problem["what"] for problem in document["problems"])
+    assert "Filestore ENTERPRISE" in named
+    assert "external address" in named
+    assert "PRICES=live" in document["problems"][1]["fix"]
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "a lot", "1e3", "1,000", "", "100 EUR"])
+def test_a_limit_is_an_amount_in_dollars(validated: Any, text: str) -> None:
+    code, document = validated(MAX_HOURLY_COST=text)
+    assert code == (2 if text else 0)
+    assert [name for _, name in _codes(document)] == (["MAX_HOURLY_COST"] if text else [])
+
+
+def test_a_limit_without_prices_contradicts_itself(validated: Any) -> None:
+    code, document = validated(MAX_HOURLY_COST="$100", PRICES="off")
+    assert code == 2
+    assert _codes(document) == [("conflicting-settings", "MAX_HOURLY_COST")]
+
+
+class Console:
+    """Hears nothing."""
+
+    def progress(self, text: str) -> None: ...
+
+    def notes(self, notes: object) -> None: ...
+
+
+def _context(**settings: str) -> Context:
+    asked = {name.lower(): text for name, text in (MANDATORY | settings).items()}
+    return Context(
+        settings=Settings(asked),
+        environ={},
+        clock=Clock(0),
+        console=cast("Any", Console()),
+        report=Report(),
+    )
+
+
+def _cloud(error: ProvisionError) -> Cloud:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return cast("Cloud", SimpleNamespace(price_book=SimpleNamespace(prices=fail, keep=fail)))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        GoogleApiError(403, "Cloud Billing API has not been used in project 1 before", "https://x"),
+        StateError("Cloud Storage failed to read prices.json", why="503"),
+    ],
+)
+def test_prices_that_cannot_be_read_or_kept_are_a_note_and_the_list_counts(
+    error: ProvisionError,
+) -> None:
+    context = _context(PRICES="live")
+    assert pricing.current(context, _cloud(error), bucket=True) is prices.listed()
+    pricing.keep(context, _cloud(error))
+    read, kept = context.report.notes
+    assert (read.setting, kept.setting) == ("PRICES", "PRICES")
+    assert {read.code, kept.code} == {Code.NOT_CHECKED}
+    assert error.problems[0].what in read.why
+    assert read.fix
+
+
+def test_google_is_asked_for_prices_only_where_the_settings_say_so() -> None:
+    cloud = _cloud(StateError("asked"))
+    assert pricing.current(_context(), cloud, bucket=True) is prices.listed()
+    assert pricing.current(_context(PRICES="off"), cloud, bucket=True) is None
+    context = _context()
+    pricing.keep(context, cloud)
+    assert context.report.notes == []

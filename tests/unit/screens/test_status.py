@@ -1,0 +1,519 @@
+"""What a person reads of a cluster, at 80 and 100 columns."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from provision.documents import plain
+from provision.documents.cost import Amount, Cost, Origin, Part, PartKind
+from provision.documents.gke_status import (
+    ClusterNow,
+    GkeCluster,
+    JobState,
+    NodePool,
+    NodeRequest,
+    RequestState,
+    Workload,
+)
+from provision.documents.status import (
+    About,
+    End,
+    EndedBy,
+    Filestore,
+    LockHolder,
+    Older,
+    PoolMode,
+    PoolNow,
+    SoFar,
+    Status,
+    Trouble,
+    Waiting,
+)
+from provision.documents.vm_status import (
+    BootImage,
+    Counts,
+    Down,
+    Interruption,
+    ResizeRequest,
+    Startup,
+    StartupState,
+    StartupStep,
+    Vm,
+    VmGroup,
+)
+from provision.screens import status
+from provision.spec.capacity import Mode
+
+if TYPE_CHECKING:
+    from tests.conftest import Golden
+
+GOLDENS: Final = Path(__file__).parents[2] / "golden" / "status"
+MOST: Final = 64 * 1024
+SHARED: Final[dict[str, Any]] = {
+    "name": "np",
+    "project": "my-project",
+    "cluster_id": "c6cdf9b25eb7",
+    "zone": "us-central1-a",
+    "resources": tuple(f"module.group.thing.number[{number}]" for number in range(6)),
+    "links": {
+        "VMs": "https://console.cloud.google.com/compute/instanceGroups/details/us-central1-a/np-mig"
+        "?project=my-project",
+        "Quotas": "https://console.cloud.google.com/iam-admin/quotas?project=my-project",
+    },
+    "last_log": "gs://aiinfra-terraform-my-project/np-deployment/logs/2026-11-22-create.log",
+    "state": "gs://aiinfra-terraform-my-project/np-deployment",
+}
+IMAGE: Final = BootImage(
+    project="ml-images", family=None, name="pytorch-2-9-cu129-ubuntu-2204-nvidia-580-v20260818"
+)
+STOCKOUT: Final = (
+    "The zone 'projects/my-project/zones/us-central1-a' does not have enough resources available to"
+    " fulfill the request. '(resource type:compute)'."
+)
+ADVICE: Final = (
+    "Google has no such machines at the moment; the request stays in Google's queue: wait, or try"
+    " another zone, region or machine type\n"
+    "zones of us-central1 that have the machine type: us-central1-b, us-central1-c\n"
+    "other regions that have it: us-east1, us-east4, us-west1, us-west4 and 11 more"
+)
+DONE: Final = Startup(state=StartupState.DONE, step=None, words="has started up")
+
+
+def _vm(number: int, startup: Startup = DONE, **changes: Any) -> Vm:
+    usual: dict[str, Any] = {
+        "name": f"np-vm-{number:04d}",
+        "status": "RUNNING",
+        "machine_type": "a2-highgpu-2g",
+        "created": "2026-11-22T08:00:00Z",
+        "started": "2026-11-22T08:00:00Z",
+        "startup": startup,
+    }
+    return Vm(**{**usual, **changes})
+
+
+def _group(vms: list[Vm], wanted: int, **changes: Any) -> VmGroup:
+    """A group of VMs of which only those that are given exist."""
+    ready = sum(vm.is_ready for vm in vms)
+    running = sum(vm.status == "RUNNING" for vm in vms)
+    failed = sum(vm.startup.state is StartupState.FAILED for vm in vms)
+    pool = PoolNow(
+        name="np-mig",
+        machine_type="a2-highgpu-2g",
+        zone="us-central1-a",
+        mode=changes.pop("mode", PoolMode.STANDARD),
+        gpus="2 x A100",
+        asked=wanted,
+        there=len(vms),
+        ready=ready,
+    )
+    counts = Counts(
+        wanted=wanted,
+        exist=len(vms),
+        running=running,
+        ready=ready,
+        starting=running - ready - failed,
+        failed=failed,
+        down=len(changes.get("down", ())),
+        out_of_date=sum(group.count for group in changes.get("out_of_date", ())),
+        listed=len(vms),
+    )
+    usual: dict[str, Any] = {
+        **SHARED,
+        "kind": "mig",
+        "words": "VM group",
+        "machines": (pool,),
+        "image": IMAGE,
+        "wanted": wanted,
+        "running": running,
+        "counts": counts,
+        "vms": tuple(vms),
+    }
+    return VmGroup(**{**usual, **changes})
+
+
+def _amount(per_hour: str, *unknown: str, is_estimate: bool = False) -> Amount:
+    usd = Decimal(per_hour)
+    return Amount(per_hour=usd, per_day=24 * usd, unknown=unknown, is_estimate=is_estimate)
+
+
+def _cost(now: Amount, most: Amount) -> Cost:
+    part = Part(
+        kind=PartKind.MACHINES,
+        name="machines",
+        now=now.per_hour,
+        most=most.per_hour,
+        dated="2026-07-30",
+    )
+    return Cost(currency="USD", prices=Origin.LIST, parts=(part,), now=now, most=most)
+
+
+def _healthy() -> Status:
+    never = End(
+        what="4 VMs",
+        how=EndedBy.NEVER,
+        words="MAX_RUN_DURATION=12h would end new ones after 12 hours",
+    )
+    announced = _vm(1, maintenance_seconds=3000)
+    back = _vm(2, interruption=Interruption(event="preempted", seconds_ago=120, words="was x"))
+    met = dataclasses.replace(
+        back,
+        interruption=Interruption(
+            event="host-error",
+            seconds_ago=7200,
+            words="lost its host, which failed 2 h 0 min ago",
+        ),
+    )
+    return _group(
+        [announced, met, _vm(3), _vm(4, notebook="https://3f2a-dot-us-central1.notebooks.example")],
+        4,
+        ends=(never,),
+        cost=_cost(_amount("31.28"), _amount("31.28")),
+        so_far=SoFar(usd=Decimal("125.12"), hours=Decimal(4)),
+        filestores=(Filestore(name="np-nfs-1", path="/data", ip="10.0.0.2"),),
+    )
+
+
+def _one_of_many() -> Status:
+    failed = Startup(
+        state=StartupState.FAILED,
+        step="command",
+        words="failed in the step command",
+        detail="Traceback (most recent call last):\nModuleNotFoundError: No module named 'torch'",
+    )
+    vms = [_vm(42, failed), *(_vm(number) for number in range(200) if number != 42)]
+    broken = Trouble(
+        about=About.START_UP,
+        what="np-vm-0042 failed in the step command",
+        names=("np-vm-0042",),
+        why=tuple(failed.detail.splitlines()),
+        fix="see the whole output in the VM's serial port 1, fix the cause, restart the VM, and run"
+        " Create again; what restarts it:\n"
+        "gcloud compute instances reset np-vm-0042 --zone us-central1-a --project my-project",
+    )
+    return _group(
+        vms,
+        200,
+        trouble=(broken,),
+        cost=_cost(_amount("1470.00", is_estimate=True), _amount("1470.00", is_estimate=True)),
+        so_far=SoFar(usd=Decimal(5880), hours=Decimal(4), is_estimate=True),
+    )
+
+
+def _flex_start() -> Status:
+    request = ResizeRequest(
+        name="np-1",
+        count=4,
+        run_seconds=43_200,
+        state="ACCEPTED",
+        words="The request np-1 for 4 VMs is waiting in Google's queue (ACCEPTED)",
+        age_seconds=4000,
+        reasons=(STOCKOUT,),
+    )
+    waits = Waiting(
+        about=About.REQUEST,
+        what="the request np-1 for 4 VMs is waiting in Google's queue (ACCEPTED)",
+        names=("np-1",),
+        seconds=4000,
+        why=(STOCKOUT,),
+        advice=ADVICE,
+    )
+    return _group(
+        [],
+        4,
+        mode=PoolMode.FLEX_START,
+        waiting=(waits,),
+        requests=(request,),
+        ends=(End(what="4 VMs to come", how=EndedBy.RUN, words="each 12 h 0 min after it came"),),
+        cost=_cost(_amount("0.45"), _amount("16.30", "4 x boot disk, 2,000 GiB pd-ssd")),
+        so_far=SoFar(usd=Decimal("0.50"), hours=Decimal("1.1")),
+    )
+
+
+def _out_of_date() -> Status:
+    older = (
+        Older(
+            differences=("a2-highgpu-2g instead of a2-highgpu-1g", "labels team"),
+            count=2,
+            names=("np-vm-0001", "np-vm-0002"),
+        ),
+    )
+    lock = LockHolder(
+        who="ann@laptop", operation="OperationTypeApply", since="2026-11-22 09:00:00 UTC", id="1-2"
+    )
+    changing = Waiting(
+        about=About.LOCK,
+        what="ann@laptop is changing it since 2026-11-22 09:00:00 UTC",
+        why=("OperationTypeApply",),
+        advice="if you are sure that this run is dead, run its action again with --break-lock 1-2",
+    )
+    down = Down(
+        name="np-vm-0003",
+        status=None,
+        action="RECREATING",
+        words="does not exist: its group makes it as soon as there is room",
+        reasons=(STOCKOUT,),
+    )
+    gone = Trouble(
+        about=About.MACHINES,
+        what="np-vm-0003 was preempted; it does not exist: its group makes it as soon as there is"
+        " room",
+        names=("np-vm-0003",),
+        why=(STOCKOUT,),
+        by_itself=True,
+    )
+    soon = End(
+        what="2 VMs",
+        how=EndedBy.RUN,
+        first="2026-11-22T20:00:00Z",
+        last="2026-11-22T21:30:00Z",
+        first_seconds=36_000,
+        last_seconds=41_400,
+    )
+    return _group(
+        [_vm(1, remaining_seconds=36_000), _vm(2, remaining_seconds=41_400)],
+        3,
+        mode=PoolMode.SPOT,
+        out_of_date=older,
+        trouble=(gone,),
+        waiting=(changing,),
+        lock=lock,
+        locked_by=lock.who,
+        down=(down,),
+        ends=(soon,),
+    )
+
+
+def _ray() -> Status:
+    starting = Startup(state=StartupState.RUNNING, step="ray", words="is at the step ray")
+    waits = Waiting(
+        about=About.START_UP,
+        what="2 VMs: each is at the step ray",
+        count=2,
+        names=("np-vm-0002", "np-vm-0003"),
+        seconds=190,
+    )
+    vms = [_vm(2, starting), _vm(3, starting), _vm(1)]
+    return _group(vms, 3, words="Ray cluster", waiting=(waits,))
+
+
+def _gke() -> Status:
+    request = NodeRequest(
+        name="job-train-1a2b3-dws-prov-1",
+        state=RequestState.WAITING,
+        reason="ResourcePoolExhausted",
+        message=STOCKOUT,
+        advice=ADVICE,
+    )
+    waits = Waiting(
+        about=About.JOB,
+        what="Job train waiting for nodes",
+        names=("Job train",),
+        seconds=4000,
+    )
+    asks = Waiting(
+        about=About.REQUEST,
+        what=f"the request {request.name} is waiting in Google's queue",
+        names=(request.name,),
+        seconds=3990,
+        why=(f"{request.reason}: {request.message}",),
+        advice=ADVICE,
+    )
+    gone = Trouble(
+        about=About.POOL,
+        what="1 node of np-system not ready",
+        names=("gke-np-system-1",),
+        why=("gke-np-system-1 is not ready (NodeStatusUnknown): Kubelet stopped posting status.",),
+        by_itself=True,
+    )
+    system = PoolNow(
+        name="np-system",
+        machine_type="e2-standard-16",
+        zone="us-central1-b",
+        mode=PoolMode.SYSTEM,
+        least=2,
+        most=10,
+        there=2,
+        ready=1,
+    )
+    queued = PoolNow(
+        name="np-nodepool-1",
+        machine_type="a3-ultragpu-8g",
+        zone="us-central1-a",
+        mode=PoolMode.FLEX_START_QUEUED,
+        gpus="8 x H200 141 GB",
+        least=0,
+        most=16,
+        there=2,
+        ready=2,
+    )
+    pools = tuple(
+        NodePool(
+            name=pool.name,
+            machine_type=pool.machine_type,
+            mode=pool.mode or PoolMode.SYSTEM,
+            status="RUNNING",
+            min=pool.least,
+            max=pool.most,
+            nodes=pool.there,
+            ready=pool.ready,
+        )
+        for pool in (queued, system)
+    )
+    return GkeCluster(
+        **SHARED | {"links": {"Cluster": "https://console.cloud.google.com/kubernetes/np-gke"}},
+        kind="gke",
+        words="GKE cluster",
+        trouble=(gone,),
+        waiting=(waits, asks),
+        machines=(queued, system),
+        ends=(
+            End(
+                what="2 nodes of np-nodepool-1",
+                how=EndedBy.RUN,
+                first="2026-11-27T20:00:00Z",
+                last="2026-11-27T20:00:00Z",
+                first_seconds=460_000,
+                last_seconds=460_000,
+            ),
+            End(what="2 nodes", how=EndedBy.NEVER),
+        ),
+        cost=_cost(
+            _amount("82.10", "2 x boot disk", is_estimate=True),
+            _amount("640.00", "16 x boot disk", is_estimate=True),
+        ),
+        so_far=SoFar(
+            usd=Decimal("1893.20"),
+            hours=Decimal(30),
+            unknown=("2 x boot disk",),
+            is_estimate=True,
+        ),
+        cluster=ClusterNow(
+            name="np-gke", location="us-central1", status="RUNNING", version="1.33.5-gke.2000000"
+        ),
+        node_pools=pools,
+        jobs={"waiting for nodes": 1, "running": 1},
+        workloads=(
+            Workload(name="Job train", state=JobState.WAITING_FOR_NODES, message=STOCKOUT),
+            Workload(name="RayJob tune", state=JobState.RUNNING),
+        ),
+        requests=(request,),
+    )
+
+
+def _nothing() -> Status:
+    return Status(state="gs://aiinfra-terraform-my-project/np-deployment")
+
+
+STORIES: Final = {
+    "healthy": _healthy,
+    "one-of-200": _one_of_many,
+    "flex-start": _flex_start,
+    "gke-queue": _gke,
+    "ray": _ray,
+    "out-of-date": _out_of_date,
+    "nothing": _nothing,
+}
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("story", STORIES)
+def test_status_is_read_at_a_glance_with_the_broken_first(
+    story: str, width: int, golden: Golden
+) -> None:
+    found = STORIES[story]()
+    shown = list(status.lines(found.short(), width))
+    for line in shown:
+        # What has to be copied stays whole.
+        copied = any(part in line.text for part in ("gs://", "https://", "gcloud "))
+        assert copied or len(line.text) <= width, line.text
+    assert len(shown) <= 40
+    golden.check(GOLDENS / f"{story}-{width}.txt", "".join(f"{line.text}\n" for line in shown))
+
+
+def test_what_is_listed_short_is_listed_whole_with_full() -> None:
+    found = _one_of_many()
+    whole = [line.text for line in status.lines(found, 100, full=True)]
+    assert sum("has started up" in line for line in whole) == 199
+    assert "200 of 200 listed, 1 failed" in "\n".join(whole)
+
+
+def test_every_way_to_get_machines_has_its_words() -> None:
+    assert {mode.value for mode in Mode} == {mode.value for mode in PoolMode} - {"system"}
+
+
+def _size(found: Status) -> int:
+    return len(json.dumps(plain(found), indent=2, ensure_ascii=False).encode())
+
+
+LONG: Final = " ".join(
+    ["Google says much about what it does not give to anybody at all today"] * 40
+)
+
+
+def test_the_json_of_a_thousand_vms_stays_small_whatever_befalls_them() -> None:
+    failed = Startup(
+        state=StartupState.FAILED,
+        step="command",
+        words="failed in the step command",
+        detail="\n".join([LONG] * 20),
+        steps={f"step-{number}": StartupStep(state="failed", detail=LONG) for number in range(12)},
+    )
+    names = tuple(f"np-vm-{number:04d}" for number in range(1000))
+    troubles = tuple(
+        Trouble(about=About.START_UP, what="1,000 VMs", count=1000, names=names, why=(LONG,) * 20)
+        for _ in range(50)
+    )
+    down = tuple(
+        Down(name=name, status=None, action="CREATING", words="is gone", reasons=(LONG,) * 5)
+        for name in names
+    )
+    found = _group(
+        [_vm(number, failed) for number in range(1000)],
+        1000,
+        down=down,
+        trouble=troubles,
+        waiting=tuple(
+            Waiting(about=About.START_UP, what="wait", names=names, why=(LONG,) * 20)
+            for _ in range(50)
+        ),
+        out_of_date=tuple(
+            Older(differences=(f"metadata {number}",), count=1000, names=names)
+            for number in range(50)
+        ),
+    )
+    assert _size(found) > 20 * MOST
+    short = found.short()
+    assert _size(short) < MOST
+    assert (short.shortened, found.shortened) == (True, False)
+    assert isinstance(short, VmGroup)
+    assert (short.counts.exist, short.counts.failed, short.counts.down) == (1000, 1000, 1000)
+    assert short.counts.listed == len(short.vms) < 1000
+
+
+def test_the_json_of_a_cluster_with_a_thousand_nodes_and_jobs_stays_small() -> None:
+    found = _gke()
+    assert isinstance(found, GkeCluster)
+    lines = tuple(f"gke-node-{number:04d} is not ready: {LONG}" for number in range(1000))
+    big = dataclasses.replace(
+        found,
+        node_pools=tuple(
+            dataclasses.replace(pool, unready=lines) for pool in found.node_pools for _ in range(5)
+        ),
+        workloads=tuple(
+            Workload(name=f"Job {number}", state=JobState.PENDING, message=LONG, advice=ADVICE)
+            for number in range(1000)
+        ),
+        requests=found.requests * 1000,
+    )
+    assert _size(big) > 20 * MOST
+    assert _size(big.short()) < MOST
+
+
+def test_a_small_status_is_not_shortened() -> None:
+    assert _healthy().short() == _healthy()

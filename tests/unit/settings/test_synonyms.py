@@ -1,0 +1,110 @@
+"""Names that other tools have for what settings of this one set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.settings import spelling, synonyms
+from provision.settings.model import Settings
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import Given, InFile
+
+CASES = [
+    ("MACHINE_TYPE", "a2-highgpu-1g", "VM_TYPE=a2-highgpu-1g"),
+    ("MACHINE_TYPE", "n1-standard-8", "VM_TYPE=n1-standard-8"),
+    ("INSTANCE_TYPE", "e2-standard-4", "VM_TYPE=e2-standard-4"),
+    ("DEVICE_TYPE", "h100-80gb-8", "VM_TYPE=a3-highgpu-8g"),
+    ("GPU_TYPE", "a100", "VM_TYPE=a2-highgpu-1g"),
+    ("GPU_TYPE", "t4", "VM_TYPE=n1-standard-8, ACCELERATOR_TYPE=nvidia-tesla-t4, GPU_COUNT=1"),
+    ("ACCELERATOR", "nvidia-tesla-t4", "VM_TYPE=n1-standard-8, ACCELERATOR_TYPE=nvidia-tesla-t4"),
+    ("ACCELERATORS", "H100:8", "VM_TYPE=a3-highgpu-8g"),
+    ("NUM_NODES", "4", "INSTANCE_COUNT=4"),
+    ("NODE_COUNT", "8", "INSTANCE_COUNT=8"),
+    ("NUM_SLICES", "2", "INSTANCE_COUNT=2"),
+    ("MAX_NODES", "16", "GKE_MAX_NODE_COUNT=16"),
+    ("SPOT", "yes", "ENABLE_SPOT=yes"),
+    ("USE_SPOT", "true", "ENABLE_SPOT=yes"),
+    ("SPOT_POLICY", "spot", "ENABLE_SPOT=yes"),
+    ("SPOT_POLICY", "on-demand", "ENABLE_SPOT=no"),
+    ("FLEX_START", "1", "ENABLE_FLEX_START=yes"),
+    ("RESERVATION", "r-1", "RESERVATION_NAME=r-1"),
+    ("MAX_DURATION", "6h", "MAX_RUN_DURATION=6h"),
+    ("MAX_PRICE", "100", "MAX_HOURLY_COST=100"),
+    ("DISK_SIZE", "500", "DISK_SIZE_GB=500"),
+    ("BOOT_DISK_SIZE", "500GB", "DISK_SIZE_GB=500GB"),
+    ("USE_INTERNAL_IPS", "true", "ENABLE_EXTERNAL_IP=no"),
+    ("DISABLE_PUBLIC_IPS", "no", "ENABLE_EXTERNAL_IP=yes"),
+    ("machine-type", "a2-highgpu-1g", "VM_TYPE=a2-highgpu-1g"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "fix"), CASES)
+def test_another_tool_s_name_in_a_file_is_an_error_that_says_which_setting_is_meant(
+    in_file: InFile, name: str, value: str, fix: str
+) -> None:
+    problem = in_file(f"{name}={value}\n").problem(name)
+
+    assert "is not a setting" in problem.what
+    assert problem.fix.startswith(fix)
+    told = [f"{setting}={text}" for setting, text in problem.alternatives.settings.items()]
+    assert problem.fix == ", ".join(told)
+
+
+@pytest.mark.parametrize(("name", "value", "fix"), CASES)
+def test_in_the_environment_it_is_an_error_where_its_value_fits(
+    given: Given, name: str, value: str, fix: str
+) -> None:
+    assert given(**{name: value}).problem(name).fix.startswith(fix)
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"MACHINE_TYPE": "x86_64"},
+        {"NODE_TYPE": "worker"},
+        {"DEVICE_TYPE": "cuda"},
+        {"GPU_TYPE": "mps"},
+        {"SPOT": "https://spot.example.com"},
+        {"NUM_NODES": "auto"},
+        {"DISK_SIZE": "large"},
+        {"IMAGE": "my-image"},
+        {"PROJECT": "my-project"},
+        {"GPUS": "0,1"},
+        {"SIZE": "4"},
+        {"CLUSTER_NAME": "prod"},
+        {"NUM_NODES": "2", "INSTANCE_COUNT": "4"},
+        {"NUM_NODES": "2", "ORCHESTRATOR_TYPE": "gke", "GKE_NODE_COUNT_PER_NODE_POOL": "4"},
+        {"SPOT": " "},
+    ],
+    ids=str,
+)
+def test_in_the_environment_what_is_another_program_s_is_left_alone(
+    given: Given, environ: dict[str, str]
+) -> None:
+    case = given(**environ)
+
+    assert not case.loaded.problems
+    assert not case.noted
+
+
+def test_in_a_file_even_a_value_that_does_not_fit_is_an_error(in_file: InFile) -> None:
+    problem = in_file("NUM_NODES=auto\n").problem("NUM_NODES")
+
+    assert problem.fix == "INSTANCE_COUNT=4"
+    assert "SkyPilot, xpk and gcloud call it so" in problem.why
+
+
+def test_a_value_that_may_be_a_secret_is_not_told(in_file: InFile) -> None:
+    token = "ghp_" + 36 * "a"
+
+    assert token not in str(in_file(f"RESERVATION={token}\n").loaded.problems)
+
+
+def test_each_name_means_a_setting_and_is_none_itself() -> None:
+    known = {field.upper() for field in Settings.model_fields}
+
+    assert {it.setting for it in synonyms.SYNONYMS.values()} <= known
+    assert not [name for name in synonyms.SYNONYMS if spelling.is_known(name)]

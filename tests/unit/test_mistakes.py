@@ -1,0 +1,208 @@
+"""Mistakes that people made when they tried the program as new users, and what each is answered.
+
+The inputs are those that were once answered badly. Each is run as typed, without asking Google;
+what Google's answers decide is in preflight/test_offers.py.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision import cli
+from tests.unit.test_any_env_list import handlers_put_back
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+GKE = "ORCHESTRATOR_TYPE=gke"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the program says.
+
+    Attributes:
+        code: The exit code.
+        problems: The problems, each as one text.
+        notes: The notes, in the same form.
+        settings: The effective settings.
+    """
+
+    code: int
+    problems: list[str]
+    notes: list[str]
+    settings: dict[str, Any]
+
+
+@pytest.fixture
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """Runs a command line with an env file `env.list` of these lines and this environment."""
+
+    def run(line: str, lines: str = "", environ: dict[str, str] | None = None) -> Answer:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        (tmp_path / "binary").write_bytes(b"\x7fELF\0\1\2")
+        mandatory = "".join(f"{name}={value}\n" for name, value in MANDATORY.items())
+        (tmp_path / "env.list").write_text(mandatory + lines.replace(" ", "\n") + "\n")
+        with handlers_put_back():
+            code = cli.main([*line.split(), "--output=json"], environ or {})
+        document = json.loads(capsys.readouterr().out)
+        told = {
+            kind: [
+                " | ".join(filter(None, (it["setting"], it["what"], it["why"], it["fix"])))
+                for it in document[kind]
+            ]
+            for kind in ("problems", "notes")
+        }
+        return Answer(code, told["problems"], told["notes"], document.get("settings", {}))
+
+    return run
+
+
+SYNONYMS = [
+    ("MACHINE_TYPE=a2-highgpu-1g", "VM_TYPE=a2-highgpu-1g"),
+    ("SPOT=yes", "ENABLE_SPOT=yes"),
+    ("NUM_NODES=4", "INSTANCE_COUNT=4"),
+    ("GPU_TYPE=a100", "VM_TYPE=a2-highgpu-1g"),
+    ("NODE_COUNT=8", "INSTANCE_COUNT=8"),
+]
+
+
+@pytest.mark.parametrize(("line", "fix"), SYNONYMS)
+def test_another_tool_s_name_in_the_env_file_stops_the_run(typed: Any, line: str, fix: str) -> None:
+    answer = typed("Validate --offline --env-file env.list", line)
+
+    assert answer.code == 2
+    (problem,) = answer.problems
+    assert problem.startswith(f"{line.partition('=')[0]} | is not a setting")
+    assert problem.endswith(fix)
+
+
+@pytest.mark.parametrize(("line", "fix"), SYNONYMS)
+def test_another_tool_s_name_in_the_environment_stops_the_run_too(
+    typed: Any, line: str, fix: str
+) -> None:
+    name, _, value = line.partition("=")
+    answer = typed("Validate --offline", environ=MANDATORY | {name: value})
+
+    assert answer.code == 2
+    (problem,) = answer.problems
+    assert problem.endswith(fix)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "STARTUP_COMMAND=ls",
+        "METADATA=a=b",
+        "IMAGE_NAME=my-image",
+        "VM_LOCALFILE_DEST_PATH=/data",
+        "ENABLE_NOTEBOOK=yes",
+    ],
+)
+def test_settings_of_vms_on_gke_get_the_error_that_gke_s_get_on_vms(typed: Any, line: str) -> None:
+    answer = typed("Validate --offline --env-file env.list", f"{GKE} {line}")
+
+    assert answer.code == 2
+    (problem,) = answer.problems
+    assert "has no effect with ORCHESTRATOR_TYPE=gke" in problem
+    assert f"remove {line.partition('=')[0]}" in problem
+
+
+ONE_PROBLEM = {
+    # command line, lines of the env file -> what the one problem says, in this order
+    "action Delete": ("Delete --env-file env.list", "", ["'Delete'", "did you mean Destroy?"]),
+    "ACTION=Delete": ("--env-file env.list", "ACTION=Delete", ["ACTION", "ACTION=Destroy"]),
+    "Down": ("Down --env-file env.list", "", ["did you mean Destroy?"]),
+    "Up": ("Up --env-file env.list", "", ["did you mean Create?"]),
+    "Apply": ("Apply --env-file env.list", "", ["did you mean Create?"]),
+    "Launch": ("Launch --env-file env.list", "", ["did you mean Create?"]),
+    "no env file": ("--env-file nowhere.list", "", ["can't be read", "No such file"]),
+    "a folder": ("--env-file folder", "", ["can't be read", "Is a directory"]),
+    "binary": ("--env-file binary", "", ["can't be read", "not a text file"]),
+    "--evn-file": ("--evn-file env.list Create", "", ["did you mean --env-file?"]),
+    "--rehearse stockout": (
+        *("--rehearse stockout Create --env-file env.list", ""),
+        ["did you mean --rehearse=stockout?"],
+    ),
+    "two actions": ("Create Destroy --env-file env.list", "", ["only one action"]),
+    "--json": ("--json Create --env-file env.list", "", ["did you mean --output json?"]),
+    "--dry-run": ("Create --dry-run --env-file env.list", "", ["did you mean Plan?"]),
+    "VM_TYPE=H100": (
+        *("Validate --offline --env-file env.list", "VM_TYPE=H100"),
+        ["is a GPU", "a3-highgpu-8g", "VM_TYPE=a3-highgpu-8g"],
+    ),
+    "VM_TYPE=A100": (
+        *("Validate --offline --env-file env.list", "VM_TYPE=A100"),
+        ["is a GPU", "a2-highgpu-2g, a2-highgpu-4g", "VM_TYPE=a2-highgpu-1g"],
+    ),
+    "ACCELERATOR_TYPE=T4": (
+        *("Validate --offline --env-file env.list", "ACCELERATOR_TYPE=T4"),
+        ["'T4'", "ACCELERATOR_TYPE=nvidia-tesla-t4"],
+    ),
+    "ACCELERATOR_TYPE=A100": (
+        *("Validate --offline --env-file env.list", "ACCELERATOR_TYPE=A100"),
+        ["'A100'", "ACCELERATOR_TYPE=nvidia-tesla-a100"],
+    ),
+    "INSTANCE_COUNT=0": (
+        *("Validate --offline --env-file env.list", "INSTANCE_COUNT=0"),
+        ["at least 1", "INSTANCE_COUNT=1"],
+    ),
+    "MAX_RUN_DURATION=14d": (
+        *("Validate --offline --env-file env.list", "MAX_RUN_DURATION=14d"),
+        ["at most 7d", "MAX_RUN_DURATION=7d"],
+    ),
+    "GKE_MAX_NODE_COUNT on VMs": (
+        *("Validate --offline --env-file env.list", "GKE_MAX_NODE_COUNT=4"),
+        ["has no effect with ORCHESTRATOR_TYPE=none"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ONE_PROBLEM)
+def test_a_mistake_is_one_problem_that_says_what_was_meant(typed: Any, case: str) -> None:
+    line, lines, words = ONE_PROBLEM[case]
+    answer = typed(line, lines)
+
+    assert answer.code == 2
+    (problem,) = answer.problems
+    at = [problem.find(word) for word in words]
+    assert -1 not in at, problem
+    assert at == sorted(at)
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("VM_TYPE=a2-highgpu-3g", "did you mean a2-highgpu-2g or a2-highgpu-4g?"),
+        ("VM_TYPE=a3-high-8g", "did you mean a3-highgpu-8g?"),
+        ("VM_TYPE=e2-standard-4", "has no GPU: is that meant?"),
+        ("ZONE=us-central1-z", "us-central1-a, us-central1-b"),
+    ],
+)
+def test_what_only_google_can_decide_is_a_note_that_says_what_may_be_meant(
+    typed: Any, line: str, note: str
+) -> None:
+    answer = typed("Validate --offline --env-file env.list", line)
+
+    assert answer.code == 0
+    assert sum(note in told for told in answer.notes) == 1
+
+
+def test_a_size_with_its_unit_is_read(typed: Any) -> None:
+    answer = typed("Validate --offline --env-file env.list", "DISK_SIZE_GB=500GB")
+
+    assert answer.code == 0
+    assert answer.settings["DISK_SIZE_GB"] == 500
+    assert not answer.notes
+
+
+def test_the_smallest_env_list_has_no_note_at_all(typed: Any) -> None:
+    assert typed("Validate --offline --env-file env.list").notes == []
