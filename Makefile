@@ -39,16 +39,15 @@ $(VENV)/.develop: requirements/develop.txt $(VENV)/.rehearsal
 .PHONY: setup
 setup: $(VENV)/.develop ## install everything for work on the project into .venv
 
+REPORT ?= rehearsal.html
 .PHONY: rehearse
-rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away again, simulated
-	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	export AIINFRA_REHEARSAL_FOLDER="$$folder"; \
-	for action in Create Create Destroy; do \
-		printf '\n===== aiinfra --env-file examples/env.list --rehearse %s\n' "$$action"; \
-		$(BIN)/python entrypoint.py --env-file examples/env.list --rehearse "$$action"; \
-	done; \
-	printf '\n===== What the simulated cloud still holds\n'; \
-	$(BIN)/python -m rehearsal show
+rehearse: $(VENV)/.rehearsal ## watch an env.list become a cluster and go away again, simulated, in half a minute
+	@$(BIN)/python -m rehearsal story --report "$(REPORT)"
+
+PICTURE := docs/rehearsal.svg
+.PHONY: picture
+picture: $(VENV)/.rehearsal ## renew the README's picture from a rehearsal that is run for it
+	@$(BIN)/python -m rehearsal story --picture $(PICTURE)
 
 .PHONY: check
 check: $(VENV)/.develop ## linters, types, formats
@@ -72,12 +71,12 @@ test-all: $(VENV)/.develop ## everything that CI runs: slow tests, start-up, Kub
 test-rest: $(VENV)/.develop ## what test-all has on top of test
 	$(LAYERS) rest
 
-NAMES := unit contract terraform rehearsal runs chaos startup kubernetes image provider
+NAMES := unit contract terraform rehearsal runs chaos startup browser kubernetes image provider
 .PHONY: $(NAMES:%=test-%)
 $(NAMES:%=test-%): test-%: $(VENV)/.develop
 	$(LAYERS) $*
 
-# What three need beyond Python and Terraform they fetch themselves, and keep outside the tree. The
+# What four need beyond Python and Terraform they fetch themselves, and keep outside the tree. The
 # google provider has to be given: PROVIDER=FILE. Without it test-all says that its layer did not run.
 test-unit: ## no process, no network
 test-contract: ## settings, README, examples and variables agree; the order of imports
@@ -86,6 +85,7 @@ test-rehearsal: ## the simulated cloud and the stand-in provider, against record
 test-runs: ## whole actions against the simulated cloud
 test-chaos: ## ten blows at fixed moments
 test-startup: ## the real start-up script in namespaces, Ray on three VMs (Linux)
+test-browser: ## the report's page in a real browser
 test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 11 minutes to build them once
 test-image: ## the Dockerfile, built and run; root on Debian, or an engine that is there
 test-provider: ## whole runs with HashiCorp's own google provider, PROVIDER=FILE

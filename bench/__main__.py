@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import gke, image, scale
-from bench.measuring import ENTRYPOINT, Program, row, run, worked
+from bench.measuring import ENTRYPOINT, Program, row, run, timed, worked
 from provision import intake, terraform
 from provision.deployment import workspace
 from provision.deployment.kind import deploy
@@ -172,6 +172,22 @@ def _on_top(environ: dict[str, str], runs: int) -> list[str]:
             return _compare(bench, runs)
 
 
+def _first_line(environ: dict[str, str], runs: int) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        with Cloud(database=folder / session.DATABASE, environ=environ) as cloud:
+            bench = Bench(folder, cloud.base_url, environ)
+            bench.first_line("Plan")
+            idle = functools.partial(run, [sys.executable, "-c", ""], bench.environ)
+            pairs = [(bench.first_line("Plan"), timed(idle)) for _ in range(runs)]
+    return [
+        "| seconds | least | median | most |",
+        "| --- | --- | --- | --- |",
+        row("`Plan`, to its first line", [ours for ours, _ in pairs]),
+        row("Python that does nothing", [bare for _, bare in pairs]),
+    ]
+
+
 def _validate(environ: dict[str, str], runs: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         # Without Google there is nobody at this address who could be asked.
@@ -181,6 +197,7 @@ def _validate(environ: dict[str, str], runs: int) -> list[str]:
 _PARTS: dict[str, tuple[str, Callable[[dict[str, str], int], list[str]]]] = {
     "create": ("Create, in a rehearsal whose cloud does everything at once", _on_top),
     "validate": ("Validate", _validate),
+    "first": ("The first line of an action that asks Google, in a rehearsal", _first_line),
     "notebooks": (
         "Start-up and notebooks of 1,000 VMs, in a rehearsal",
         lambda environ, _: scale.notebooks(environ),

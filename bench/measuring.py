@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from rehearsal import session
 
@@ -106,3 +106,19 @@ class Program:
         """Run it to its end, which must be a good one."""
         values = self.environ | self.values(prefix, **settings)
         run([sys.executable, str(ENTRYPOINT), *arguments], values)
+
+    def first_line(self, *arguments: str, prefix: str = "np") -> float:
+        """How many seconds it takes to its first line; it is then waited for to its end."""
+        begin = time.perf_counter()
+        with subprocess.Popen(
+            [sys.executable, str(ENTRYPOINT), *arguments],
+            env=self.environ | self.values(prefix),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        ) as process:
+            said = cast("IO[bytes]", process.stderr)
+            said.readline()
+            seconds = time.perf_counter() - begin
+            said.read()
+        return seconds

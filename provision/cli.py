@@ -14,6 +14,7 @@ from provision.command_line import CommandLine, Option, Options, read, usage
 from provision.console import Console
 from provision.context import Context
 from provision.documents import plain
+from provision.documents.events import Output
 from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
 from provision.settings.choices import Action
@@ -69,7 +70,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """
     line = read(argv)
     options = line.options
-    console = Console(as_json=options.as_json, in_image=_IMAGE in environ)
+    console = Console(output=options.output, in_image=_IMAGE in environ)
     report = Report(action=options.action or "")
     code = ExitCode.DONE
     changes_found = False
@@ -92,7 +93,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     if report.problems:
         console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(options, report, code, changes=changes_found)
-    if options.as_json:
+    if options.output is not Output.TEXT:
         console.document(plain(report.document(exit_code, console.veil)))
     if console.unwritten:
         console.progress(f"The result could not be written: {console.unwritten}")
@@ -165,8 +166,17 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         watch=Option.WATCH in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
+        page=options.report,
     )
-    return _perform(run)
+    if not run.offline and report.action != Action.DEBUG:
+        # Before what asks Google is loaded: whoever waits should see soon that something goes on.
+        where = f"{loaded.settings.project_id}, {loaded.settings.zone}"
+        console.progress(f"{report.action} {loaded.settings.name_prefix} in {where}")
+    try:
+        return _perform(run)
+    finally:
+        report.timeline = run.stages.timeline or None
+        run.stages.close()
 
 
 def _perform(context: Context) -> bool:

@@ -542,6 +542,12 @@ class Code(enum.StrEnum):
         "let the owner run the commands in `fix`",
         _NOTE,
     )
+    NOT_KEPT = (
+        "not-kept",
+        "something could not be written beside the state, such as the log",
+        "nothing; or get the right to write there",
+        _NOTE,
+    )
     SIMULATED = (
         "simulated",
         "a rehearsal leaves something out that a real cluster has",

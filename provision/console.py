@@ -1,35 +1,54 @@
 """The only module that prints.
 
 Results go to stdout; progress, notes and problems to stderr. With `--output json` stdout is one
-document and nothing else. Colours follow the terminal, NO_COLOR and FORCE_COLOR (rich).
+document and nothing else, and with `--output ndjson` one event a line. On a terminal the stages
+that go on stand in its last rows; elsewhere each is a line when it ends, or has news.
+Colours follow the terminal, NO_COLOR and FORCE_COLOR (rich).
 Whatever is said goes through a veil that hides credentials: much of it is the words of others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import re
 import shutil
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
+from provision import live
+from provision.documents import plain, problem
+from provision.documents.events import (
+    EventKind,
+    MessageEvent,
+    NoteEvent,
+    Output,
+    ProblemEvent,
+    StageEvent,
+    WaitingEvent,
+    stamp,
+)
 from provision.screens import layout
+from provision.screens import progress as progress_lines
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import Console as RichConsole
     from rich.text import Text
 
+    from provision.documents.events import Event
     from provision.errors import Problem
     from provision.screens.layout import Line
 
 _MOST_LINES = 10
-"""The maximum number of lines of a why or fix; the JSON and Terraform's output above have all."""
+"""The maximum number of lines of a why or fix; the JSON and Terraform's log have all."""
 
 
 _HOME: Final = "\x1b[H"
@@ -47,17 +66,52 @@ class Console:
     """Prints everything that the program prints.
 
     Args:
-        as_json: Whether stdout is for one JSON document; results as text are then not printed.
+        output: What stdout is for; results as text are not printed among JSON.
         in_image: Whether this is the container image, which has few of the commands that mend
             something.
     """
 
-    def __init__(self, *, as_json: bool = False, in_image: bool = False) -> None:
-        self._as_json = as_json
+    def __init__(self, *, output: Output = Output.TEXT, in_image: bool = False) -> None:
+        self._output = output
+        self._as_json = output is not Output.TEXT
         self._in_image = in_image
         self._out = _Outlet(sys.stdout)
         self._to_stderr = _Outlet(sys.stderr)
+        # Signs of life come from a thread of their own.
+        self._guard = threading.RLock()
+        self._live = self._live_rows() if live.is_possible(sys.stderr, os.environ) else None
+        self._asks = False
         self.veil = masking.Veil()
+
+    def _live_rows(self) -> live.Live:
+        def print_line(line: Line, end: str) -> None:
+            self._err.print(_styled(self.veil(line.text), style=line.look.value), end=end)
+
+        return live.Live(self._to_stderr.write, print_line, self._columns)
+
+    @contextlib.contextmanager
+    def _above(self) -> Iterator[None]:
+        """Print above the rows of what goes on; one thread at a time."""
+        with self._guard:
+            if self._live:
+                self._live.erase()
+            try:
+                yield
+            finally:
+                if self._live and not self._asks:
+                    self._live.draw()
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Leave the terminal alone while somebody is asked."""
+        with self._guard:
+            self._asks = True
+            if self._live:
+                self._live.erase()
+        try:
+            yield
+        finally:
+            self._asks = False
 
     @functools.cached_property
     def _err(self) -> RichConsole:
@@ -101,13 +155,14 @@ class Console:
     @property
     def colours(self) -> bool:
         """Whether output to stderr may be in color."""
-        return self._err.is_terminal and not self._err.no_color
+        return self._err.color_system is not None and not self._err.no_color
 
     def result(self, text: str) -> None:
         """Print the action's result."""
         if not self._as_json:
-            self._out.write(self.veil(text.rstrip("\n")) + "\n")
-            self._out.flush()
+            with self._above():
+                self._out.write(self.veil(text.rstrip("\n")) + "\n")
+                self._out.flush()
 
     def help(self, text: str) -> None:
         """Print the help as text, even with `--output json`."""
@@ -115,11 +170,43 @@ class Console:
         self._out.flush()
 
     def document(self, document: Mapping[str, Any]) -> None:
-        """Print the run's JSON document, with `--output json`."""
-        if self._as_json:
-            shown = masking.mask_tree(document)
-            self._out.write(json.dumps(shown, indent=2, ensure_ascii=False) + "\n")
+        """Print the run's JSON document, with `--output json`; with ndjson it is the last event."""
+        match self._output:
+            case Output.TEXT:
+                return
+            case Output.JSON:
+                text = json.dumps(masking.mask_tree(document), indent=2, ensure_ascii=False)
+            case Output.NDJSON:
+                event = {"event": EventKind.RESULT, "time": stamp(time.time()), **document}
+                text = json.dumps(masking.mask_tree(event), ensure_ascii=False)
+        with self._above():
+            self._out.write(text + "\n")
             self._out.flush()
+
+    def happened(self, event: Event) -> None:
+        """Print an event as a line of `--output ndjson`, and what people see of it."""
+        if self._output is Output.NDJSON:
+            shown = masking.mask_tree(_veiled(plain(event), self.veil))
+            text = json.dumps(shown, ensure_ascii=False)
+            with self._above():
+                self._out.write(text + "\n")
+                self._out.flush()
+        match event:
+            case StageEvent(stage=stage) if stage.ended:
+                self.show(progress_lines.ended(stage, self.width))
+            case WaitingEvent(stage=name) if not self._asks and (name is None or not self._live):
+                # On a terminal a stage has its rows already; what is between two has none.
+                told = progress_lines.news if event.is_news else progress_lines.sign_of_life
+                self.show(told(event, self.width))
+
+    def refresh(self, stages: Sequence[WaitingEvent]) -> None:
+        """Write the rows of the stages that go on anew, on a terminal."""
+        if self._live is None:
+            return
+        rows = progress_lines.live(stages, self.width - 1)
+        with self._guard:
+            if not self._asks:
+                self._live.become(rows)
 
     @property
     def width(self) -> int:
@@ -138,8 +225,9 @@ class Console:
             self.result("\n".join(line.text for line in lines))
             return
         printer = self._to_stdout if as_result and not self._as_json else self._err
-        for line in lines:
-            printer.print(_styled(self.veil(line.text), style=line.look.value))
+        with self._above():
+            for line in lines:
+                printer.print(_styled(self.veil(line.text), style=line.look.value))
 
     @property
     def redraws(self) -> bool:
@@ -167,60 +255,98 @@ class Console:
 
     def progress(self, text: str) -> None:
         """Print a progress message."""
-        self._err.print(_styled(self.veil(text), style="bold"))
+        with self._above():
+            for line in self._laid_out(self.veil(text), "", "  "):
+                self._err.print(_styled(line, style="bold"))
+        self.happened(MessageEvent(time=stamp(time.time()), words=text))
 
     def problems(self, problems: Sequence[Problem], heading: str) -> None:
         """Print the problems that made the run fail."""
-        self._err.print(_styled(heading, style="bold red"))
-        self._list(problems)
+        with self._above():
+            self._err.print(_styled(heading, style="bold red"))
+            self._list(problems)
+        for one in problems:
+            self.happened(ProblemEvent(time=stamp(time.time()), problem=problem.of(one)))
 
     def notes(self, notes: Sequence[Problem]) -> None:
         """Print notes, which did not make the run fail."""
         if notes:
-            self._err.print(_styled("Worth knowing:", style="bold yellow"))
-            self._list(notes)
+            with self._above():
+                self._err.print(_styled("Worth knowing:", style="bold yellow"))
+                self._list(notes)
+        for one in notes:
+            self.happened(NoteEvent(time=stamp(time.time()), note=problem.of(one)))
 
     def traceback(self) -> None:
         """Print the traceback of an exception that is a bug of this program."""
         with self._err.capture() as told:
             self._err.print_exception(show_locals=False)
-        self._to_stderr.write(self.veil(told.get()))
+        with self._above():
+            self._to_stderr.write(self.veil(told.get()))
 
     def raw(self, data: bytes) -> None:
         """Write another program's output to stderr, unchanged; it went through the veil."""
-        self._to_stderr.write_bytes(data)
+        with self._above():
+            self._to_stderr.write_bytes(data)
 
     def ask(self, question: str) -> bool:
         """Ask a person on the terminal; returns whether the answer is "yes"."""
-        self._err.print(
-            _styled(self.veil(question) + ' Type "yes" to confirm: ', style="bold"), end=""
-        )
-        return sys.stdin.readline().strip().lower() == "yes"
+        with self._asking():
+            self._err.print(
+                _styled(self.veil(question) + ' Type "yes" to confirm: ', style="bold"), end=""
+            )
+            return sys.stdin.readline().strip().lower() == "yes"
 
     def go_on(self, question: str) -> bool:
         """Ask a person on the terminal whether to go on, which Enter alone agrees to."""
-        self._err.print(_styled(self.veil(question) + " [Y/n] ", style="bold"), end="")
-        answer = sys.stdin.readline()
+        with self._asking():
+            self._err.print(_styled(self.veil(question) + " [Y/n] ", style="bold"), end="")
+            answer = sys.stdin.readline()
         # Without a newline it is the end of the input: nobody has agreed.
         return bool(answer) and answer.strip().lower() in {"", "y", "yes"}
 
+    def _laid_out(self, text: str, first: str, rest: str) -> list[str]:
+        """A text in lines: on a terminal they break at blanks; elsewhere a line is a line."""
+        if not self._err.is_terminal:
+            return [first + text]
+        return [line.text for line in layout.wrapped(text, self.width, first=first, rest=rest)]
+
     def _list(self, problems: Sequence[Problem]) -> None:
-        for problem in problems:
-            line = _styled("  ")
-            if problem.setting:
-                line.append(problem.setting, style="bold").append("  ")
-            line.append(self.veil(problem.what))
-            self._err.print(line)
-            for name, value in (("why", problem.why), ("fix", problem.fix)):
+        for one in problems:
+            setting = f"{one.setting}  " if one.setting else ""
+            what = self._laid_out(setting + self.veil(one.what), "  ", "      ")
+            for number, text in enumerate(what):
+                line = _styled(text)
+                if number == 0 and text.startswith(f"  {one.setting}"):
+                    line.stylize("bold", 2, 2 + len(one.setting))
+                self._err.print(line)
+            for name, value in (("why", one.why), ("fix", one.fix)):
                 lines = self.veil(value).splitlines()
                 if len(lines) > _MOST_LINES:
-                    more = f"... and {len(lines) - _MOST_LINES} more lines above"
+                    more = f"... and {len(lines) - _MOST_LINES} more lines, in the JSON and the log"
                     lines = [*lines[:_MOST_LINES], more]
-                for number, line_of_value in enumerate(lines):
-                    lead = f"      {name}: " if number == 0 else "           "
-                    self._err.print(_styled(lead, style="dim").append(line_of_value))
+                lead = f"      {name}: "
+                for paragraph in lines:
+                    for text in self._laid_out(paragraph, lead, " " * 11):
+                        line = _styled(text)
+                        line.stylize("dim", 0, 11)
+                        self._err.print(line)
+                    lead = " " * 11
         if self._in_image and any(_NOT_IN_THE_IMAGE.search(it.fix) for it in problems):
             self._err.print(_styled(f"  {_ELSEWHERE}", style="dim"))
+
+
+def _veiled(tree: Any, veil: Callable[[str], str]) -> Any:
+    """A tree of plain values without credentials in its texts."""
+    match tree:
+        case str():
+            return veil(tree)
+        case dict():
+            return {key: _veiled(value, veil) for key, value in tree.items()}
+        case list():
+            return [_veiled(value, veil) for value in tree]
+        case _:
+            return tree
 
 
 def _styled(text: str, style: str = "") -> Text:

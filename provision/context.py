@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import functools
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from provision.codes import Code
+from provision.documents.timeline import OnInterrupt, StageName
+from provision.errors import Problem, ProvisionError
 from provision.state.location import locate
 from provision.time.progress import Progress
+from provision.time.stages import Stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +23,6 @@ if TYPE_CHECKING:
 
     from provision.console import Console
     from provision.cost.price_book import PriceBook
-    from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.report import Report
     from provision.settings.model import Settings
@@ -43,10 +47,12 @@ class Context:
         agreed: Whether the user approved losses in advance (`--yes`).
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
-        full: Whether everything is listed (`--full`).
+        full: Whether all is shown: Terraform's own text, every VM (`--full`).
         watch: Whether to look until nothing is pending (`--watch`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
         guesses: Notes from dated lists, to tell where Google is not asked.
+        page: The file to write the report's page to (`--report`); None for none.
+        begun: When the run began, by the clock of `time.monotonic`.
     """
 
     settings: Settings
@@ -62,16 +68,28 @@ class Context:
     watch: bool = False
     copy: Path | None = None
     guesses: tuple[Problem, ...] = ()
+    page: Path | None = None
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of cloud time since the run began."""
+        return self.clock.cloud(time.monotonic() - self.begun)
 
     @property
     def location(self) -> StateLocation:
         """Where the deployment keeps its state."""
         return locate(self.settings)
 
-    @property
+    @functools.cached_property
+    def stages(self) -> Stages:
+        """The stages of the run; whoever made the context closes them."""
+        return Stages(self.clock, self.console, beats=True)
+
+    @functools.cached_property
     def progress(self) -> Progress:
         """The run's clock and progress output, for waits."""
-        return Progress(self.clock, self.console.progress)
+        return Progress(self.clock, self.console.progress, self.stages)
 
     def note(self, notes: Sequence[Problem]) -> None:
         """Print notes, and add them to the report."""
@@ -91,34 +109,72 @@ class Context:
     def terraform(self, root: Path, log: Log) -> Terraform:
         """Terraform for a run folder, with its output going to a log."""
         from provision import terraform  # noqa: PLC0415 - not every action needs it
-        from provision.google import auth  # noqa: PLC0415 - not every action needs it
 
         voice = terraform.Voice(
             write=log.write,
             tell=self.console.progress,
+            progress=self.progress,
             colours=log.colours and self.console.colours,
         )
+        return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice)
+
+    def binary(self) -> Binary:
+        """The Terraform to run.
+
+        Raises:
+            TerraformError: There is none.
+        """
+        return self._binary.result()
+
+    def terraform_environ(self) -> dict[str, str]:
+        """The environment of Terraform: with this run's credentials, without its settings."""
+        from provision import terraform  # noqa: PLC0415 - as above
+        from provision.google import auth  # noqa: PLC0415 - as above
+
         own = {name.upper() for name in type(self.settings).model_fields}
-        environ = terraform.environment(auth.for_terraform(self.environ), private=own)
-        return terraform.Terraform(self._binary.result(), root, environ, voice)
+        return terraform.environment(auth.for_terraform(self.environ), private=own)
 
     @contextlib.contextmanager
     def log(self, cloud: Cloud | None, action: str) -> Iterator[Log]:
-        """Where Terraform's output goes; a log that is kept is uploaded, even after a failure."""
+        """Where Terraform's output goes: beside the state, even after a failure.
+
+        Args:
+            cloud: Has the state folder; None where there is no state to keep a log beside.
+            action: What the log is of.
+        """
         from provision.terraform.log import Log  # noqa: PLC0415 - as above
 
-        keep = self.settings.minimize_terraform_logging is not None
-        log = Log(self.console.raw, self.console.veil, keep=keep)
+        log = Log(self.console.raw if self.full else None, self.console.veil)
         try:
             yield log
-        finally:
-            log.end()
-            if log.text and cloud is not None:
-                name = log.name(action)
-                cloud.folder.write(name, log.text, "text/plain")
-                self.console.progress(
-                    f"Terraform's output is in {cloud.folder.location.url}/{name}"
-                )
+        except BaseException:
+            self._keep(log, cloud, action)
+            if self.report.log:
+                self.console.progress(f"Terraform's output is in {self.report.log}")
+            raise
+        else:
+            self._keep(log, cloud, action)
+
+    def _keep(self, log: Log, cloud: Cloud | None, action: str) -> None:
+        log.end()
+        if not log.text or cloud is None:
+            return
+        name = log.name(action)
+        try:
+            cloud.folder.write(name, log.text, "text/plain")
+        except ProvisionError as error:
+            # Whoever may only read the state can still plan.
+            self.note(
+                [
+                    Problem(
+                        code=Code.NOT_KEPT,
+                        what="Terraform's output could not be kept",
+                        why=str(error),
+                    )
+                ]
+            )
+        else:
+            self.report.log = f"{cloud.folder.location.url}/{name}"
 
 
 @dataclass(frozen=True)
@@ -156,16 +212,20 @@ def connect(context: Context) -> Cloud:
         CheckError: The project does not exist, or these credentials may not read it.
     """
     from provision import background, endpoints  # noqa: PLC0415 - as above
-    from provision.google import auth  # noqa: PLC0415 - as above
-    from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
-    from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
     moved = endpoints.announcement(context.environ)
     if moved:
         context.console.progress(moved)
+    from provision.google import auth  # noqa: PLC0415 - as above
+    from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
+    from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
+
     credentials = auth.credentials(context.environ, context.console.progress)
-    api = GoogleApi(credentials, context.environ, context.progress)
-    # The client of Cloud Storage is the half of what there is to load: meanwhile Google answers.
-    number = background.begin(lambda: api.project_number(context.settings.project_id))
-    folder = StateFolder(context.location, context.settings, credentials, context.environ)
-    return Cloud(api, folder, number.result())
+    # Only now: who has to log in first needs the terminal.
+    with context.progress.stage(StageName.CONNECT, OnInterrupt.NOTHING):
+        api = GoogleApi(credentials, context.environ, context.progress)
+        # The client of Cloud Storage is the half of what there is to load: meanwhile Google
+        # answers.
+        number = background.begin(lambda: api.project_number(context.settings.project_id))
+        folder = StateFolder(context.location, context.settings, credentials, context.environ)
+        return Cloud(api, folder, number.result())

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from provision.documents.run import Run
     from provision.documents.status import Status
     from provision.documents.timeline import Stage
+    from provision.documents.topology import Topology
     from provision.documents.vm_status import GpuCheck
     from provision.errors import Problem
 
@@ -57,6 +58,7 @@ class Report:
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
         timeline: The stages of the run, in the order in which they began.
+        topology: What the cluster consists of, before there is a plan; programs find it in that.
     """
 
     action: str = ""
@@ -78,6 +80,7 @@ class Report:
     status: Status | None = None
     checks: Mapping[str, GpuCheck | Bandwidth] | None = None
     timeline: list[Stage] | None = None
+    topology: Topology | None = None
 
     def document(self, exit_code: int, veil: Callable[[str], str] = str) -> Run:
         """The document of the run.

@@ -1,4 +1,4 @@
-"""The simulated cloud for anybody's use: `python -m rehearsal serve|show|forget`."""
+"""The simulated cloud for anybody's use: `python -m rehearsal serve|show|forget|story`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rehearsal import inventory, session
+from rehearsal import inventory, session, story
 from rehearsal.cloud import scenarios
 from rehearsal.errors import RehearsalError
 
@@ -37,6 +37,11 @@ def _arguments() -> argparse.Namespace:
     serve.add_argument("--scenario", default="", help="what to practise, as flaky,slow")
     actions.add_parser("show", help="print what exists, one line a resource")
     actions.add_parser("forget", help="delete the cloud and all that is in it")
+    told = actions.add_parser("story", help="make a cluster, use it and remove it, and see")
+    told.add_argument(
+        "--report", type=Path, default=Path("rehearsal.html"), help="default: %(default)s"
+    )
+    told.add_argument("--picture", type=Path, help="an SVG of the terminal, too")
     return parser.parse_args()
 
 
@@ -83,8 +88,17 @@ def _show(folder: Path) -> None:
     if not found:
         found = ["The simulated cloud is empty."]
     elif all(map(inventory.stays, found)):
-        found.insert(0, "The simulated cloud is empty, but for the bucket that keeps states:")
+        found = [_kept(found)]
     sys.stdout.writelines([warning, *(f"{line}\n" for line in found)])
+
+
+def _kept(lines: list[str]) -> str:
+    """What is there where nothing is but what a Destroy leaves, in one line."""
+    named = [line.split()[1] for line in lines if line.startswith("storage/buckets ")]
+    logs = sum("/logs/" in line for line in lines)
+    counted = f" with {logs} logs and reports" if logs else ""
+    said = "The simulated cloud is empty, but for the bucket that keeps states"
+    return f"{said}: {', '.join(named)}{counted}."
 
 
 def _forget(folder: Path) -> None:
@@ -95,6 +109,8 @@ def _forget(folder: Path) -> None:
 def main() -> None:
     """Do what the command line asks for."""
     arguments = _arguments()
+    if arguments.action == "story":
+        sys.exit(story.main(arguments.report, arguments.picture))
     folder = session.folder(
         {**os.environ, session.FOLDER_VARIABLE: str(arguments.folder)}
         if arguments.folder

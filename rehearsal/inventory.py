@@ -55,8 +55,12 @@ def resources(store: Store, now: float) -> Iterator[str]:
 
 
 def stays(line: str) -> bool:
-    """Whether a line of `resources` is about what a Destroy leaves: buckets and old versions."""
-    return line.startswith("storage/buckets ") or line.endswith(_OLD_VERSIONS)
+    """Whether a line of `resources` is about what a Destroy leaves.
+
+    That is buckets, old versions, and the logs beside a state.
+    """
+    is_log = line.startswith("storage/objects ") and "-deployment/logs/" in line
+    return is_log or line.startswith("storage/buckets ") or line.endswith(_OLD_VERSIONS)
 
 
 def _path(document: Mapping[str, Any]) -> str:

@@ -103,7 +103,7 @@ def environment(
         **no_proxy(environ),
         FOLDER_VARIABLE: str(folder),
         **_provider(base_url, folder, provider or given.find(environ, folder)),
-        "PYTHONPATH": _python_path(environ),
+        "PYTHONPATH": python_path(environ),
     }
 
 
@@ -152,12 +152,15 @@ def run(
     check_scenario(scenario)
     place = folder(environ)
     provider = wanted_provider(place, environ, scenario)
+    is_new = not (place / DATABASE).exists()
     base_url, presumed = _start_cloud(place, environ, scenario, settings)
     rehearsed = environment(base_url, place, environ, provider)
-    sys.stderr.write(
-        f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
-        " (to forget it: python -m rehearsal forget).\n" + not_as_google(scenario)
-    )
+    if is_new:
+        sys.stderr.write(
+            f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
+            " (to forget it: python -m rehearsal forget).\n"
+        )
+    sys.stderr.write(not_as_google(scenario))
     if provider is not None:
         sys.stderr.write(f"Terraform runs the google provider {provider.about}.\n")
     if presumed:
@@ -230,7 +233,7 @@ def _start_cloud(
     with (folder / LOG).open("ab") as log:
         cloud = subprocess.Popen(  # noqa: S603 - our own program
             command,
-            env=with_clock(environ) | {"PYTHONPATH": _python_path(environ)},
+            env=with_clock(environ) | {"PYTHONPATH": python_path(environ)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -278,8 +281,8 @@ def no_proxy(environ: Mapping[str, str]) -> dict[str, str]:
     return {"NO_PROXY": value, "no_proxy": value}
 
 
-def _python_path(environ: Mapping[str, str]) -> str:
-    """Lets Terraform's plugin, which starts in another folder, find this package."""
+def python_path(environ: Mapping[str, str]) -> str:
+    """The PYTHONPATH with which what starts in another folder, as a plugin does, finds us."""
     root = str(Path(__file__).parents[1])
     before = environ.get("PYTHONPATH", "").split(os.pathsep)
     return os.pathsep.join([root, *(path for path in before if path not in ("", root))])

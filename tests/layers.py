@@ -86,6 +86,12 @@ LAYERS: Final = (
         spread=Spread.FILES,
     ),
     Layer(
+        "browser",
+        "the report's page in a real browser",
+        needs="Chromium, or apt-get, which fetches Debian's without installing it",
+        spread=Spread.FILES,
+    ),
+    Layer(
         "kubernetes",
         "a real Kubernetes and Kueue",
         needs="Go, and 11 minutes to build them once",

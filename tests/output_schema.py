@@ -43,6 +43,12 @@ def require(document: Any) -> None:
     assert not found, "not as docs/reference/output.schema.json says:\n" + "\n".join(found)
 
 
+def require_line(event: Any) -> None:
+    """See that a line of `--output ndjson` is as the schema says."""
+    found = list(faults(event, schema()["$defs"]["ndjson.Line"], schema()))
+    assert not found, "not as docs/reference/output.schema.json says:\n" + "\n".join(found)
+
+
 def require_exit_code(document: dict[str, Any]) -> None:
     """See that each problem may make a run fail with this exit code, as the page of codes says."""
     if (document["action"], document["exit_code"]) == ("Plan", 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from provision.actions import copied_folder, secrets_access
+from provision.actions import copied_folder, report_page, secrets_access
 from provision.codes import Code
 from provision.context import connect
 from provision.errors import ClusterError, TerraformError
@@ -16,6 +16,7 @@ from provision.lifecycle import apply
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provision.actions.report_page import Pages
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment
     from provision.deployment.kind import Kind
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 def create(context: Context) -> None:
     """Check, plan, show the plan, apply it, wait for the machines, say how to connect."""
+    with report_page.written(context) as pages:
+        _create(context, pages)
+
+
+def _create(context: Context, pages: Pages) -> None:
     secrets_access.require(context)
     secrets_access.tell(context)
     context.look_for_terraform()
@@ -38,6 +44,7 @@ def create(context: Context) -> None:
         ):
             bucket = cloud.folder.location.bucket
             context.console.progress(f"Created the bucket gs://{bucket} for the state")
+        pages.folder = cloud.folder
         while True:
             made = _applied(context, cloud, kind, target)
             with _standing(cloud):

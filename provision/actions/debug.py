@@ -2,27 +2,128 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from provision import terraform
 from provision.actions import copied_folder, debug_folder
+from provision.context import connect
 from provision.deployment import deployment
 from provision.deployment.deployment import RunInputs
+from provision.deployment.workspace import Workspace
+from provision.errors import Code, Problem, ProvisionError, TerraformError
 from provision.kinds import registry
+from provision.lifecycle import apply
 
 if TYPE_CHECKING:
-    from provision.context import Context
+    from provision.actions.debug_folder import DebugFolder
+    from provision.context import Cloud, Context
+    from provision.deployment.deployment import Deployment
+    from provision.deployment.kind import Kind
+    from provision.files.archive import Archive
+
+_DIFFERS = "so terraform plan in the folder shows other changes than Create would make"
 
 
 def debug(context: Context) -> None:
-    """Write everything that a run would use to a folder; on a terminal, open a shell there."""
+    """Write everything that a run would use to a folder, where `terraform plan` works as it stands.
+
+    On a terminal, open a shell there. Nothing is written to the cloud, not even a lock. Without
+    Google the folder has what is known without it, and no state.
+    """
+    context.look_for_terraform()
     kind = registry.of(context.settings)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
-        target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))
-        folder = debug_folder.write(target, context.report, terraform.find(context.environ))
-    context.console.result(f"Everything a run would use is in {folder}")
+        cloud = _reached(context)
+        target, has_state = _described(context, cloud, kind, archive)
+        folder = debug_folder.write(target, context.report, context.binary(), backend=has_state)
+        _prepare(context, cloud if has_state else None, kind, target, folder)
+    context.note(_differences(target, has_state=has_state))
+    context.console.result(f"Everything a run would use is in {folder.path}")
     if context.console.is_terminal:
         context.console.progress(
-            f"Starting a shell in {folder}, with terraform on its PATH; leave it with: exit"
+            f"Starting a shell in {folder.root}: terraform plan works there and changes nothing;"
+            " leave it with: exit"
         )
-        debug_folder.open_shell(folder, terraform.environment(context.environ))
+        debug_folder.open_shell(folder, context.terraform_environ())
+
+
+def _reached(context: Context) -> Cloud | None:
+    """Google and the state folder; None if they can't be reached, which is then told."""
+    try:
+        return connect(context)
+    except ProvisionError as error:
+        context.note([_told("Google was not asked", it) for it in error.problems])
+        return None
+
+
+def _described(
+    context: Context, cloud: Cloud | None, kind: Kind[Any], archive: Archive | None
+) -> tuple[Deployment[Any], bool]:
+    """The deployment, as far as it is known what Create would make, and whether it has a state."""
+    has_state = False
+    if cloud is not None:
+        try:
+            bucket = cloud.has_bucket()
+            has_state = bucket and cloud.folder.has_state()
+            return apply.settle(context, cloud, kind, archive, bucket=bucket), has_state
+        except ProvisionError as error:
+            context.note([_told("Create would not begin", it) for it in error.problems])
+    target = registry.deployment(context, RunInputs(files=archive))
+    return deployment.show(context, target), has_state
+
+
+def _prepare(
+    context: Context,
+    cloud: Cloud | None,
+    kind: Kind[Any],
+    target: Deployment[Any],
+    folder: DebugFolder,
+) -> None:
+    """Initialize Terraform in the folder, and give it the values that only the state can tell."""
+    with context.log(None, "debug") as log:
+        tool = context.terraform(folder.root, log)
+        try:
+            tool.init()
+        except TerraformError as error:
+            context.note(
+                [_told("the folder is not ready for terraform", it) for it in error.problems]
+            )
+            return
+        if cloud is not None:
+            prepared, _ = kind.prepare(cloud, target, Workspace(folder.root, tool, live=False))
+            folder.tell(prepared)
+
+
+def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
+    """What makes a plan in the folder another one than Create's."""
+    found = []
+    if not has_state:
+        found.append(
+            Problem(
+                code=Code.NOTE,
+                what="there is no state to plan against",
+                why="a plan in the folder shows everything as new",
+            )
+        )
+    masked = [
+        name for name, value in target.variables.items() if value != target.masked_variables[name]
+    ]
+    if masked:
+        found.append(
+            Problem(
+                code=Code.NOTE,
+                what=f"secrets are masked in the folder: {', '.join(masked)}",
+                why=f"it may be passed on, {_DIFFERS}",
+                fix="aiinfra Plan, for the changes that Create would make",
+            )
+        )
+    return found
+
+
+def _told(what: str, problem: Problem) -> Problem:
+    return Problem(
+        code=problem.code,
+        setting=problem.setting,
+        what=f"{what}: {problem.what}",
+        why=problem.why,
+        fix=problem.fix,
+    )

@@ -8,8 +8,9 @@ import platform
 import shlex
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from provision import __version__
 from provision.deployment import workspace
@@ -22,19 +23,47 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.terraform import Binary
 
-_BIN = "bin"
+_BIN: Final = "bin"
+_VALUES: Final = "deployment.auto.tfvars.json"
+"""Terraform reads it without being told to."""
+_WRITES_NOTHING: Final = {"TF_CLI_ARGS_plan": "-lock=false"}
+"""A plan in the shell takes no lock in the bucket."""
 
 
-def write(target: Deployment[ClusterSpec], report: Report, binary: Binary) -> Path:
-    """Write the settings, the Terraform root with its values and backend, and the versions.
+@dataclass(frozen=True)
+class DebugFolder:
+    """What Debug has written.
+
+    Attributes:
+        path: The folder, which is not deleted at the end of the run.
+        root: The Terraform root in it.
+    """
+
+    path: Path
+    root: Path
+
+    def tell(self, target: Deployment[ClusterSpec]) -> None:
+        """Write a deployment's values to the root, with secrets masked."""
+        text = json.dumps(target.masked_variables, indent=2)
+        (self.root / _VALUES).write_text(f"{text}\n")
+
+
+def write(
+    target: Deployment[ClusterSpec], report: Report, binary: Binary, *, backend: bool
+) -> DebugFolder:
+    """Write the settings, the Terraform root with its values, and the versions.
 
     Nothing is written to the cloud.
 
-    Returns:
-        The folder, which is not deleted at the end of the run.
+    Args:
+        target: The deployment.
+        report: The run's report, which has the settings.
+        binary: The Terraform to have in the folder.
+        backend: Whether there is a state in the bucket to work with.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{target.spec.name_prefix}-debug-"))
-    workspace.fill_folder(folder, target, target.masked_variables, backend=True)
+    root = workspace.fill_folder(folder, target, target.masked_variables, backend=backend)
+    (root / workspace.VARIABLES_FILE).rename(root / _VALUES)
     versions = {
         "tool": __version__,
         "terraform": binary.version,
@@ -47,11 +76,12 @@ def write(target: Deployment[ClusterSpec], report: Report, binary: Binary) -> Pa
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {shlex.join(binary.argv)} "$@"\n')
     command.chmod(0o755)
-    return folder
+    return DebugFolder(folder, root)
 
 
-def open_shell(folder: Path, environ: Mapping[str, str]) -> None:
-    """Run the user's shell in the folder, with `terraform` first on PATH, until it exits."""
+def open_shell(folder: DebugFolder, environ: Mapping[str, str]) -> None:
+    """Run the user's shell in the root, with `terraform` first on PATH, until it exits."""
     shell = environ.get("SHELL") or "/bin/sh"
-    path = os.pathsep.join([str(folder / _BIN), environ.get("PATH", os.defpath)])
-    subprocess.run([shell], cwd=folder, env={**environ, "PATH": path}, check=False)  # noqa: S603 - the user's own shell
+    path = os.pathsep.join([str(folder.path / _BIN), environ.get("PATH", os.defpath)])
+    own = {**environ, **_WRITES_NOTHING, "PATH": path}
+    subprocess.run([shell], cwd=folder.root, env=own, check=False)  # noqa: S603 - the user's own shell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.actions import copied_folder, secrets_access
+from provision.actions import copied_folder, report_page, secrets_access
 from provision.context import connect
 from provision.kinds import registry
 from provision.lifecycle import apply, older_machines
@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 
 def plan(context: Context) -> bool:
-    """Show what Create would do. Nothing is written to the cloud, not even a lock.
+    """Show what Create would do. Nothing is made, no lock is taken, and only a log is written.
 
     Returns:
         Whether Create would change anything.
     """
+    with report_page.written(context):
+        return _plan(context)
+
+
+def _plan(context: Context) -> bool:
     context.look_for_terraform()
     cloud = connect(context)
     exists = cloud.has_bucket()
@@ -27,9 +32,7 @@ def plan(context: Context) -> bool:
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
         backend = exists and cloud.folder.has_state()
-        found = apply.plan(context, cloud, kind, target, backend=backend)
-    older = kind.out_of_date(cloud, target.spec) if backend else ()
+        found, older = apply.plan(context, cloud, kind, target, backend=backend)
     context.report.changes = found.counts
-    context.console.result(apply.counts(found, older))
     older_machines.tell(context, older)
     return bool(older) or not found.is_empty

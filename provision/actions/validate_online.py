@@ -39,6 +39,8 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
         return
     archive = target.inputs.files
     target = apply.settle(context, cloud, kind, archive, bucket=cloud.has_bucket())
+    # Nothing is planned.
+    context.report.plan = None
     with context.log(None, "validate") as log, workspace.run_folder(target, backend=False) as root:
         tool = context.terraform(root, log)
         tool.init(backend=False)

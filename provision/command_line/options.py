@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from provision.codes import Code
+from provision.documents.events import Output
 from provision.errors import Problem
 from provision.files.archive import COPY_FOLDER
 from provision.settings.choices import Action
@@ -44,7 +45,7 @@ class Option(enum.StrEnum):
         *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG),
     )
     YES = (
-        *("--yes", "", "approve losses, and releasing the lock of a dead run"),
+        *("--yes", "", "approve everything, and freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY),
     )
     BREAK_LOCK = (
@@ -56,20 +57,27 @@ class Option(enum.StrEnum):
         Action.CREATE,
     )
     FULL = (
-        *("--full", "", "list everything, however much it is"),
-        Action.STATUS,
+        *("--full", "", "show all: Terraform's own text too, and every VM"),
+        *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS),
     )
     WATCH = (
         *("--watch", "", "look again and again, until nothing is pending"),
         Action.STATUS,
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
+    REPORT = (
+        *("--report", "FILE", "write the result as one HTML page, with a drawing"),
+        *(Action.CREATE, Action.PLAN),
+    )
     DETAILED_EXITCODE = (
         *("--detailed-exitcode", "", "exit like Terraform: 0 no changes, 2 changes, 1 error"),
         Action.PLAN,
     )
     ENV_FILE = "--env-file", "FILE", "read settings from it; the environment overrides it"
-    OUTPUT = "--output", "FORMAT", "text, or json: one document on stdout, even on failure"
+    OUTPUT = (
+        *("--output", "FORMAT"),
+        "text, json (one document), or ndjson (events too)",
+    )
     REHEARSE = "--rehearse", "SCENARIO", "run against a simulated Google Cloud"
     HELP = "--help", "", "show this, as -h does; with an action, its own help"
     VERSION = "--version", "", "show the version"
@@ -87,7 +95,7 @@ class Option(enum.StrEnum):
         return f"{self}[={self.metavar}]" if self.metavar else str(self)
 
 
-FORMATS = ("text", "json")
+FORMATS = tuple(str(one) for one in Output)
 """The values of --output."""
 
 
@@ -116,9 +124,15 @@ class Options:
         return self._path(Option.COPY)
 
     @property
-    def as_json(self) -> bool:
-        """Whether to write one JSON document to stdout."""
-        return self.given.get(Option.OUTPUT) == "json"
+    def report(self) -> Path | None:
+        """The file to write the report's page to; None for none."""
+        return self._path(Option.REPORT)
+
+    @property
+    def output(self) -> Output:
+        """What to write to stdout; text where that is not a format."""
+        text = self.given.get(Option.OUTPUT)
+        return Output(text) if text in FORMATS else Output.TEXT
 
     @property
     def scenario(self) -> str | None:

@@ -40,17 +40,18 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
     {
         Action.CREATE: _About(
             "create the cluster, or change it to match the settings",
-            "Check the settings, plan, show the plan and apply it; wait for the machines and"
-            " their start-up, and say how to connect. Run it again to change the cluster, or to"
-            " continue after a run that was interrupted or got no capacity. It asks before it"
-            " replaces, removes or shrinks anything; without a terminal it refuses to do so.",
+            "Check the settings, show the plan and apply it; wait for the machines and their"
+            " start-up, and say how to connect. Run it again to change the cluster, or to go on"
+            " after a run that ended early. It asks before the first Create, and before it loses"
+            " anything; without a terminal it goes on, and refuses losses.",
             "docs/how-to/capacity.md",
         ),
         Action.DESTROY: _About(
-            "remove everything that Create made, without asking",
-            "Plan the destruction, show the plan, remove everything that Create made, and clear"
+            "remove everything that Create made",
+            "Show what ends and what data goes, remove everything that Create made, and clear"
             " the state folder except for its logs. It needs PROJECT_ID, NAME_PREFIX and ZONE"
-            " (and TERRAFORM_GCS_PATH if Create had it) and never asks.",
+            " (and TERRAFORM_GCS_PATH if Create had it). On a terminal it asks where data goes, or"
+            " where the settings are of another cluster.",
             "docs/how-to/after-a-kill.md",
         ),
         Action.VALIDATE: _About(
@@ -62,8 +63,9 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
         ),
         Action.PLAN: _About(
             "show what Create would do, and change nothing",
-            "Check as Create does, and show what it would add, change and destroy. Nothing is"
-            " written to the cloud, not even a lock.",
+            "Check as Create does, and show what it would make, change and lose, what that costs"
+            " and when it ends. Nothing is made, and no lock is taken; beside a state, Terraform's"
+            " own text is kept as a log.",
             "docs/how-to/terraform.md",
         ),
         Action.STATUS: _About(
@@ -82,7 +84,8 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
         Action.DEBUG: _About(
             "write all that a run would use to a folder; open a shell there",
             "Write the settings and Terraform's modules with their values to a folder, with"
-            " secrets masked, and on a terminal open a shell there. Nothing is created.",
+            " secrets masked, and on a terminal open a shell there, in which terraform plan works"
+            " as it stands. Nothing is created.",
             "docs/how-to/terraform.md",
         ),
     }

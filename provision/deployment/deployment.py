@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from provision.spec import topology
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -119,9 +121,10 @@ class Applied(Generic[SpecT_co]):
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:
-    """Add a deployment's variables, backend and image to the report; returns the deployment."""
+    """Add a deployment's variables, place, image and topology to the report; returns it."""
     context.report.tfvars = dict(target.masked_variables)
     context.report.backend = target.location.backend
     image = target.spec.boot_image
     context.report.image = image.document if image is not None else None
+    context.report.topology = topology.of(target.spec)
     return target

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Left, OutOfDate
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.preflight.check import OfKind
@@ -31,11 +32,15 @@ class Kind(Protocol[SpecT]):
 
     Attributes:
         name: Its name in the record and in Status.
+        called: What people call it.
+        member: What people call one of its machines.
         root: The name of its Terraform root, a folder of `terraform/`.
         takes_files: Whether it has VMs that a folder can be copied to.
     """
 
     name: str
+    called: str
+    member: str
     root: str
     takes_files: bool
 
@@ -73,6 +78,18 @@ class Kind(Protocol[SpecT]):
 
         Raises:
             CheckError: A value can't be resolved without asking Google.
+        """
+
+    def contents(self, spec: SpecT) -> Contents:
+        """What the cluster has beside its machines and networks, for people."""
+
+    def kept(self, spec: SpecT, running: int, changed: Collection[str]) -> Kept | None:
+        """What a change leaves as it is of machines that run; None if it leaves nothing.
+
+        Args:
+            spec: What the settings ask for.
+            running: How many machines stay, one at least.
+            changed: The settings that changed since the last Create.
         """
 
     def recorded(self, target: Deployment[SpecT], outputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,9 +1,11 @@
-"""What a Create or a Destroy would do: what is made, what is lost, what is counted."""
+"""What a Create would do: what is made, what is lost, what is counted."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+
+from provision.documents.topology import Topology
 
 
 class Change(enum.StrEnum):
@@ -14,100 +16,12 @@ class Change(enum.StrEnum):
         GOES_ON: An earlier Create made a part of it, and nothing has been asked for anew.
         CHANGE: Something is deployed, and changes.
         NOTHING: What exists is what the settings describe.
-        DESTROY: All of it ends.
     """
 
     NEW = "new"
     GOES_ON = "goes_on"
     CHANGE = "change"
     NOTHING = "nothing"
-    DESTROY = "destroy"
-
-
-class Role(enum.StrEnum):
-    """What machines are for."""
-
-    JOBS = "jobs"
-    SYSTEM = "system"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Disk:
-    """A boot disk.
-
-    Attributes:
-        type: By its name in the API, such as "pd-ssd".
-        size_gb: In GiB.
-    """
-
-    type: str
-    size_gb: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Machines:
-    """Equal machines in one zone: a group of VMs, or a node pool.
-
-    Attributes:
-        name: The name of the managed instance group or of the node pool.
-        role: What they are for.
-        machine_type: The machine type.
-        zone: The zone.
-        at_first: How many there are at the end of Create.
-        most: How many there can be.
-        scales: Whether their number changes by itself.
-        gpus: The GPUs of each; 0 for none, or if it is not known.
-        gpu: The GPUs' name for people, such as "A100 80GB"; None in the same cases.
-        gpu_part: The part of a GPU that each has, such as "1/8"; "" for whole ones.
-        capacity: The way to get them, by its name in Terraform's variables, such as "spot".
-        capacity_words: The same for people, such as "flex start, queued".
-        reservation: The reservation that they come from; None for none.
-        run_seconds: The seconds after which each of them ends by itself; None if none does.
-        boot_disk: The boot disk of each.
-        local_ssds: The number of local SSDs of each.
-        interfaces: The number of network interfaces of each.
-        compact: Whether they are placed close together.
-        public_addresses: Whether each has a public IP address.
-    """
-
-    name: str
-    role: Role
-    machine_type: str
-    zone: str
-    at_first: int
-    most: int
-    scales: bool
-    gpus: int
-    gpu: str | None
-    gpu_part: str
-    capacity: str
-    capacity_words: str
-    reservation: str | None
-    run_seconds: int | None
-    boot_disk: Disk
-    local_ssds: int
-    interfaces: int
-    compact: bool
-    public_addresses: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Network:
-    """A VPC network that the machines use.
-
-    Attributes:
-        words: What it is for people, such as "RDMA".
-        name: Its name, without the hash that ends it; None for one of many alike.
-        made: Whether it is made; otherwise it is there.
-        subnetworks: The number of its subnetworks that the machines use.
-        nat: Whether it gets a Cloud NAT.
-    """
-
-    words: str
-    name: str | None
-    made: bool
-    subnetworks: int
-    nat: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,61 +32,37 @@ class Identity:
         account: Its name; an email address where it is not made here.
         bearer: Who acts as it: "VMs", "nodes" or "pods".
         made: Whether it is made.
-        roles: The roles that it gets; buckets that only some of its objects concern are named.
+        roles: The roles that it gets in the project.
+        buckets: The buckets on which it gets a role.
     """
 
     account: str
     bearer: str
     made: bool
-    roles: tuple[str, ...]
+    roles: tuple[str, ...] = ()
+    buckets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Storage:
-    """What is mounted on the machines, or can be by pods.
+class Contents:
+    """What of a cluster its topology does not show.
 
     Attributes:
-        words: What it is, such as "Filestore BASIC_SSD, 2,560 GB".
-        path: Where it is mounted; None where pods decide.
-        made: Whether it is made, and ends with the cluster.
-    """
-
-    words: str
-    path: str | None
-    made: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cluster:
-    """What the settings describe.
-
-    Attributes:
-        name: NAME_PREFIX.
-        words: What it is in a few words, such as "VM group" or "GKE 1.33".
-        project: The project.
-        region: The region of its networks.
-        zone: The zone of machines that have no zone of their own.
-        machines: All machines; those that run jobs come first.
-        networks: The networks, the main one first.
-        identities: The service accounts.
-        storage: What is mounted.
+        words: What it is in a few words, such as "Ray cluster" or "GKE 1.33".
+        place: Where its control plane or all of it is, such as "us-central1-a".
         image: The image that VMs boot from; None where Google chooses it.
         software: What is installed and runs, in words.
-        public: What can be reached from the internet, in words; empty for nothing.
+        identities: The service accounts.
+        limit: What would end machines by itself that now run for ever, such as
+            "MAX_RUN_DURATION=12h"; "" for nothing.
     """
 
-    name: str
     words: str
-    project: str
-    region: str
-    zone: str
-    machines: tuple[Machines, ...]
-    networks: tuple[Network, ...]
-    identities: tuple[Identity, ...]
-    storage: tuple[Storage, ...]
+    place: str
     image: str | None
     software: tuple[str, ...]
-    public: tuple[str, ...]
+    identities: tuple[Identity, ...]
+    limit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,11 +173,12 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a Create would do; and of a Destroy, what it ends.
+    """What a Create would do.
 
     Attributes:
         change: What it does to the deployment.
-        cluster: What the settings describe; None for a Destroy.
+        topology: The cluster that the settings describe.
+        contents: What else it has.
         counts: What happens to resources, by what they are called, in the order of importance.
         imported: How many existing resources are imported into the state.
         losses: What is lost, what holds machines first.
@@ -297,7 +188,8 @@ class Plan:
     """
 
     change: Change
-    cluster: Cluster | None
+    topology: Topology
+    contents: Contents
     counts: tuple[Count, ...] = ()
     imported: int = 0
     losses: tuple[Loss, ...] = ()

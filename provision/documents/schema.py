@@ -21,10 +21,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from provision.documents import plain
+from provision.documents.events import Event
 from provision.documents.json_value import Json
+from provision.documents.result_event import ResultEvent
 from provision.documents.run import Run
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+LINE: Final = "ndjson.Line"
+"""The name in the schema of what each line of `--output ndjson` is."""
 
 _SIMPLE: Final[dict[Any, str]] = {
     bool: "boolean",
@@ -46,7 +51,7 @@ def schema() -> dict[str, Any]:
         "$schema": DIALECT,
         "title": "What is printed with --output json",
         **_of(Run, known),
-        "$defs": dict(sorted(known.items())),
+        "$defs": {LINE: _of(Event | ResultEvent, known), **dict(sorted(known.items()))},
     }
 
 

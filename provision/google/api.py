@@ -269,9 +269,10 @@ class GoogleApi(Rest):
         Raises:
             GoogleApiError: It failed.
         """
-        while not operation.get("done"):
-            self._pause()
-            operation = self.get(Service.FILESTORE, operation["name"])
+        with self._progress.waits(_named(operation, path)):
+            while not operation.get("done"):
+                self._pause()
+                operation = self.get(Service.FILESTORE, operation["name"])
         if failure := operation.get("error"):
             raise GoogleApiError(400, failure.get("message", ""), path)
 
@@ -282,9 +283,10 @@ class GoogleApi(Rest):
             GoogleApiError: It failed.
         """
         place = path.partition("/clusters/")[0]
-        while operation["status"] != "DONE":
-            self._pause()
-            operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
+        with self._progress.waits(_named(operation, path)):
+            while operation["status"] != "DONE":
+                self._pause()
+                operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
         if failure := operation.get("error"):
             raise GoogleApiError(400, failure.get("message", ""), path)
 
@@ -297,9 +299,10 @@ class GoogleApi(Rest):
         Raises:
             GoogleApiError: It failed.
         """
-        while operation.get("status", "DONE") != "DONE":
-            self._pause()
-            operation = self.get(Service.COMPUTE, operation["selfLink"].partition("/v1/")[2])
+        with self._progress.waits(_named(operation, path)):
+            while operation.get("status", "DONE") != "DONE":
+                self._pause()
+                operation = self.get(Service.COMPUTE, operation["selfLink"].partition("/v1/")[2])
         for failure in operation.get("error", {}).get("errors", []):
             code = operation.get("httpErrorStatusCode", 400)
             raise GoogleApiError(code, failure.get("message", failure.get("code", "")), path)
@@ -351,6 +354,13 @@ class GoogleApi(Rest):
                 self.call("PUT", Service.STORAGE, path, {}, changed | {"version": 3})
 
         _against_conflicts(once)
+
+
+def _named(operation: Mapping[str, Any], path: str) -> str:
+    """An operation in words, such as "Google's operation delete on networks/my-cluster-net"."""
+    kind = operation.get("operationType")
+    what = f"operation {kind}" if kind else "operation"
+    return f"Google's {what} on {'/'.join(path.split('/')[-2:])}"
 
 
 def _without(

@@ -256,6 +256,22 @@ def quota(message: str) -> Quota | None:
     )
 
 
+def in_short(message: str, code: str = "") -> str:
+    """A refusal in a few words, for who waits; what is not known of is in Google's own.
+
+    Args:
+        message: Google's message.
+        code: Google's code or reason; "" if there is none.
+    """
+    match read(code, message):
+        case Refusal.STOCKOUT | Refusal.NOT_YET if place := zone(message):
+            return f"{place} has none now"
+        case Refusal.QUOTA if found := quota(message):
+            return f"the quota {found.metric} is exceeded (limit {found.limit:g})"
+        case _:
+            return " ".join(message.split())
+
+
 # ------------------------------------------------------------------ Compute Engine's errors
 
 

@@ -124,6 +124,7 @@ class Resource:
 
     Attributes:
         type: Terraform's name of the type.
+        noun: What people call one.
         lookup: How to find one that is not in the state. None if that is not needed: creating it
             again changes nothing, and it is deleted with what it is `part_of`.
         part_of: The type that it is deleted with; "" if it is deleted on its own.
@@ -135,6 +136,7 @@ class Resource:
     """
 
     type: str
+    noun: str
     lookup: Look | None
     part_of: str = ""
     names: tuple[DerivedName, ...] = ()
@@ -172,6 +174,7 @@ _LOCATION: Final = "projects/{project}/locations/{location}"
 
 CLUSTER: Final = Resource(
     type="google_container_cluster",
+    noun="cluster",
     lookup=Look(
         service=Service.CONTAINER,
         path=f"{_LOCATION}/clusters/{{name}}",
@@ -188,6 +191,7 @@ CLUSTER: Final = Resource(
 )
 NODE_POOL: Final = Resource(
     type="google_container_node_pool",
+    noun="node pool",
     lookup=Look(
         service=Service.CONTAINER,
         path=f"{_LOCATION}/clusters/{{cluster}}",
@@ -207,6 +211,7 @@ NODE_POOL: Final = Resource(
 )
 GROUP: Final = Resource(
     type="google_compute_instance_group_manager",
+    noun="group",
     lookup=_compute(f"{_ZONE}/instanceGroupManagers/{{name}}"),
     # The group creates and deletes its VMs and their disks itself.
     names=(names.GROUP, names.INSTANCE),
@@ -220,6 +225,7 @@ GROUP: Final = Resource(
 )
 RESIZE_REQUEST: Final = Resource(
     type="google_compute_resize_request",
+    noun="resize request",
     lookup=_compute(
         f"{_ZONE}/instanceGroupManagers/{{instance_group_manager}}/resizeRequests/{{name}}"
     ),
@@ -228,18 +234,21 @@ RESIZE_REQUEST: Final = Resource(
 )
 TEMPLATE: Final = Resource(
     type="google_compute_instance_template",
+    noun="template",
     lookup=_compute(f"{_GLOBAL}/instanceTemplates/{{name}}"),
     names=(names.TEMPLATE,),
     permissions={"compute.instanceTemplates": "create delete get useReadOnly"},
 )
 RESOURCE_POLICY: Final = Resource(
     type="google_compute_resource_policy",
+    noun="placement policy",
     lookup=_compute(f"{_REGION}/resourcePolicies/{{name}}"),
     names=(names.PLACEMENT_POLICY, names.WORKLOAD_POLICY),
     permissions={"compute.resourcePolicies": "create delete get use"},
 )
 FILESTORE: Final = Resource(
     type="google_filestore_instance",
+    noun="Filestore",
     lookup=Look(
         service=Service.FILESTORE,
         path=f"{_LOCATION}/instances/{{name}}",
@@ -252,6 +261,7 @@ FILESTORE: Final = Resource(
 )
 DASHBOARD: Final = Resource(
     type="google_monitoring_dashboard",
+    noun="dashboard",
     lookup=Look(
         service=Service.MONITORING,
         path="projects/{project}/dashboards/{name}",
@@ -265,12 +275,14 @@ DASHBOARD: Final = Resource(
 )
 ROUTER: Final = Resource(
     type="google_compute_router",
+    noun="router",
     lookup=_compute(f"{_REGION}/routers/{{name}}"),
     names=(names.ROUTER,),
     permissions={"compute.routers": "create delete get update", "compute.networks": "use"},
 )
 NAT: Final = Resource(
     type="google_compute_router_nat",
+    noun="Cloud NAT",
     lookup=Look(
         service=Service.COMPUTE,
         path=f"{_REGION}/routers/{{router}}",
@@ -284,24 +296,28 @@ NAT: Final = Resource(
 )
 FIREWALL: Final = Resource(
     type="google_compute_firewall",
+    noun="firewall rule",
     lookup=_compute(f"{_GLOBAL}/firewalls/{{name}}"),
     names=(names.FIREWALL_INTERNAL, names.FIREWALL_SSH, names.FIREWALL_GPU),
     permissions={"compute.firewalls": "create delete get", "compute.networks": "updatePolicy"},
 )
 SUBNETWORK: Final = Resource(
     type="google_compute_subnetwork",
+    noun="subnetwork",
     lookup=_compute(f"{_REGION}/subnetworks/{{name}}"),
     names=(names.SUBNETWORK, names.GPU_SUBNETWORK),
     permissions={"compute.subnetworks": "create delete get use", "compute.networks": "use"},
 )
 NETWORK: Final = Resource(
     type="google_compute_network",
+    noun="network",
     lookup=_compute(f"{_GLOBAL}/networks/{{name}}"),
     names=(names.NETWORK, names.GPU_NETWORK),
     permissions={"compute.networks": "create delete get use"},
 )
 SERVICE_ACCOUNT: Final = Resource(
     type="google_service_account",
+    noun="service account",
     lookup=Look(
         service=Service.IAM,
         path="projects/{project}/serviceAccounts/{email}",
@@ -314,23 +330,27 @@ SERVICE_ACCOUNT: Final = Resource(
 )
 PROJECT_ROLE: Final = Resource(
     type="google_project_iam_member",
+    noun="role",
     lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
     permissions={"resourcemanager.projects": "getIamPolicy setIamPolicy"},
 )
 ACCOUNT_ROLE: Final = Resource(
     type="google_service_account_iam_member",
+    noun="role",
     lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
     permissions={"iam.serviceAccounts": "setIamPolicy"},
 )
 BUCKET_ROLE: Final = Resource(
     type="google_storage_bucket_iam_member",
+    noun="role",
     lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
 )
 OBJECT: Final = Resource(
     type="google_storage_bucket_object",
+    noun="object",
     lookup=None,  # it is overwritten; Destroy empties the state folder
 )
 
@@ -366,6 +386,26 @@ A NAT is deleted with its router; a group's VMs, disks and resize requests with 
 pools, and all that GKE created for them, with their cluster. Filestore instances use their network.
 """
 
+
+OTHER: Final = "other resource"
+"""What people call one of a type that has no row."""
+
+_FIRST: Final = (
+    CLUSTER,
+    NODE_POOL,
+    GROUP,
+    RESIZE_REQUEST,
+    TEMPLATE,
+    FILESTORE,
+    NETWORK,
+    SUBNETWORK,
+    DASHBOARD,
+    SERVICE_ACCOUNT,
+)
+ORDER: Final[Mapping[str, int]] = {
+    noun: place for place, noun in enumerate(dict.fromkeys(row.noun for row in (*_FIRST, *ALL)))
+}
+"""What people call resources -> its place in a list, what matters most first."""
 
 WITHOUT_LOSS: Final = (TEMPLATE, RESOURCE_POLICY, ROUTER, FIREWALL, SUBNETWORK, NETWORK)
 """Those of SWEPT that hold neither machines nor data, in the same order.

@@ -11,15 +11,17 @@ from provision.documents import plain
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.errors import Problem
 from provision.google.owner import MARKER
+from provision.screens import ready
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied
+    from provision.documents.cost import Amount, Cost
     from provision.spec.cluster import ClusterSpec
 
-_SHELLS: Final = 8
+_SHELLS: Final = 3
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
 
 
@@ -38,8 +40,14 @@ def tunnel(ssh: str) -> str:
     return f"{ssh} {_FORWARDED}"
 
 
-def tell(
-    context: Context, cloud: Cloud, made: Applied[ClusterSpec], found: Callable[..., Connection]
+def tell(  # noqa: PLR0913 - what is found, and how it is told
+    context: Context,
+    cloud: Cloud,
+    made: Applied[ClusterSpec],
+    found: Callable[..., Connection],
+    *,
+    is_ready: bool = True,
+    remark: str = "",
 ) -> None:
     """Say how to connect, and write it to `connection.json`.
 
@@ -48,6 +56,8 @@ def tell(
         cloud: Has the state folder.
         made: The result of the apply.
         found: Makes the document of what every kind of cluster has, as keyword arguments.
+        is_ready: Whether Create has done all that it was to do.
+        remark: What else is to be said of it when it is ready.
     """
     target = made.target
     dashboard = made.outputs.get("dashboard") or {}
@@ -61,44 +71,68 @@ def tell(
     cloud.folder.write(
         "connection.json", json.dumps(plain(connection), indent=2) + "\n", "application/json"
     )
-    context.console.result(text(connection))
+    lines = ready.lines(
+        rows(connection, context.report.log),
+        context.console.width,
+        seconds=context.seconds if is_ready else None,
+        remark=remark,
+        amount=_amount(context.report.cost, has_vms=isinstance(connection, VmsConnection)),
+    )
+    context.console.show(lines, as_result=True)
 
 
-def text(connection: Connection) -> str:
-    """The connection as text."""
-    lines = ["Terraform state file location:", connection.terraform_state]
+def _amount(cost: Cost | None, *, has_vms: bool) -> Amount | None:
+    """What it costs once Create is done: VMs have all come then, nodes come with jobs."""
+    if cost is None:
+        return None
+    return cost.most if has_vms else cost.now
+
+
+def rows(connection: Connection, log: str | None = None) -> list[tuple[str, str]]:
+    """The connection for people: what something is, and the command or URL for it.
+
+    Args:
+        connection: The connection.
+        log: The URL of Terraform's log; None for none.
+    """
+    found: list[tuple[str, str]] = []
     match connection:
         case VmsConnection():
-            lines += _vm_lines(connection)
+            found += _vm_rows(connection)
         case ClusterConnection():
-            lines += _cluster_lines(connection)
+            found += _cluster_rows(connection)
     if connection.dashboard:
-        lines += [f"Dashboard: {connection.dashboard}"]
-    lines += [f"Billing label: {connection.billing_label}"]
-    return "\n".join(lines)
+        found += [("dashboard", connection.dashboard)]
+    found += [("state", connection.terraform_state)]
+    if log:
+        found += [("log", log)]
+    return [*found, ("bill", f"label {connection.billing_label}")]
 
 
-def _vm_lines(connection: VmsConnection) -> list[str]:
-    links = [f"{vm.name}:{vm.notebook}" for vm in connection.vms if vm.notebook]
-    shells = [vm.ssh for vm in connection.vms]
-    lines = ["Use below links to connect to the VMs:", *links] if links else []
-    lines += ["Open a shell on a VM with:", *shells[:_SHELLS]]
-    if len(shells) > _SHELLS:
-        lines += [f"... and {len(shells) - _SHELLS} more in {connection.state}/connection.json"]
-    if any(vm.notebook_tunnel for vm in connection.vms):
-        lines += [f"Add `{_FORWARDED}` to open a VM's notebook at {NOTEBOOK}"]
-    return lines
+def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
+    vms = connection.vms
+    shown = vms if len(vms) <= _SHELLS else vms[:1]
+    found = _named("shell", [vm.ssh for vm in shown])
+    if len(vms) > len(shown):
+        found += [("", f"and {len(vms) - 1} more: {connection.state}/connection.json")]
+    links = [vm.notebook for vm in shown if vm.notebook]
+    tunnels = [vm.notebook_tunnel for vm in vms if vm.notebook_tunnel]
+    if tunnels and not links:
+        links += [tunnels[0], f"and then, as long as that runs, {NOTEBOOK}"]
+    return found + _named("notebook", links)
 
 
-def _cluster_lines(connection: ClusterConnection) -> list[str]:
-    lines = ["Configure kubectl for the cluster with:", connection.get_credentials]
-    if connection.jobs:
-        lines += ["Run an example job for this cluster with:"]
-        lines += [
-            f"gcloud storage cat {url} | kubectl create --filename -"
-            for url in connection.jobs.values()
-        ]
-    return lines
+def _cluster_rows(connection: ClusterConnection) -> list[tuple[str, str]]:
+    jobs = [
+        f"gcloud storage cat {url} | kubectl create --filename -"
+        for url in connection.jobs.values()
+    ]
+    return [("kubectl", connection.get_credentials), *_named("example", jobs)]
+
+
+def _named(label: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Several rows of one name, which only the first one bears."""
+    return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
 
 
 def missing(vms: Collection[str]) -> list[Problem]:

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
+from provision.documents.timeline import StageName
 from provision.errors import ClusterError, StillWaiting
 from provision.google import refusals
 from provision.google.api import GoogleApiError
@@ -42,28 +43,27 @@ def wait(
         ClusterError: The group can't be read.
         StillWaiting: Not all VMs run in time; everything is kept.
     """
-    deadline = progress.deadline(timeout, _POLL)
-    said = ""
-    while True:
-        instances = _look(api, group)
-        running = sum(_runs(instance) for instance in instances)
-        if running >= group.size and len(instances) == group.size:
-            progress.tell(f"{running} of {group.size} {group.members} run")
-            return
-        shortage.check(group, instances, running, api)
-        news = f"{running} of {group.size} {group.members} run{_reasons(instances)}"
-        if news != said:
-            progress.tell(news)
-            said = news
-        if deadline.is_over:
-            raise StillWaiting(
-                f"After {timeout / 60:g} minutes, {news}",
-                why="Google has not provided all machines yet; those that run cost money",
-                fix="everything is kept: run Create again to keep waiting, or Destroy to give up;"
-                " a higher CAPACITY_TIMEOUT waits longer",
-                setting="CAPACITY_TIMEOUT",
-            )
-        deadline.pause()
+    with progress.stage(StageName.MACHINES) as stage:
+        deadline = stage.deadline(timeout, _POLL)
+        while True:
+            instances = _look(api, group)
+            running = sum(_runs(instance) for instance in instances)
+            news = f"{running} of {group.size} {group.members} run"
+            if running >= group.size and len(instances) == group.size:
+                stage.counts(news)
+                return
+            shortage.check(group, instances, running, api)
+            news += _reasons(instances)
+            stage.news(news)
+            if deadline.is_over:
+                raise StillWaiting(
+                    f"After {timeout / 60:g} minutes, {news}",
+                    why="Google has not provided all machines yet; those that run cost money",
+                    fix="everything is kept: run Create again to keep waiting, or Destroy to give"
+                    " up; a higher CAPACITY_TIMEOUT waits longer",
+                    setting="CAPACITY_TIMEOUT",
+                )
+            deadline.pause()
 
 
 def all_run(api: GoogleApi, group: Group) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__, preflight
-from provision.codes import Code
 from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.documents.changes import Changes
-from provision.errors import SettingsError
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.google import resources
-from provision.lifecycle import adopt, exclusive, ownership, pricing, sweep
+from provision.lifecycle import adopt, approval, exclusive, ownership, planned, pricing, sweep
 from provision.settings.choices import OnlineCheck
+from provision.spec import topology
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
 
@@ -48,22 +48,25 @@ def settle(
         StateError: What exists belongs to another deployment, project or tool.
     """
     asked = kind.spec(context.settings)
+    context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None
-    found = preflight.run(
-        asked,
-        cloud.api,
-        of_kind=kind.preflight(asked),
-        owners=ownership.ours(context, asked, cloud.folder.location),
-        in_state=cloud.folder.known() if record else (),
-        record=record,
-        makes_bucket=not bucket,
-    )
+    with context.progress.stage(StageName.CHECKS, OnInterrupt.NOTHING):
+        found = preflight.run(
+            asked,
+            cloud.api,
+            of_kind=kind.preflight(asked),
+            owners=ownership.ours(context, asked, cloud.folder.location),
+            in_state=cloud.folder.known() if record else (),
+            record=record,
+            makes_bucket=not bucket,
+        )
     unasked = _OF_OFFERS.intersection(asked.skipped_checks)
     context.note([*(context.guesses if unasked else ()), *found.notes])
     if bucket:
         needs_uniform = kind.grants_in_state_folder(asked, archive)
         context.note(cloud.folder.audit(needs_uniform=needs_uniform))
     spec = kind.resolve(found.require(), record)
+    context.report.plan = planned.begun(context, kind, spec, record, found.checks)
     pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket))
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
@@ -71,8 +74,8 @@ def settle(
 
 def plan(
     context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT], *, backend: bool
-) -> Plan:
-    """Find out what Create would do. Nothing is written to the cloud, not even a lock.
+) -> tuple[Plan, Sequence[OutOfDate]]:
+    """Find out what Create would do, and show it. No lock is taken, and only a log is written.
 
     Args:
         context: The run.
@@ -80,6 +83,9 @@ def plan(
         kind: The kind of cluster.
         target: The deployment to plan.
         backend: Whether a state exists.
+
+    Returns:
+        The plan, and the machines that are older than the settings.
     """
     with (
         context.log(cloud if backend else None, "plan") as log,
@@ -89,7 +95,12 @@ def plan(
         tool.init()
         desk = Workspace(root, tool, live=False)
         prepared, _ = kind.prepare(cloud, target, desk)
-        return _planned(context, cloud, kind, prepared, desk)
+        found = _planned(context, cloud, kind, prepared, desk)
+        approval.describe(context, kind, prepared.spec, found)
+        older = kind.out_of_date(cloud, target.spec) if backend else ()
+        # Here already: nobody should wait for the log to be kept.
+        approval.show(context, older=len(older), as_result=True)
+        return found, older
 
 
 def apply(
@@ -98,7 +109,8 @@ def apply(
     """Plan, show the plan, apply exactly that plan, and write the deployment's record.
 
     Raises:
-        SettingsError: The plan would replace, remove or shrink something, and nobody approved it.
+        SettingsError: The plan would replace, remove or shrink something, and nobody approved it;
+            or a person did not want the cluster that it would make.
         StateError: Another run holds the lock.
         TerraformError: Terraform failed.
     """
@@ -111,7 +123,8 @@ def apply(
     ):
         tool = context.terraform(root, log)
         version = tool.binary.version
-        if cloud.folder.record() is None:
+        is_first = cloud.folder.record() is None
+        if is_first:
             # Write it before anything else: a folder without a record does not count as ours.
             cloud.folder.write_record(_record(context, None, kind, target, version, {}))
         with exclusive.alone(context, cloud, target.spec, root, tool) as killed:
@@ -126,6 +139,10 @@ def apply(
                 # again, and finds what it takes for somebody else's.
                 context.console.progress("A resource exists already: looking up whose it is")
                 found = _plan_and_apply(context, cloud, kind, prepared, desk)
+            except approval.Declined:
+                if is_first:
+                    _leave_nothing(cloud)
+                raise
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
@@ -145,13 +162,22 @@ def _plan_and_apply(
 ) -> Plan:
     """Plan, show the plan, have it agreed to, and apply it."""
     found = _planned(context, cloud, kind, target, desk)
+    is_again = context.report.changes is not None
     context.report.changes = (context.report.changes or Changes()) + found.counts
     older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
-    context.console.progress(counts(found, older))
-    _agree(context, found)
+    approval.describe(context, kind, target.spec, found)
+    approval.show(context, older=len(older), is_again=is_again)
+    approval.require(context, found)
     if not found.is_empty:
         desk.tool.apply()
     return found
+
+
+def _leave_nothing(cloud: Cloud) -> None:
+    """Delete the record and the empty state of a deployment of which nothing was made."""
+    with cloud.folder.held("OperationTypeSweep"):
+        if not cloud.folder.has_state():
+            cloud.folder.clear()
 
 
 def _clean(context: Context, cloud: Cloud, target: Deployment[Any]) -> None:
@@ -222,47 +248,9 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
     )
 
 
-def counts(found: Plan, older: Sequence[OutOfDate] = ()) -> str:
-    """One sentence that sums up a plan, in Terraform's words."""
-    if not found.counts and not found.imported:
-        if older:
-            return f"No changes by Terraform, but {len(older)} VMs are older than the settings."
-        return "No changes: what exists is what the settings describe."
-    if found.imported:
-        return (
-            f"Plan: {found.imported} to import, {found.add} to add, {found.change} to change,"
-            f" {found.destroy} to destroy."
-        )
-    return f"Plan: {found.add} to add, {found.change} to change, {found.destroy} to destroy."
-
-
 def _tell_orphans(context: Context, orphans: Sequence[adopt.Orphan]) -> None:
     for orphan in orphans:
         context.console.progress(
             f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
             " It is imported into the state."
         )
-
-
-def _agree(context: Context, found: Plan) -> None:
-    """Ask before anything is replaced, removed or shrunk.
-
-    Raises:
-        SettingsError: The person said no, or there is no terminal to ask on.
-    """
-    if not found.losses or context.agreed:
-        return
-    losses = "\n".join(found.losses)
-    if context.console.is_terminal:
-        context.console.progress(losses)
-        if context.console.ask("Apply these changes?"):
-            return
-        raise SettingsError(
-            "Nothing was changed: you did not approve the plan", code=Code.DECLINED, why=losses
-        )
-    raise SettingsError(
-        "This Create would replace, remove or shrink existing resources; nothing was changed",
-        code=Code.APPROVAL_NEEDED,
-        why=losses,
-        fix="if that is what you want, run Create again with --yes",
-    )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
-from provision.google import resources
+from provision.lifecycle import ending
+from provision.screens import ending as screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +22,11 @@ _PROTECT = "PROTECT"
 def require(
     context: Context, cloud: Cloud, record: Record, kind: Kind[Any], *, asked: str | None
 ) -> None:
-    """Make sure that a deployment is to be deleted; `--yes` is a yes to all of it.
+    """Show what ends, and make sure that it is to be deleted; `--yes` is a yes to all of it.
 
     Args:
         context: The run.
-        cloud: Has the state.
+        cloud: Google and the state.
         record: What is deployed.
         kind: The kind of cluster that is deployed.
         asked: The kind of cluster that the settings name; None where they name none.
@@ -34,13 +35,12 @@ def require(
         SettingsError: The settings describe another cluster, the deployment is protected, or a
             person said no.
     """
+    found = ending.describe(context, cloud, record, kind)
+    context.console.show(screen.lines(found, context.report.cost, context.console.width))
     if context.agreed:
         return
     doubts = [*_contradictions(context, record, asked), *_protection(record)]
-    data = [*_data(cloud), *(f"  {words}" for words in kind.data(context, cloud, record))]
-    if data:
-        context.console.progress("Destroy deletes for ever:\n" + "\n".join(data))
-    if context.console.is_terminal and (doubts or data):
+    if context.console.is_terminal and (doubts or found.data):
         for doubt in doubts:
             context.console.progress(f"{doubt.what}: {doubt.why}.")
         if context.console.ask(f"Delete {record.name_prefix} in {record.zone}?"):
@@ -80,10 +80,3 @@ def _protection(record: Record) -> Iterator[Problem]:
             why="the last Create had PROTECT=yes",
             fix="run Destroy --yes; or run Create with PROTECT=no first",
         )
-
-
-def _data(cloud: Cloud) -> Iterator[str]:
-    """What holds data and goes, a line each; buckets are never deleted."""
-    for share in cloud.folder.of_type(resources.FILESTORE.type).values():
-        files = (share.get("file_shares") or [{}])[0]
-        yield f"  Filestore {share.get('name')}, {files.get('capacity_gb')} GB, with all its files"

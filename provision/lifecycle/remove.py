@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
 from provision.documents.changes import Changes
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import StateError, TerraformError
 from provision.google import resources
 from provision.google.api import GoogleApiError
@@ -171,18 +172,19 @@ def _sweep_all(
     last: bool,
     buckets: Collection[str] = (),
 ) -> int:
-    return sum(
-        sweep.sweep(
-            place.project_id,
-            owner,
-            cloud.folder.known(),
-            cloud.api,
-            context.console.progress,
-            last=last,
-            buckets=buckets,
+    with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
+        return sum(
+            sweep.sweep(
+                place.project_id,
+                owner,
+                cloud.folder.known(),
+                cloud.api,
+                context.console.progress,
+                last=last,
+                buckets=buckets,
+            )
+            for owner in ownership.ours(context, place, cloud.folder.location)
         )
-        for owner in ownership.ours(context, place, cloud.folder.location)
-    )
 
 
 def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:

@@ -11,6 +11,7 @@ import functools
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
+from provision.documents.timeline import StageName
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 
@@ -47,13 +48,11 @@ def wait(api: GoogleApi, places: Sequence[Place], progress: Progress) -> None:
             zone, where it was.
         progress: The run's clock and progress output.
     """
-    deadline = progress.deadline(_LONGEST, _POLL)
-    said = ""
-    while (found := ", ".join(_unfinished(api, places))) and not deadline.is_over:
-        if found != said:
-            progress.tell(f"Waiting for operations of an earlier run: {found}")
-            said = found
-        deadline.pause()
+    with progress.stage(StageName.EARLIER_RUN) as stage:
+        deadline = stage.deadline(_LONGEST, _POLL)
+        while (found := ", ".join(_unfinished(api, places))) and not deadline.is_over:
+            stage.news(f"Waiting for operations of an earlier run: {found}")
+            deadline.pause()
 
 
 def _unfinished(api: GoogleApi, places: Sequence[Place]) -> list[str]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from provision.codes import Code
+from provision.documents.plan import Checks
 from provision.errors import CheckError, Problem, StateError, assignments
 from provision.google.api import GoogleApiError
 from provision.preflight.answers import Answers
-from provision.preflight.check import CheckContext, CheckNote, Foreign, Settled, SpecT
+from provision.preflight.check import CheckContext, CheckNote, Foreign, Passed, Settled, SpecT
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 
@@ -41,12 +43,14 @@ class CheckResults(Generic[SpecT]):
         foreign: Resources with our names that do not belong to this deployment.
         notes: What is worth knowing, and what could not be checked.
         spec: The specification, including the values that Google's answers resolved.
+        checks: How many checks were made, and what was in order.
     """
 
     problems: Sequence[Problem]
     foreign: Sequence[Problem]
     notes: Sequence[Problem]
     spec: SpecT
+    checks: Checks
 
     def require(self) -> SpecT:
         """The specification, if no check failed.
@@ -99,6 +103,7 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     # In the order in which the enum defines their names.
     order = list(OnlineCheck)
     chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))
+    begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         told = list(pool.map(lambda check: _made(check, ctx), chosen))
     failures = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
@@ -106,7 +111,22 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     no_zone = any(found for check, (found, _) in answers if check.name is OnlineCheck.ZONE)
     # Of a zone that there is not, Google can't answer anything else either.
     unmade = [it for it in failures if not (no_zone and it[1].code == HTTPStatus.BAD_REQUEST)]
-    return _sorted(spec, [one for found, _ in told for one in found], _unmade(unmade))
+    found = [one for found, _ in told for one in found]
+    passed = [one for one in found if isinstance(one, Passed)]
+    in_order = _checks(spec, passed, len(chosen) - len(unmade), begin)
+    return _sorted(spec, found, _unmade(unmade), in_order)
+
+
+def _checks(spec: SpecT, passed: Sequence[Passed], made: int, begin: float) -> Checks:
+    """How many checks were made, and what was in order."""
+    return Checks(
+        made=made,
+        skipped=tuple(str(name) for name in spec.skipped_checks),
+        seconds=round(time.monotonic() - begin, 1),
+        permissions=sum(one.permissions for one in passed) or None,
+        apis=sum(one.apis for one in passed) or None,
+        quotas=tuple(one.quota for one in passed if one.quota),
+    )
 
 
 def _made(check: Check, ctx: CheckContext[Any]) -> tuple[list[Finding], GoogleApiError | None]:
@@ -142,14 +162,17 @@ def _mended(problem: Problem) -> Problem:
 
 
 def _sorted(
-    spec: SpecT, found: Sequence[Finding], unmade: Sequence[Problem]
+    spec: SpecT, found: Sequence[Finding], unmade: Sequence[Problem], checks: Checks
 ) -> CheckResults[SpecT]:
     for one in found:
         if isinstance(one, Settled):
             spec = dataclasses.replace(spec, **one.values)
+    stops = any(isinstance(one, (Problem, Foreign)) for one in found)
+    notes = (one for one in found if isinstance(one, CheckNote))
     return CheckResults(
         problems=[_mended(one) for one in found if isinstance(one, Problem)],
         foreign=[one.problem for one in found if isinstance(one, Foreign)],
-        notes=[*(one.problem for one in found if isinstance(one, CheckNote)), *unmade],
+        notes=[*(it.problem for it in notes if not (it.if_made and stops)), *unmade],
         spec=spec,
+        checks=checks,
     )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from provision.catalogue.names import DerivedName
+    from provision.documents.plan import Quota
     from provision.errors import Problem
     from provision.google.owner import Owner
     from provision.google.resources import Look, Resource
@@ -62,9 +63,15 @@ class CheckContext(Generic[SpecT_co]):
 
 @dataclass(frozen=True)
 class CheckNote:
-    """Something worth knowing that does not stop the run."""
+    """Something worth knowing that does not stop the run.
+
+    Attributes:
+        problem: What is worth knowing.
+        if_made: Whether it is about what will be made, and so of no interest if nothing is.
+    """
 
     problem: Problem
+    if_made: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,22 @@ class Settled:
     values: Mapping[str, Any]
 
 
-Finding: TypeAlias = "Problem | Foreign | CheckNote | Settled"
+@dataclass(frozen=True)
+class Passed:
+    """Something that was looked at and is in order.
+
+    Attributes:
+        permissions: So many permissions are held.
+        apis: So many APIs are enabled.
+        quota: A quota that was compared.
+    """
+
+    permissions: int = 0
+    apis: int = 0
+    quota: Quota | None = None
+
+
+Finding: TypeAlias = "Problem | Foreign | CheckNote | Settled | Passed"
 """What a check can find; a problem or a foreign resource stops the run."""
 
 

@@ -9,6 +9,7 @@ from provision.codes import Code
 from provision.errors import Problem
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
+from provision.preflight.check import Passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,8 +41,11 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that all APIs that are needed are enabled."""
     enabled = ctx.answers.enabled_apis(ctx.project)
-    missing = [name for name in _needed_apis(ctx) if name not in enabled]
-    if missing:
+    needed = list(_needed_apis(ctx))
+    missing = [name for name in needed if name not in enabled]
+    if not missing:
+        yield Passed(apis=len(needed))
+    else:
         yield Problem(
             code=Code.API_OFF,
             setting="PROJECT_ID",
@@ -72,6 +76,8 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             why=", ".join(lacking),
             fix="\n".join(_granting(ctx.project, lacking)),
         )
+    else:
+        yield Passed(permissions=len(needed))
     if "@" in ctx.spec.service_account:
         yield from _usable(ctx, ctx.spec.service_account)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import machines
 from provision.codes import Code
+from provision.documents.plan import Quota
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.google.owner import MARKER
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
 from provision.preflight import counted, metrics, shares, zones
-from provision.preflight.check import CheckNote
+from provision.preflight.check import CheckNote, Passed
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
@@ -96,6 +98,7 @@ def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
                 yield CheckNote(_untold(ctx, metric))
             continue
         if need.most <= found.room(need.own):
+            yield Passed(quota=_compared(found, need))
             continue
         twin = _find(ctx, need.twin) if need.twin else None
         if not _fits(need.now, need.twin_now, need.own, found, twin):
@@ -104,6 +107,15 @@ def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield CheckNote(_short(ctx, metric, found, need))
     yield from _resources(ctx)
     yield from shares.quota(ctx)
+
+
+def _compared(found: QuotaUsage, need: Need) -> Quota:
+    return Quota(
+        metric=found.name,
+        limit=int(found.limit) if math.isfinite(found.limit) else None,
+        used=None if found.usage is None else int(found.usage),
+        needed=need.most,
+    )
 
 
 def _fits(amount: int, movable: int, own: int, found: QuotaUsage, twin: QuotaUsage | None) -> bool:

@@ -16,11 +16,17 @@ if TYPE_CHECKING:
 
 WIDEST: Final = 100
 """Columns of a line where there is no terminal, and on a wide one."""
+GLUE: Final = "\xa0"
+"""A blank at which no line is broken, as between a number and its unit; it is shown as a blank."""
 NARROWEST: Final = 60
 """Columns of a line on a terminal that is narrower still."""
 _COMMANDS: Final = re.compile(
     r"(?:^|(?<=[\s`(]))(?:gcloud|gsutil|kubectl|docker|pip|terraform|aiinfra|curl|bash|python3?) "
 )
+
+
+LABEL: Final = 11
+"""Columns of the names of rows, with the blanks behind them."""
 
 
 class Look(enum.Enum):
@@ -47,6 +53,35 @@ class Line:
     look: Look = Look.PLAIN
 
 
+class Row:
+    """A row of a screen: its name, a text that is wrapped, and what stands at its right end.
+
+    Args:
+        label: Its name; "" for one that continues the row before.
+        text: The text.
+        right: What stands at the right end of its first line; "" for nothing.
+        look: How it looks.
+    """
+
+    def __init__(self, label: str, text: str, right: str = "", look: Look = Look.PLAIN) -> None:
+        self._label = label
+        self._text = text
+        self._right = right
+        self._look = look
+
+    def lines(self, width: int) -> Iterator[Line]:
+        """The row, wrapped."""
+        lead = f"  {self._label}".ljust(LABEL + 2)
+        room = width - (len(self._right) + 2 if self._right else 0)
+        for number, line in enumerate(
+            wrapped(self._text, room, first=lead, rest=" " * len(lead), look=self._look)
+        ):
+            if number == 0 and self._right:
+                yield Line(line.text + self._right.rjust(width - len(line.text)), self._look)
+            else:
+                yield line
+
+
 def width_of(columns: int | None) -> int:
     """The columns to lay out for.
 
@@ -71,8 +106,13 @@ def wrapped(
     lead = first
     for paragraph in text.splitlines() or [""]:
         for line in _broken(paragraph, width, lead, rest):
-            yield Line(line.rstrip(), look)
+            yield Line(unglued(line.rstrip()), look)
             lead = rest
+
+
+def unglued(text: str) -> str:
+    """A text as it is shown, with plain blanks."""
+    return text.replace(GLUE, " ")
 
 
 def _broken(text: str, width: int, first: str, rest: str) -> list[str]:
@@ -126,10 +166,10 @@ def ended(left: str, right: str, width: int) -> list[Line]:
         width: The columns.
     """
     if not right:
-        return [Line(left)]
+        return list(wrapped(left, width, rest="    "))
     if len(left) + 2 + len(right) <= width:
-        return [Line(left + right.rjust(width - len(left)))]
-    return [*wrapped(left, width, rest="    "), Line(right.rjust(width))]
+        return [Line(unglued(left) + right.rjust(width - len(left)))]
+    return [*wrapped(left, width, rest="    "), Line(f"    {right}")]
 
 
 def columns(table: Sequence[Sequence[str]], gap: int = 2) -> list[str]:
@@ -158,3 +198,8 @@ def plural(noun: str) -> str:
     if re.search(r"[^aeiou]y$", noun):
         return noun[:-1] + "ies"
     return noun + "s"
+
+
+def glued(number: int, noun: str) -> str:
+    """A number of things, between which and their noun no line is broken."""
+    return counted(number, noun).replace(" ", GLUE)

@@ -179,8 +179,8 @@ class Settings(BaseSettings):
         derived.STATE_PATH,
     )
     minimize_terraform_logging: Presence | None = _setting(
-        "With any value, Terraform's output goes to a log file, which is uploaded next to the"
-        " state, even after a failure.",
+        "Changes nothing any more: Terraform's output always goes to a log file next to the"
+        " state, even after a failure; the option `--full` shows it too.",
         "yes",
     )
     capacity_timeout: Seconds = _setting(

@@ -117,6 +117,7 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "QUEUED_PROVISIONING": Synonym("ENABLE_QUEUED_PROVISIONING"),
         "RESERVATION": Synonym("RESERVATION_NAME", "gcloud, xpk and dstack"),
         "MAX_DURATION": Synonym("MAX_RUN_DURATION", "dstack"),
+        "MAX_PRICE": Synonym("MAX_HOURLY_COST", "dstack"),
         "COMPACT_PLACEMENT": Synonym("ENABLE_COMPACT_PLACEMENT", _TOOLKIT),
         "ENABLE_PLACEMENT": Synonym("ENABLE_COMPACT_PLACEMENT", _TOOLKIT),
         # Disk and image.

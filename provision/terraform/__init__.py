@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Interrupted, TerraformError
-from provision.terraform import arguments, child, failures
+from provision.terraform import applying, arguments, child, failures
 from provision.terraform import plan as plans
 from provision.terraform.binary import Binary, environment, find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from provision.time.progress import Progress
 
 __all__ = ["Binary", "Terraform", "Voice", "environment", "find"]
 
@@ -26,11 +29,13 @@ class Voice:
     Attributes:
         write: Gets Terraform's output for people, as it is printed.
         tell: Gets a sentence about an interrupt.
+        progress: The run's progress, of which Terraform's commands are stages.
         colours: Whether Terraform's output may be in color.
     """
 
     write: Callable[[bytes], None]
     tell: Callable[[str], None]
+    progress: Progress
     colours: bool = False
 
 
@@ -52,6 +57,7 @@ class Terraform:
         self._environ = environ
         self._voice = voice
         self._inherited: tuple[int, ...] = ()
+        self._work: Mapping[StageName, int] = {}
 
     def inherits(self, descriptor: int) -> None:
         """Let all further child processes inherit an open file, which outlives a kill of ours."""
@@ -60,12 +66,13 @@ class Terraform:
     def init(self, *, backend: bool = True) -> None:
         """Run `terraform init`; its output is shown only if it fails."""
         said: list[bytes] = []
-        done = self._start(
-            arguments.init(backend=backend, color=self._voice.colours), write=said.append
-        )
-        if done.code != 0:
-            self._voice.write(b"".join(said))
-        self._judge("init", done)
+        with self._voice.progress.stage(StageName.INIT):
+            done = self._start(
+                arguments.init(backend=backend, color=self._voice.colours), write=said.append
+            )
+            if done.code != 0:
+                self._voice.write(b"".join(said))
+            self._judge("init", done)
 
     def validate(self) -> None:
         """Run `terraform validate`, which checks the modules without looking at the values."""
@@ -103,17 +110,21 @@ class Terraform:
             lock: Whether to take the state's lock.
             replace: Addresses of what is replaced even if it could stay.
         """
-        self._run(
-            "plan",
-            arguments.plan(
-                var_file=var_file,
-                destroy=destroy,
-                lock=lock,
-                replace=replace,
-                color=self._voice.colours,
-            ),
-        )
-        return plans.read(json.loads(self._capture("show", arguments.show())))
+        leaves = OnInterrupt.LEAVES_REST if destroy else OnInterrupt.KEEPS
+        with self._voice.progress.stage(StageName.PLAN, leaves):
+            self._run(
+                "plan",
+                arguments.plan(
+                    var_file=var_file,
+                    destroy=destroy,
+                    lock=lock,
+                    replace=replace,
+                    color=self._voice.colours,
+                ),
+            )
+            document = json.loads(self._capture("show", arguments.show()))
+        self._work = applying.work(document)
+        return plans.read(document)
 
     def forget(self, addresses: Sequence[str]) -> None:
         """Remove objects from the state; the objects themselves stay in the cloud."""
@@ -132,7 +143,14 @@ class Terraform:
 
     def apply(self) -> None:
         """Apply the plan that `plan` saved."""
-        self._run("apply", arguments.apply(color=self._voice.colours))
+        with applying.Applying(self._voice.progress, self._work) as stages:
+
+            def write(data: bytes) -> None:
+                self._voice.write(data)
+                stages.feed(data)
+
+            argv = arguments.apply(color=self._voice.colours)
+            self._judge("apply", self._start(argv, write=write))
 
     def outputs(self) -> dict[str, Any]:
         """The root's outputs by name, without sensitive ones."""

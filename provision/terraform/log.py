@@ -1,4 +1,4 @@
-"""Where Terraform's output goes: to the terminal, or into a log file that is uploaded."""
+"""Where Terraform's output goes: into a log beside the state, and to the terminal if asked for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provision.settings.masking import Lines
+from provision.terraform.fold import Folding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,42 +22,39 @@ class Log:
     """Terraform's output in one run, without credentials.
 
     Args:
-        show: Gets the output if it is not kept.
+        show: Gets the output too, with long values folded to a line; None for nobody.
         veil: What hides credentials in it.
-        keep: Whether to keep the output instead of showing it (MINIMIZE_TERRAFORM_LOGGING).
     """
 
-    def __init__(self, show: Callable[[bytes], None], veil: Veil, *, keep: bool) -> None:
+    def __init__(self, show: Callable[[bytes], None] | None, veil: Veil) -> None:
         self._show = show
+        self._folding = Folding()
         self._lines = Lines(veil)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._keep = keep
-        self._kept: list[bytes] = []
+        self._kept: list[str] = []
 
     @property
     def colours(self) -> bool:
         """Whether Terraform should print colors."""
-        return not self._keep
+        return self._show is not None
 
     def write(self, data: bytes) -> None:
-        """Show or keep a part of the output, as far as its lines are whole."""
+        """Keep a part of the output, as far as its lines are whole."""
         self._pass_on(self._lines.feed(self._decoder.decode(data)))
 
     def end(self) -> None:
-        """Show or keep what is left of an unfinished line."""
+        """Keep what is left of an unfinished line."""
         self._pass_on(self._lines.end())
 
     def _pass_on(self, text: str) -> None:
-        data = text.encode()
-        if self._keep:
-            self._kept.append(data)
-        else:
-            self._show(data)
+        self._kept.append(text)
+        if self._show is not None and text:
+            self._show(self._folding.feed(text).encode())
 
     @property
     def text(self) -> str:
-        """The output that was kept, without color codes."""
-        return _ANSI.sub("", b"".join(self._kept).decode("utf-8", "replace"))
+        """The whole output, without color codes."""
+        return _ANSI.sub("", "".join(self._kept))
 
     @staticmethod
     def name(action: str) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.documents.plan import Loss
 from provision.google import resources
+from provision.terraform import moves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -16,55 +18,92 @@ if TYPE_CHECKING:
     Values = Mapping[str, Any]
 
 
-def of(change: Mapping[str, Any]) -> Iterator[str]:
-    """The losses of one entry of "resource_changes", in sentences; none for most.
+def of(change: Mapping[str, Any]) -> Iterator[Loss]:
+    """The losses of one entry of "resource_changes"; none for most.
 
     Args:
         change: The entry.
     """
-    address, actions = change["address"], change["change"]["actions"]
+    type_, actions = change["type"], change["change"]["actions"]
     before, after = change["change"].get("before") or {}, change["change"].get("after") or {}
     if "delete" in actions:
-        verb = "replaced" if "create" in actions else "removed"
-        yield f"{address} would be {verb}{_content(change['type'], before)}"
-    elif "update" in actions and change["type"] in _SMALLER:
-        yield from _SMALLER[change["type"]](address, before, after)
+        words, machines = _gone(change, before, anew="create" in actions)
+        yield _loss(change, words, machines, data=type_ == resources.FILESTORE.type)
+    elif "update" in actions and type_ in _SMALLER:
+        for words, machines in _SMALLER[type_](before, after):
+            yield _loss(change, words, machines, data=type_ == resources.FILESTORE.type)
 
 
-def _content(type_: str, before: Values) -> str:
-    """What goes with a resource, as the end of a sentence."""
-    match type_:
-        case resources.GROUP.type if before.get("target_size"):
-            return f", with its {before['target_size']} VMs"
-        case resources.NODE_POOL.type if before.get("node_count"):
-            return f", with its {before['node_count']} nodes"
+def called(change: Mapping[str, Any]) -> tuple[str, str]:
+    """What people call the type of a change's resource, and its name; "" if it has none.
+
+    Args:
+        change: One of the plan's `resource_changes`.
+    """
+    row = resources.BY_TYPE.get(change["type"])
+    values = change["change"].get("before") or change["change"].get("after") or {}
+    name = values.get("name") or values.get("account_id") or values.get("role") or ""
+    return (row.noun if row else change["type"]), str(name).rpartition("/")[2]
+
+
+def _loss(change: Mapping[str, Any], words: str, machines: int, *, data: bool) -> Loss:
+    noun, name = called(change)
+    return Loss(
+        address=change["address"], noun=noun, name=name, words=words, machines=machines, data=data
+    )
+
+
+def _gone(change: Mapping[str, Any], before: Values, *, anew: bool) -> tuple[str, int]:
+    """What is deleted or made anew, in words, and how many machines end."""
+    moved = moves.sentence(change)
+    count = moves.machines(change)
+    noun, name = called(change)
+    what = f"{noun} {name}" if name else f"the {noun}"
+    end = "ends" if count == 1 else "end"
+    match change["type"]:
+        case _ if moved is not None:
+            words = moved
+        case resources.GROUP.type if count:
+            words = f"{moves.counted(count, 'VM')} {end}, with the {what}"
+        case resources.NODE_POOL.type if count:
+            words = f"{moves.counted(count, 'node')} {end}, with the {what}"
+        case resources.CLUSTER.type:
+            how = "is made anew: all that runs in it ends" if anew else "ends, with all in it"
+            words = f"{what} {how}"
         case resources.FILESTORE.type:
-            return f", with all files on its {_capacity(before)} GB"
+            how = "is made anew, empty" if anew else "is deleted"
+            words = f"{what} {how}: all files on its {_capacity(before)} GB are lost"
+        case resources.TEMPLATE.type if anew:
+            words = f"{what} is made anew, for VMs that come"
         case _:
-            return ""
+            words = f"{what} is {'made anew' if anew else 'deleted'}"
+    return words, count
 
 
-def _smaller_group(address: str, before: Values, after: Values) -> Iterator[str]:
-    yield from _fewer(address, before.get("target_size"), after.get("target_size"), "VMs")
+def _smaller_group(before: Values, after: Values) -> Iterator[tuple[str, int]]:
+    yield from _fewer("", before.get("target_size"), after.get("target_size"), "VM")
 
 
-def _smaller_pool(address: str, before: Values, after: Values) -> Iterator[str]:
+def _smaller_pool(before: Values, after: Values) -> Iterator[tuple[str, int]]:
+    pool = f"node pool {before.get('name', '')}: "
     left = set(before.get("node_locations") or ()) - set(after.get("node_locations") or ())
     if left:
-        yield f"{address} would lose its nodes in {', '.join(sorted(left))} and get new ones"
-    yield from _fewer(address, before.get("node_count"), after.get("node_count"), "nodes")
+        count = before.get("node_count")
+        words = f"{pool}its nodes in {', '.join(sorted(left))} end, new ones begin elsewhere"
+        yield words, count if isinstance(count, int) else 0
+    yield from _fewer(pool, before.get("node_count"), after.get("node_count"), "node")
 
 
-def _fewer(address: str, old: object, new: object, members: str) -> Iterator[str]:
+def _fewer(pool: str, old: object, new: object, member: str) -> Iterator[tuple[str, int]]:
     if isinstance(old, int) and isinstance(new, int) and new < old:
-        fewer = f"from {old} to {new} {members}"
-        yield f"{address} would shrink {fewer}; Google chooses which to delete"
+        end = "ends" if old - new == 1 else "end"
+        yield f"{pool}{old - new} of {old} {member}s {end}; Google chooses which", old - new
 
 
-def _smaller_share(address: str, before: Values, after: Values) -> Iterator[str]:
+def _smaller_share(before: Values, after: Values) -> Iterator[tuple[str, int]]:
     old, new = _capacity(before), _capacity(after)
     if isinstance(old, int) and isinstance(new, int) and new < old:
-        yield f"{address} would shrink from {old} to {new} GB"
+        yield f"Filestore {before.get('name', '')} shrinks from {old} to {new} GB", 0
 
 
 def _capacity(values: Values) -> object:
@@ -72,7 +111,7 @@ def _capacity(values: Values) -> object:
     return shares[0].get("capacity_gb")
 
 
-_SMALLER: Final[Mapping[str, Callable[[str, Values, Values], Iterator[str]]]] = {
+_SMALLER: Final[Mapping[str, Callable[[Values, Values], Iterator[tuple[str, int]]]]] = {
     resources.GROUP.type: _smaller_group,
     resources.NODE_POOL.type: _smaller_pool,
     resources.FILESTORE.type: _smaller_share,

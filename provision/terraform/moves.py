@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MADE_FIRST: Final = ["create", "delete"]
 """The actions of a replacement that is there before the old one goes."""
+_SIZES: Final = {resources.GROUP.type: "target_size", resources.NODE_POOL.type: "node_count"}
+"""A type of machines -> the value that has their number."""
 _PATH: Final = re.compile(r"projects/.*")
 
 
@@ -71,6 +73,16 @@ def sentence(change: Mapping[str, Any]) -> str | None:
         moved = _moved("node", before, after, "node_count", _zones(before), _zones(after))
         return f"node pool {before['name']}: {moved}"
     return None
+
+
+def machines(change: Mapping[str, Any]) -> int:
+    """How many machines a group or a node pool has that a plan deletes; 0 for anything else.
+
+    Args:
+        change: One of the plan's `resource_changes`.
+    """
+    count = (change["change"].get("before") or {}).get(_SIZES.get(change["type"], ""))
+    return count if isinstance(count, int) else 0
 
 
 def _networks(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -159,13 +171,14 @@ def _moved(  # noqa: PLR0913, PLR0917 - before and after of each
     new: str,
 ) -> str:
     ending, beginning = before.get(count), after.get(count)
-    gone = f"{_counted(ending, thing)} in {old} {'ends' if ending == 1 else 'end'}"
+    gone = f"{counted(ending, thing)} in {old} {'ends' if ending == 1 else 'end'}"
     if not isinstance(beginning, int):
         return f"{gone}, new ones begin in {new}"
     return f"{gone}, {beginning} {'begins' if beginning == 1 else 'begin'} in {new}"
 
 
-def _counted(number: object, thing: str) -> str:
+def counted(number: object, thing: str) -> str:
+    """How many things, such as "2 VMs"; "all VMs" where that is not known."""
     if not isinstance(number, int):
         return f"all {thing}s"
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.changes import Changes
+from provision.documents.plan import Count, Loss
 from provision.google import resources
 from provision.terraform import losses, moves
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _POOL = resources.NODE_POOL.type
+_MACHINES: Final = frozenset({resources.GROUP.noun, resources.NODE_POOL.noun})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,21 @@ class Creation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Grant:
+    """A role of an account.
+
+    Attributes:
+        account: Its email address.
+        role: The role, such as "roles/logging.logWriter".
+        bucket: The bucket that it is for; None for the project or an account.
+    """
+
+    account: str
+    role: str
+    bucket: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The counts of a plan, and what somebody has to approve first.
 
@@ -42,10 +59,13 @@ class Plan:
         imported: Existing resources that would be imported into the state.
         creations: The resources that would be created, including replacements under a new name.
         tainted_pools: Tainted node pools, which would be replaced because their creation failed.
-        losses: Sentences about existing resources that would be replaced, removed or shrunk,
-            those about machines first.
+        losses: Existing resources that would be replaced, removed or shrunk, those that hold
+            machines first.
         replaced_too: Addresses that the plan leaves in place although they would be in the way of
             what it does: a plan that replaces them as well is one that Google takes.
+        nouns: What happens, by what people call the resources, what matters most first.
+        staying: VMs of groups that the plan leaves in their place.
+        grants: The roles that accounts have after the plan.
         emptied: VMs that end in a group of flex start and that nothing in the plan requests anew.
     """
 
@@ -56,8 +76,11 @@ class Plan:
     imported: int = 0
     creations: tuple[Creation, ...] = ()
     tainted_pools: tuple[Creation, ...] = ()
-    losses: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
     replaced_too: tuple[str, ...] = ()
+    nouns: tuple[Count, ...] = ()
+    staying: int = 0
+    grants: tuple[Grant, ...] = ()
     emptied: int = 0
 
     @property
@@ -73,24 +96,22 @@ class Plan:
 
 def read(document: Mapping[str, Any]) -> Plan:
     """Make a `Plan` from Terraform's JSON format of a plan."""
-    add = change = destroy = 0
-    found: list[str] = []
-    machines = []
-    imported = 0
+    add = change = destroy = imported = 0
+    found: list[Loss] = []
     creations = []
     tainted_pools = []
+    nouns: dict[str, Count] = {}
     for resource in document.get("resource_changes", []):
         actions = resource["change"]["actions"]
         add += "create" in actions
         change += "update" in actions
         destroy += "delete" in actions
         imported += "importing" in resource["change"]
+        _count(nouns, resource["type"], actions)
         if actions[:1] == ["create"]:
             creations.append(_creation(resource))
         if _is_tainted_pool(resource):
             tainted_pools.append(_creation(resource))
-        elif "delete" in actions and (moved := moves.sentence(resource)):
-            machines.append(moved)
         else:
             found += losses.of(resource)
     outputs = document.get("output_changes", {})
@@ -102,10 +123,55 @@ def read(document: Mapping[str, Any]) -> Plan:
         imported=imported,
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
-        losses=(*machines, *found),
+        losses=tuple(sorted(found, key=lambda loss: loss.noun not in _MACHINES)),
         replaced_too=tuple(moves.replaced_too(document)),
+        nouns=tuple(
+            sorted(
+                nouns.values(), key=lambda one: resources.ORDER.get(one.noun, len(resources.ORDER))
+            )
+        ),
+        staying=_staying(document),
+        grants=tuple(_grants(document)),
         emptied=moves.emptied(document),
     )
+
+
+def _count(nouns: dict[str, Count], type_: str, actions: Sequence[str]) -> None:
+    """Add what happens to one resource to the counts by noun."""
+    if not {"create", "update", "delete"} & set(actions):
+        return
+    noun = resources.BY_TYPE[type_].noun if type_ in resources.BY_TYPE else resources.OTHER
+    so_far = nouns.get(noun) or Count(noun=noun, add=0, change=0, destroy=0)
+    nouns[noun] = Count(
+        noun=noun,
+        add=so_far.add + ("create" in actions),
+        change=so_far.change + ("update" in actions),
+        destroy=so_far.destroy + ("delete" in actions),
+    )
+
+
+def _staying(document: Mapping[str, Any]) -> int:
+    """The VMs of groups that are neither replaced nor deleted, without those that a change ends."""
+    count = 0
+    for resource in document.get("resource_changes", []):
+        if resource["type"] == resources.GROUP.type:
+            change = resource["change"]
+            if "delete" not in change["actions"]:
+                before, after = change.get("before") or {}, change.get("after") or {}
+                sizes = [before.get("target_size") or 0, after.get("target_size")]
+                count += min(size for size in sizes if isinstance(size, int))
+    return count
+
+
+def _grants(document: Mapping[str, Any]) -> Iterator[Grant]:
+    for resource in document.get("resource_changes", []):
+        after = resource["change"].get("after") or {}
+        if after.get("role") and after.get("member"):
+            yield Grant(
+                account=after["member"].partition(":")[2],
+                role=after["role"],
+                bucket=after.get("bucket"),
+            )
 
 
 def _is_tainted_pool(resource: Mapping[str, Any]) -> bool:

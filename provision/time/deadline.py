@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -11,6 +12,7 @@ from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from provision.time.clock import Clock
 
@@ -27,9 +29,17 @@ class Deadline:
         seconds: Seconds of cloud time from now to the deadline.
         poll: Poll interval in seconds of cloud time.
         clock: The clock of Google Cloud.
+        waits: Names what is waited for while it is; None where a stage does.
     """
 
-    def __init__(self, seconds: float, poll: float, clock: Clock) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        poll: float,
+        clock: Clock,
+        waits: Callable[[str], AbstractContextManager[None]] | None = None,
+    ) -> None:
+        self._waits = waits
         self._clock = clock
         self._poll = poll
         self._start = time.monotonic()
@@ -44,6 +54,11 @@ class Deadline:
     def passed(self) -> float:
         """Seconds of cloud time since the start."""
         return self._clock.cloud(time.monotonic() - self._start)
+
+    @property
+    def most(self) -> float:
+        """Seconds of cloud time from the start to the deadline."""
+        return self._clock.cloud(self._end - self._start)
 
     def shorten(self, seconds: float) -> None:
         """Move the deadline to this many seconds of cloud time from now, if that is earlier.
@@ -67,15 +82,16 @@ class Deadline:
         Raises:
             ClusterError: The deadline has passed; the last transient error is its reason.
         """
-        while True:
-            try:
-                return attempt()
-            except TransientError as error:
-                if self.is_over:
-                    raise ClusterError(
-                        f"Could not {doing} in time",
-                        code=Code.NOT_IN_TIME,
-                        why=str(error),
-                        fix="everything is kept: run Create again to continue",
-                    ) from error
-            self.pause()
+        with self._waits(f"trying to {doing}") if self._waits else contextlib.nullcontext():
+            while True:
+                try:
+                    return attempt()
+                except TransientError as error:
+                    if self.is_over:
+                        raise ClusterError(
+                            f"Could not {doing} in time",
+                            code=Code.NOT_IN_TIME,
+                            why=str(error),
+                            fix="everything is kept: run Create again to continue",
+                        ) from error
+                self.pause()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from provision.documents.timeline import OnInterrupt
 from provision.time.deadline import Deadline
+from provision.time.stages import Sentences, Stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
+    from provision.documents.timeline import StageName
     from provision.time.clock import Clock
+    from provision.time.stages import OpenStage
 
 
 @dataclass(frozen=True)
@@ -19,17 +25,43 @@ class Progress:
 
     Attributes:
         clock: The clock of Google Cloud.
-        tell: Gets one sentence whenever there is something new to report.
+        tell: Gets one sentence about what happens once; what goes on is a stage's.
+        given: The stages of the run; None for stages that are heard of by `tell` alone.
     """
 
     clock: Clock
     tell: Callable[[str], None]
+    given: Stages | None = field(default=None, repr=False)
+
+    @functools.cached_property
+    def stages(self) -> Stages:
+        """The stages of the run."""
+        return self.given or Stages(self.clock, Sentences(self.tell))
+
+    def stage(
+        self, name: StageName, on_interrupt: OnInterrupt = OnInterrupt.KEEPS
+    ) -> AbstractContextManager[OpenStage]:
+        """A stage of the run, which ends as its block does.
+
+        Args:
+            name: Which one it is.
+            on_interrupt: What an interrupt would leave.
+        """
+        return self.stages.stage(name, on_interrupt)
+
+    def waits(self, words: str) -> AbstractContextManager[None]:
+        """Name what is waited for, in signs of life.
+
+        Args:
+            words: What it is, such as "an answer about my-cluster-mig".
+        """
+        return self.stages.waits(words)
 
     def deadline(self, seconds: float, poll: float) -> Deadline:
-        """Make a deadline.
+        """Make a deadline for what is no stage of its own.
 
         Args:
             seconds: Seconds of cloud time from now.
             poll: Poll interval in seconds of cloud time.
         """
-        return Deadline(seconds, poll, self.clock)
+        return Deadline(seconds, poll, self.clock, self.waits)

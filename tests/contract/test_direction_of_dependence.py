@@ -36,7 +36,7 @@ FLOORS = [
     ["deployment"],
     ["preflight"],
     ["context"],
-    ["console", "report"],
+    ["console", "live", "report"],
     ["screens"],
     ["cost"],
     ["state"],

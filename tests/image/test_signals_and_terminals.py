@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])[;m]")
 """To switch one on. Bold is none: NO_COLOR leaves it."""
 
+CREATE = ("Create", "--rehearse", "--yes", "--full")
+"""Without a question, and with Terraform's own text."""
 MAKING = "google_compute_instance_template.gpu: Creat"
 """Terraform says so while it makes the first of what VMs need."""
 
@@ -43,7 +45,7 @@ def test_a_stopped_create_is_finished_by_the_next(
     image: Image, volume: str, env_list: Path
 ) -> None:
     with image.container(
-        "Create", "--rehearse", volume=volume, environ=SETTINGS | SLOWLY, network_mode="none"
+        *CREATE, volume=volume, environ=SETTINGS | SLOWLY, network_mode="none"
     ) as create:
         await_line(create, MAKING)
         stopped = create.get_wrapped_container()
@@ -62,7 +64,7 @@ def test_ctrl_c_on_a_terminal_ends_in_order(image: Image, volume: str, env_list:
     options = ("--rm", "-it", *_slowly(volume, env_list))
 
     code, words = typed(
-        [image.engine.client, "run", *options, image.name, "Create", "--rehearse"],
+        [image.engine.client, "run", *options, image.name, *CREATE],
         image.engine.environ,
         when=MAKING.encode(),
         keys=CTRL_C,
@@ -77,7 +79,7 @@ def test_what_an_orchestrator_kills_keeps_its_lock_and_says_how_to_free_it(
     image: Image, volume: str, env_list: Path
 ) -> None:
     with image.container(
-        "Create", "--rehearse", volume=volume, environ=SETTINGS | SLOWLY, network_mode="none"
+        *CREATE, volume=volume, environ=SETTINGS | SLOWLY, network_mode="none"
     ) as create:
         await_line(create, MAKING)
         create.get_wrapped_container().kill("SIGKILL")
@@ -105,7 +107,7 @@ def test_a_run_whose_terminal_is_closed_stops_in_order(
     image: Image, volume: str, env_list: Path, name: str
 ) -> None:
     options = ("-it", "--name", name, *_slowly(volume, env_list))
-    command = [image.engine.client, "run", *options, image.name, "Create", "--rehearse"]
+    command = [image.engine.client, "run", *options, image.name, *CREATE]
 
     hung_up(command, image.engine.environ, when=MAKING.encode())
     code = image.engine.must("wait", name)

@@ -13,6 +13,16 @@ _NORMAL = (
     (re.compile(r"\bnp-vm-[a-z0-9]{4}\b"), "np-vm-<id>"),
 )
 
+# Notes, and the lines of a rehearsal about itself.
+_BESIDE = re.compile(
+    r"^Worth knowing:\n(?:  (?!done |\.\.\. ).*\n)+|^(?:This is a r|R)ehearsal.*\n", re.MULTILINE
+)
+
+
+def to_read(said: str) -> list[str]:
+    """The lines that a person has to read of a run that went well, without notes."""
+    return _BESIDE.sub("", said).splitlines()
+
 
 def normal(said: str) -> str:
     """What a person reads from "... failed:" on."""

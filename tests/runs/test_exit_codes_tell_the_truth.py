@@ -62,6 +62,13 @@ def test_a_project_that_is_not_there_is_an_online_check(rehearsal: Rehearsal) ->
     assert ended.problem["setting"] == "PROJECT_ID"
 
 
+def test_a_zone_that_is_not_there_is_the_only_thing_that_is_said(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Validate", ZONE="us-central1-z")
+    assert ended.code == 4
+    assert ended.problem["fix"] == "ZONE=us-central1-a"
+    assert ended.document["notes"] == []
+
+
 def test_an_image_that_is_not_there_is_an_online_check(rehearsal: Rehearsal) -> None:
     ended = rehearsal.run("Create", IMAGE_FAMILY_NAME="no-such-family")
     assert ended.code == 4
@@ -139,17 +146,13 @@ def test_a_held_lock_says_who_holds_it_and_how_to_free_it(
     assert ended.problem["fix"].endswith(f"--break-lock {lock['ID']}")
 
 
-def test_what_terraform_refuses_is_told_in_its_own_words(rehearsal: Rehearsal) -> None:
+def test_what_terraform_refuses_is_told_in_its_own_words_and_kept(rehearsal: Rehearsal) -> None:
     ended = rehearsal.run("Create", IMAGE_NAME="no-such-image", SKIP_CHECKS="image")
     assert ended.code == 6
     assert "no-such-image" in ended.problem["why"]
-
-
-def test_the_log_of_a_failure_is_kept_too(rehearsal: Rehearsal) -> None:
-    settings = {"IMAGE_NAME": "no-such-image", "SKIP_CHECKS": "image"}
-    ended = rehearsal.run("Create", **settings, MINIMIZE_TERRAFORM_LOGGING="yes")
-    assert ended.code == 6
-    assert any("/logs/" in line for line in rehearsal.resources())
+    log = ended.document["log"]
+    assert f"Terraform's output is in {log}\n" in ended.said
+    assert any(line.endswith(log.rpartition("/")[2]) for line in rehearsal.resources())
 
 
 def test_a_destroy_that_fails_is_a_failure_and_keeps_the_state(

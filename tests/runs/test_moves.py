@@ -104,7 +104,7 @@ MOVES = [
         "gke_l4_to_a3_mega",
         {**GKE, "VM_TYPE": "g2-standard-24"},
         {"VM_TYPE": "a3-megagpu-8g"},
-        "google_container_cluster.gke would be replaced",
+        "cluster np-gke is made anew: all that runs in it ends",
     ),
     Move(
         "gke_a3_mega_to_l4",

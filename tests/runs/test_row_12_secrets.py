@@ -37,24 +37,35 @@ def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal:
     }
     values = [f"{nth}-of-all-values" for nth in ("first", "second", "third")]
 
-    created = rehearsal.run("Create", MINIMIZE_TERRAFORM_LOGGING="yes", **given)
+    created = rehearsal.run("Create", **given)
     assert created.code == 0, created.said[-2000:]
     with state_file.client(rehearsal) as client:
         bucket = client.bucket("aiinfra-terraform-my-project")
-        (log,) = bucket.list_blobs(prefix="np-deployment/logs/")
-        kept = log.download_as_bytes().decode()
+        logs = {
+            blob.name.rpartition(".")[2]: blob.download_as_bytes().decode()
+            for blob in bucket.list_blobs(prefix="np-deployment/logs/")
+        }
+    kept = logs.pop("log")
     assert "google_compute_instance_template.gpu" in kept
     assert [value for value in values if value in kept] == []
+    # The report has what the JSON has, and no more.
+    masked = [value for value in values if value not in json.dumps(created.document)]
+    assert masked
+    assert [value for value in masked if value in logs["html"]] == []
     # What is sensitive is no change by itself.
     assert rehearsal.run("Plan", "--detailed-exitcode", **given).code == 0
 
-    changed = rehearsal.run("Plan", "--detailed-exitcode", **given | {"METADATA": "token=4"})
+    changed = rehearsal.run(
+        "Plan", "--detailed-exitcode", "--full", **given | {"METADATA": "token=4"}
+    )
     assert changed.document["exit_code"] == 2
     assert "google_compute_instance_template.gpu" in changed.said
     assert [value for value in values if value in changed.said] == []
 
 
-def test_row_12_no_credential_of_a_known_form_is_shown(rehearsal: Rehearsal) -> None:
+def test_row_12_no_credential_of_a_known_form_is_shown(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
     token = "hf_" + "a1b2c3d4e5" * 3
     secrets = [token, "ghp_" + "A1" * 18, "AKIA" + "B2" * 8, "s3cr3t-of-me"]
     given = {
@@ -63,10 +74,11 @@ def test_row_12_no_credential_of_a_known_form_is_shown(rehearsal: Rehearsal) -> 
         "STARTUP_COMMAND": f"run {secrets[2]}; git clone https://me:{secrets[3]}@example.com/x",
     }
 
-    for action in ("Validate", "Plan", "Debug"):
-        ended = rehearsal.run(action, **given)
+    page = tmp_path / "report.html"
+    for action, *options in (["Validate"], ["Plan", "--report", str(page)], ["Debug"]):
+        ended = rehearsal.run(action, *options, **given)
         assert ended.code == 0, ended.said[-2000:]
-        said = json.dumps(ended.document) + ended.said
+        said = json.dumps(ended.document) + ended.said + (page.read_text() if options else "")
         assert [secret for secret in secrets if secret in said] == [], action
     assert '"team"' in said
 

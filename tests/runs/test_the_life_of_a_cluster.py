@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from rehearsal.inventory import stays
+from tests.image.terminal import typed
+from tests.runs.conftest import PROGRAM
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.runs.conftest import Rehearsal, Standing
 
 
 def test_an_env_list_becomes_a_cluster_and_goes_away_again(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Callable[..., Rehearsal], tmp_path: Path
 ) -> None:
     rehearsal = rehearse(real=True)
-    created = rehearsal.run("Create", INSTANCE_COUNT="2")
+    page = tmp_path / "report.html"
+    created = rehearsal.run("Create", "--report", str(page), INSTANCE_COUNT="2")
     assert created.code == 0, created.said
     assert created.document["changes"]["add"] > 0
     assert created.document["changes"]["destroy"] == 0
@@ -24,18 +30,31 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     assert [vm["status"] for vm in vms] == ["RUNNING", "RUNNING"]
     assert vms[0]["ssh"].startswith(f"gcloud compute ssh {vms[0]['name']} --project my-project")
 
+    shown = page.read_text()
+    for words in (vms[1]["ssh"], "Ready", "2 \N{MULTIPLICATION SIGN} a2-highgpu-2g", "$"):
+        assert words in shown
+
     again = rehearsal.run("Create", INSTANCE_COUNT="2")
     assert again.code == 0, again.said
     assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
     assert "No changes" in again.said
     assert again.document["connection"] == created.document["connection"]
 
-    destroyed = rehearsal.run("Destroy")
+    destroyed = rehearsal.run("Destroy", INSTANCE_COUNT="2")
     assert destroyed.code == 0, destroyed.said
+    ending = destroyed.document["ending"]
+    assert ending["machines"] == ["2 VMs run: a2-highgpu-2g in us-central1-a"]
+    assert sum(ending["counts"].values()) == created.document["changes"]["add"]
+    assert destroyed.document["cost"]["now"] == created.document["cost"]["now"]
+    assert "  machines   2 VMs run: a2-highgpu-2g in us-central1-a\n" in destroyed.said
     assert destroyed.document["changes"]["destroy"] == created.document["changes"]["add"]
     left = [line for line in rehearsal.resources() if not line.startswith("storage/")]
     assert left == []
-    assert [line for line in rehearsal.resources() if "-deployment/" in line] == []
+    kept = [line for line in rehearsal.resources() if "-deployment/" in line]
+    assert [line for line in kept if not stays(line)] == []
+    logs = [line.rpartition("-")[2] for line in kept if "/logs/" in line]
+    assert sorted(set(logs)) == ["create.html", "create.log", "destroy.log"]
+    assert logs.count("create.html") == 1, "a Create that changes nothing keeps none"
 
 
 def test_a_network_of_its_own_comes_and_goes_with_the_cluster(
@@ -61,12 +80,16 @@ def test_a_plan_shows_what_create_would_do_and_writes_nothing(rehearsal: Rehears
     assert rehearsal.writes() == []
 
 
-def test_a_plan_of_what_exists_takes_no_lock(standing: Callable[..., Rehearsal]) -> None:
+def test_a_plan_of_what_exists_takes_no_lock_and_leaves_its_log(
+    standing: Callable[..., Rehearsal],
+) -> None:
     rehearsal = standing()
     asked = len(rehearsal.requests())
     planned = rehearsal.run("Plan", INSTANCE_COUNT="3")
     assert planned.document["changes"] == {"add": 0, "change": 1, "destroy": 0}
-    assert rehearsal.writes(since=asked) == []
+    (written,) = rehearsal.writes(since=asked)
+    assert "/upload/storage/" in written["path"]
+    assert planned.document["log"].endswith("-plan.log")
 
 
 def test_plan_has_terraforms_exit_codes_when_asked(rehearsal: Rehearsal) -> None:
@@ -85,7 +108,7 @@ def test_fewer_vms_want_an_agreement(standing: Callable[..., Rehearsal]) -> None
     rehearsal = standing({"INSTANCE_COUNT": "2"})
     refused = rehearsal.run("Create", INSTANCE_COUNT="1")
     assert refused.code == 2
-    assert "shrink from 2 to 1" in refused.problem["why"]
+    assert refused.problem["why"] == "1 of 2 VMs ends; Google chooses which"
     assert "--yes" in refused.problem["fix"]
     assert len([line for line in rehearsal.resources() if "/instances/" in line]) == 2
 
@@ -106,7 +129,9 @@ def test_a_replacement_wants_an_agreement_and_names_what_it_replaces(
     rehearsal = standing()
     refused = rehearsal.run("Create", LABELS="team=research")
     assert refused.code == 2
-    assert "google_compute_instance_template.gpu would be replaced" in refused.problem["why"]
+    assert "is made anew, for VMs that come\nno machine ends by that" in refused.problem["why"]
+    (loss,) = refused.document["plan"]["losses"]
+    assert loss["address"] == "module.gpu_mig.google_compute_instance_template.gpu"
     assert rehearsal.run("Create", "--yes", LABELS="team=research").code == 0
 
 
@@ -135,11 +160,16 @@ def test_destroy_needs_little_of_the_env_list(standing: Callable[..., Rehearsal]
     assert {"INSTANCE_COUNT", "METADATA"} <= {n["setting"] for n in destroyed.document["notes"]}
 
 
-def test_minimized_logging_keeps_terraforms_output_in_the_state_folder(
+def test_terraforms_output_is_kept_beside_the_state_and_shown_if_asked_for(
     rehearsal: Rehearsal,
 ) -> None:
-    created = rehearsal.run("Create", MINIMIZE_TERRAFORM_LOGGING="yes")
+    planned = rehearsal.run("Plan", "--full")
+    assert "will be created" in planned.said
+    assert "jsonencode( ... ) (" in planned.said
+    assert "mosaicLayout" not in planned.said
+    created = rehearsal.run("Create")
     assert created.code == 0, created.said
+    assert "will be created" not in created.said
     assert "Apply complete!" not in created.said
     assert any("/logs/" in line for line in rehearsal.resources())
     assert rehearsal.run("Destroy").code == 0
@@ -151,6 +181,35 @@ def test_debug_writes_down_the_run_with_its_secrets_masked(rehearsal: Rehearsal)
     assert debugged.code == 0, debugged.said
     assert "hunter2" not in json.dumps(debugged.document)
     assert rehearsal.resources() == []
+    notes = {note["what"]: note["why"] for note in debugged.document["notes"]}
+    assert "everything as new" in notes["there is no state to plan against"]
+    assert "secrets are masked in the folder: metadata" in notes
+
+
+def test_terraform_plan_works_in_debugs_shell_as_it_stands(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    """As it stands it finds what Create made, and no change, and it takes no lock."""
+    rehearsal.settings |= {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a2-highgpu-1g"}
+    created = rehearsal.run("Create")
+    assert created.code == 0, created.said
+    before = len(rehearsal.requests())
+    shell = tmp_path / "shell"
+    shell.write_text(
+        "#!/bin/sh\n"
+        "terraform plan -no-color -detailed-exitcode\n"
+        'echo "planned with $? in $(basename "$PWD")"\n'
+    )
+    shell.chmod(0o755)
+    env_list = rehearsal.folder / "Create-np.list"
+
+    code, said = typed(
+        [*PROGRAM, "--env-file", str(env_list), "Debug"], rehearsal.environ | {"SHELL": str(shell)}
+    )
+
+    assert code == 0, said
+    assert "planned with 0 in mig" in said, said
+    assert rehearsal.writes(before) == []
 
 
 def test_validate_checks_with_google_where_it_can(rehearsal: Rehearsal) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from provision.catalogue import names
 from provision.deployment.deployment import Left
 from provision.documents.connection import VmsConnection
+from provision.documents.plan import Contents
 from provision.documents.status import Status
 from provision.google import resources
 from provision.kinds import connection
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Kept
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.settings.model import Settings
@@ -43,6 +45,8 @@ class Toy:
     """It keeps a diary of what it was asked."""
 
     name: str = "toy"
+    called: str = "toy"
+    member: str = "VM"
     root: str = "mig"
     takes_files: bool = False
     diary: list[str] = field(default_factory=list)
@@ -71,6 +75,13 @@ class Toy:
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         self.diary.append("resolve again" if record else "resolve")
         return spec
+
+    def contents(self, spec: VmSpec) -> Contents:
+        return Contents(words="toy", place=spec.zone, image=None, software=(), identities=())
+
+    def kept(self, spec: VmSpec, running: int, changed: Collection[str]) -> Kept | None:
+        del spec, running, changed
+        return None
 
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> dict[str, Any]:
         del target, outputs

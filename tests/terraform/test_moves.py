@@ -21,6 +21,8 @@ from provision.deployment.workspace import Workspace
 from provision.google import resources
 from provision.kinds import registry
 from provision.state.location import locate
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
 
@@ -89,7 +91,9 @@ def stand(terraform: Terraform, tmp_path: Path) -> Iterator[Callable[[Deployment
 
         def make(target: Deployment[Any]) -> Desk:
             root = workspace.fill_folder(tmp_path, target, target.variables, backend=False)
-            voice = driver.Voice(write=said.append, tell=print)
+            voice = driver.Voice(
+                write=said.append, tell=print, progress=Progress(Clock(), lambda _: None)
+            )
             tool = driver.Terraform(driver.find(environ), root, environ, voice)
             tool.init()
             return Desk(tmp_path / "terraform", root, Workspace(root, tool, live=True))

@@ -60,6 +60,30 @@ def test_json_is_json_whatever_else_is_wrong(
     assert json.loads(capsys.readouterr().out)["exit_code"] == 2
 
 
+@pytest.mark.parametrize(
+    ("argv", "given", "code"),
+    [
+        (["Create", "--nonsense"], {}, 2),
+        (["Create"], {"ENABLE_SPOT": "perhaps", "VM_TYPE": "token=hf_" + "a1" * 17}, 2),
+        (["Validate", "--offline"], {"LABELS": "team=hf_" + "a1" * 17}, 0),
+    ],
+)
+def test_events_are_one_a_line_and_the_last_one_is_the_document(
+    argv: list[str], given: dict[str, str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(*argv, "--output", "ndjson", **MANDATORY, **given) == code
+    told = capsys.readouterr().out
+    *before, result = [json.loads(line) for line in told.splitlines()]
+    assert (result["event"], result["exit_code"]) == ("result", code)
+    assert [event["problem"] for event in before] == result["problems"]
+    assert bool(before) == bool(code)
+    assert all(event["time"].endswith("Z") for event in [*before, result])
+    assert "hf_" not in told
+    assert _run(*argv, "--output", "json", **MANDATORY, **given) == code
+    whole = json.loads(capsys.readouterr().out)
+    assert result == {**whole, "event": "result", "time": result["time"]}
+
+
 def test_the_flag_goes_before_the_environments_action(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("validate", "--offline", ACTION="Destroy", **MANDATORY) == 0
     assert "The settings are valid" in capsys.readouterr().out

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from provision.console import Console
+from provision.documents.events import Output, WaitingEvent
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Problem
 from provision.screens import layout
 
 _SPEAK = """
 import os, sys
 from provision.console import Console
-console = Console(as_json=len(sys.argv) > 1)
+from provision.documents.events import Output
+console = Console(output=Output(sys.argv[1] if sys.argv[1:] else "text"))
 console.progress("progress")
 console.raw(b"raw")
 console.result("result")
@@ -98,7 +104,7 @@ def test_lines_of_a_screen_are_a_result_for_stdout_and_with_json_for_stderr(
     lines = [layout.Line("one"), layout.Line("two", layout.Look.BAD)]
     Console().show(lines, as_result=True)
     assert capsys.readouterr() == ("one\ntwo\n", "")
-    Console(as_json=True).show(lines, as_result=True)
+    Console(output=Output.JSON).show(lines, as_result=True)
     assert capsys.readouterr() == ("", "one\ntwo\n")
     Console().show(lines)
     assert capsys.readouterr() == ("", "one\ntwo\n")
@@ -147,3 +153,61 @@ def test_a_terminal_is_drawn_over_from_its_first_place_and_cut_at_its_end() -> N
     assert lines[0] == "line 0\x1b[K"
     assert len(lines) == 8 + 1
     assert "... 91 more lines" in lines[-2]
+
+
+def test_prose_breaks_at_blanks_on_a_terminal_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "Google took the machines away, and " + 30 * "its group makes them again "
+    problem = Problem(
+        setting="ZONE", what="it is " + 30 * "full ", why=why, fix="gcloud " + 120 * "x"
+    )
+    Console().problems([problem], "Create failed")
+    piped = capsys.readouterr().err
+    assert len(piped.splitlines()) == 4
+
+    monkeypatch.setattr(Console, "_columns", staticmethod(lambda: 80))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    Console().problems([problem], "Create failed")
+    shown = [re.sub(r"\x1b\[[0-9;]*m", "", it) for it in capsys.readouterr().err.splitlines()]
+    assert [line for line in shown if len(line) > 80] == ["      fix: gcloud " + 120 * "x"]
+    assert " ".join(" ".join(shown).split()) == " ".join(piped.split())
+
+
+class NoRows:
+    """The rows of a terminal on which nothing is drawn."""
+
+    def erase(self) -> None:
+        pass
+
+    draw = erase
+
+
+@pytest.mark.parametrize(
+    ("stage", "asks", "told"),
+    [
+        (None, False, True),
+        (None, True, False),  # nobody writes over a question
+        (StageName.MACHINES, False, False),  # it has its row
+    ],
+)
+def test_a_sign_of_life_between_two_stages_is_a_line_on_a_terminal_too(
+    stage: StageName | None,
+    asks: bool,  # noqa: FBT001 - a parameter
+    told: bool,  # noqa: FBT001 - a parameter
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console = Console()
+    console._live = cast("Any", NoRows())
+    event = WaitingEvent(
+        time="2026-11-23T00:00:00.000Z",
+        stage=stage,
+        words="trying to look at the cluster",
+        passed=61,
+        on_interrupt=OnInterrupt.KEEPS,
+        is_news=False,
+    )
+    with console._asking() if asks else contextlib.nullcontext():
+        console.happened(event)
+    line = "  ...   this run        goes on for 1:01; trying to look at the cluster; Ctrl-C keeps"
+    assert (line in capsys.readouterr().err) == told

@@ -41,12 +41,19 @@ FORMS = st.one_of(
     _token("xoxp-1234-", 24),
     _token("AKIA", 16, string.ascii_uppercase + string.digits),
 )
+
+
+def _bare(length: int) -> st.SearchStrategy[str]:
+    """A secret without a form; a digit, so that it is no word that the program says itself."""
+    return _token("", length).filter(lambda it: any(letter.isdigit() for letter in it))
+
+
 SECRETS = st.one_of(
     FORMS.map(lambda it: (it, it)),
-    _token("", 24).map(lambda it: (it, f"-----BEGIN RSA PRIVATE KEY-----\\n{it}\\n-----END")),
-    _token("", 12).map(lambda it: (it, f"https://me:{it}@example.com/x")),
-    _token("", 12).map(lambda it: (it, f"Authorization: Basic {it}")),
-    _token("", 24).map(lambda it: (it, f"-H Authorization:{it}")),
+    _bare(24).map(lambda it: (it, f"-----BEGIN RSA PRIVATE KEY-----\\n{it}\\n-----END")),
+    _bare(12).map(lambda it: (it, f"https://me:{it}@example.com/x")),
+    _bare(12).map(lambda it: (it, f"Authorization: Basic {it}")),
+    _bare(24).map(lambda it: (it, f"-H Authorization:{it}")),
 )
 """What must not be seen, and the text that it stands in."""
 PLACES = [
@@ -101,7 +108,7 @@ def test_a_secret_is_in_no_line_of_terraform_however_it_comes(
     hidden, written = secret
     text = f"é: creating\n  + value = {written}\nError: no\n".replace("\\n", "\n").encode()
     shown: list[bytes] = []
-    log = Log(shown.append, Veil(), keep=what == "kept")
+    log = Log(shown.append, Veil())
 
     done = 0
     for cut in [*cuts, len(text)]:

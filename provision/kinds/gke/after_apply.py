@@ -72,12 +72,19 @@ def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     try:
         _apply(context, cloud, known)
     except ClusterError as error:
-        connection.tell(context, cloud, made, _connection(made, {}))
+        connection.tell(context, cloud, made, _connection(made, {}), is_ready=False)
         raise ClusterError.of(
             [dataclasses.replace(it, fix=it.fix or _GO_ON) for it in error.problems]
         ) from error
     examples = _keep_jobs(cloud, known)
-    connection.tell(context, cloud, made, _connection(made, examples))
+    connection.tell(context, cloud, made, _connection(made, examples), remark=_remark(made))
+
+
+def _remark(made: Applied[GkeSpec]) -> str:
+    """What is to be said of pools that start without nodes."""
+    if any(pool.size.first for pool in made.target.spec.gpu_pools):
+        return ""
+    return "No GPU node is asked for, and none costs anything, until a job wants one."
 
 
 def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, Left, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.google.owner import Owner
@@ -33,6 +34,8 @@ class GkeCluster:
     """GKE clusters with GPU node pools; see `deployment.kind.Kind` for what each method does."""
 
     name = "gke"
+    called = "GKE cluster"
+    member = "node"
     root = variables.ROOT
     takes_files = False
 
@@ -66,6 +69,17 @@ class GkeCluster:
         from provision.kinds.gke import preflight
 
         return reservations.resolve(preflight.resolve(spec, record), record)
+
+    def contents(self, spec: GkeSpec) -> Contents:
+        """The version, the accounts and the software of the cluster."""
+        from provision.kinds.gke import contents
+
+        return contents.of(spec)
+
+    def kept(self, spec: GkeSpec, running: int, changed: Collection[str]) -> Kept | None:
+        """None: a change of a pool is a change of its nodes."""
+        del spec, running, changed
+        return None
 
     def recorded(
         self, target: Deployment[GkeSpec], outputs: Mapping[str, Any]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision import words
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, CredentialsError
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds.gke import control_plane, leftovers, traces
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.state.record import Record
     from provision.time.deadline import Deadline
+    from provision.time.stages import OpenStage
 
 _PATIENCE: Final = 600.0
 """Seconds of cloud time for GKE to unmake load balancers and disks; one takes a minute or two."""
@@ -116,10 +118,11 @@ def _cancel(context: Context, cluster: Cluster, facts: ClusterFacts) -> None:
 
 def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> None:
     """Delete Services and claims, and wait until GKE has unmade what it made for them."""
-    deadline = context.progress.deadline(_PATIENCE, _POLL)
     try:
-        leftovers.keep(cloud.folder, _answer(deadline, lambda: _told(cluster, known)))
-        _delete(context, cluster, deadline)
+        with context.progress.stage(StageName.RELEASE, OnInterrupt.LEAVES_REST) as stage:
+            deadline = stage.deadline(_PATIENCE, _POLL)
+            leftovers.keep(cloud.folder, _answer(deadline, lambda: _told(cluster, known)))
+            _delete(context, cluster, stage, deadline)
     except (ClusterError, CredentialsError, TransientError) as error:
         context.console.progress(
             "Could not delete Services and claims in Kubernetes first, so what GKE made for them"
@@ -127,14 +130,16 @@ def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> N
         )
 
 
-def _delete(context: Context, cluster: Cluster, deadline: Deadline) -> None:
+def _delete(context: Context, cluster: Cluster, stage: OpenStage, deadline: Deadline) -> None:
     tell = context.console.progress
     left = first = _answer(deadline, lambda: clearing.step(cluster))
     if first:
         tell(f"Deleting in Kubernetes first: {words.listed(first)}")
+        stage.counts(f"GKE removes what it made for {words.listed(first)}")
     while left and not deadline.is_over:
         deadline.pause()
         left = _answer(deadline, lambda: clearing.step(cluster))
+        stage.counts(f"GKE removes what it made for {words.listed(left)}" if left else "")
     if left:
         tell(f"Not waiting longer for GKE to remove what it made for {words.listed(left)}")
     elif first:

@@ -74,7 +74,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         told, urls = _started(context, cloud, target)
     except (ClusterError, CapacityError, StillWaiting):
         so_far = {name: vm.notebook for name, vm in _vms(context, cloud, target).items()}
-        connection.tell(context, cloud, made, _connection(cloud, made, so_far, {}))
+        connection.tell(context, cloud, made, _connection(cloud, made, so_far, {}), is_ready=False)
         raise
     context.note(startup.notes(told))
     connection.tell(context, cloud, made, _connection(cloud, made, urls, told))

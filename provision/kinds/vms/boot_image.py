@@ -188,7 +188,8 @@ def _newest_supported(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> It
             why=f"that is its newest supported image for {machine}: {said.words if said else ''}"
             f"{lacks}; {_support(found)}",
             fix="to choose an image yourself, set IMAGE_FAMILY_NAME or IMAGE_NAME",
-        )
+        ),
+        if_made=True,
     )
     yield from _fits(ctx, found)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.catalogue import machines, names
 from provision.codes import Code
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.documents.vm_status import GpuCheck
 from provision.errors import ClusterError, Problem, StillWaiting
 from provision.google.resources import GROUP
@@ -47,7 +48,11 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     older_machines.tell(context, older)
     if older:
         raise ClusterError.of([older_machines.note(older)])
-    told = status.startups(context, cloud, record, [vm.name for vm in found])
+    with context.progress.stage(StageName.TEST, OnInterrupt.NOTHING) as stage:
+        stage.counts(f"{len(found)} VMs are asked what they found at start-up")
+        # A request for each VM, and a quota for requests: a thousand take some minutes.
+        told = status.startups(context, cloud, record, [vm.name for vm in found])
+        stage.counts(f"{len(found)} VMs have said what they found at start-up")
     group = names.GROUP.of(record.name_prefix)
     context.report.checks = judge(
         found, told, f"{group} --zone {record.zone} --project {record.project_id}"

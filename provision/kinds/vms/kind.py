@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
+    from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
     from provision.files.archive import Archive
     from provision.google.owner import Owner
@@ -32,6 +33,8 @@ class VmGroup:
     """Groups of VMs; see `deployment.kind.Kind` for what each method does."""
 
     name = "mig"
+    called = "VM group"
+    member = "VM"
     root = variables.ROOT
     takes_files = True
 
@@ -64,6 +67,18 @@ class VmGroup:
         from provision.kinds.vms import preflight
 
         return reservations.resolve(preflight.resolve(spec, record), record)
+
+    def contents(self, spec: VmSpec) -> Contents:
+        """The image, the account and the software of the VMs."""
+        from provision.kinds.vms import contents
+
+        return contents.of(spec)
+
+    def kept(self, spec: VmSpec, running: int, changed: Collection[str]) -> Kept | None:
+        """VMs that run keep the template that they came with."""
+        from provision.kinds.vms import contents
+
+        return contents.kept(spec, running, changed)
 
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The image that the VMs use, and how they come from a reservation."""

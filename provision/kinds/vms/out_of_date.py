@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.catalogue import names
 from provision.deployment.deployment import OutOfDate
+from provision.documents.timeline import StageName
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import GROUP, path_in_document
 from provision.kinds.vms import metadata
+from provision.kinds.vms.instances import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
-    from provision.kinds.vms.instances import Seen
     from provision.state.location import Place
     from provision.time.progress import Progress
+    from provision.time.stages import OpenStage
 
 _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a group that replaces VMs."""
@@ -55,45 +57,43 @@ def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
         api: Google.
         place: Where they are.
     """
-    newest, template = _newest(api, place)
-    if not newest:
+    found = _found(api, place)
+    if not _path(_template_of(found or {})):
         return []
     group = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, group)
-    older = _older(members, newest)
-    return _sorted(_running(api, place), template, older) if older else []
+    if not _older(Seen(group=found, members=members)):
+        return []
+    return among(api, Seen(group=found, members=members, documents=_running(api, place)))
 
 
 def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
-    """The same of a group that has been looked at already.
+    """The VMs that are of an older template than their group's, by name.
 
     Args:
         api: Google, for the template; it is asked only where there are such VMs.
         seen: The group and its VMs.
     """
-    newest = _path(_template_of(seen.group or {}))
-    older = _older(seen.members, newest) if newest else {}
+    older = _older(seen)
     if not older:
         return []
-    template = (api.find(Service.COMPUTE, newest) or {}).get("properties", {})
-    return _sorted(seen.documents, template, older)
+    _, template = _newest(api, seen.group)
+    found = (
+        _compared(vm, template, older[vm["name"]]) for vm in seen.documents if vm["name"] in older
+    )
+    return sorted(found, key=lambda vm: vm.name)
 
 
-def _older(members: Sequence[Mapping[str, Any]], newest: str) -> dict[str, str]:
-    """The VMs of another template than the newest -> theirs."""
+def _older(seen: Seen) -> dict[str, str]:
+    """VM -> the template that it is of, of those that are of another one than their group's."""
+    newest = _path(_template_of(seen.group or {}))
+    if not newest:
+        return {}
     return {
         one["instance"].rpartition("/")[2]: _path(_template_of(one))
-        for one in members
+        for one in seen.members
         if "id" in one and _path(_template_of(one)) not in {"", newest}
     }
-
-
-def _sorted(
-    vms: Sequence[Mapping[str, Any]], template: Mapping[str, Any], older: Mapping[str, str]
-) -> list[OutOfDate]:
-    some = (vm for vm in vms if vm["name"] in older)
-    found = (_compared(vm, template, older[vm["name"]]) for vm in some)
-    return sorted(found, key=lambda vm: vm.name)
 
 
 def refresh(
@@ -116,8 +116,9 @@ def refresh(
         same = [vm for vm in light if vm.template == template]
         changes = sorted({one for vm in same for one in vm.differences})
         named = words.listed([vm.name for vm in same])
-        progress.tell(f"Changing {'; '.join(changes)} of {named}, without a restart")
-        _refresh(api, place, {vm.name for vm in same}, progress)
+        with progress.stage(StageName.REFRESH) as stage:
+            stage.news(f"Changing {'; '.join(changes)} of {named}, without a restart")
+            _refresh(api, place, {vm.name for vm in same}, stage)
     still = {vm.name for vm in find(api, place)} if light else set()
     return [
         dataclasses.replace(vm, differences=(*vm.differences, _MORE)) if vm.in_place else vm
@@ -126,7 +127,7 @@ def refresh(
     ]
 
 
-def _refresh(api: GoogleApi, place: Place, some: Collection[str], progress: Progress) -> None:
+def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenStage) -> None:
     group = names.GROUP.of(place.name_prefix)
     vms = {path_in_document(vm): vm for vm in _running(api, place) if vm["name"] in some}
     keeper = metadata.Keeper(api, vms)
@@ -136,8 +137,8 @@ def _refresh(api: GoogleApi, place: Place, some: Collection[str], progress: Prog
         if error.code != _NOT_SO:
             raise
         return
-    _await_new(api, place, group, some, progress)
-    keeper.restore(_newest(api, place)[1])
+    _await_new(api, place, group, some, stage)
+    keeper.restore(_newest(api, _found(api, place))[1])
 
 
 def replace(
@@ -153,20 +154,26 @@ def replace(
     """
     group = names.GROUP.of(place.name_prefix)
     share = max(1, len(found) // _AT_ONCE)
-    for start in range(0, len(found), share):
-        some = [vm.name for vm in found[start : start + share]]
-        progress.tell(f"Replacing {', '.join(some)}, boot disks included")
-        api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
-        if not _await_new(api, place, group, some, progress):
-            break
+    with progress.stage(StageName.REPLACEMENT) as stage:
+        for start in range(0, len(found), share):
+            some = [vm.name for vm in found[start : start + share]]
+            stage.news(
+                f"{start} of {len(found)} are new; replacing {words.listed(some)}, boot disks"
+                " included"
+            )
+            api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
+            if not _await_new(api, place, group, some, stage):
+                break
+        else:
+            stage.counts(f"{len(found)} of {len(found)} are new")
     return find(api, place)
 
 
 def _await_new(
-    api: GoogleApi, place: Place, group: str, wanted: Collection[str], progress: Progress
+    api: GoogleApi, place: Place, group: str, wanted: Collection[str], stage: OpenStage
 ) -> bool:
     """Wait until a group has done with VMs what it was asked for; returns whether it has."""
-    deadline = progress.deadline(_LONGEST, _POLL)
+    deadline = stage.deadline(_LONGEST, _POLL)
     while not _are_new(api, place, group, wanted):
         if deadline.is_over:
             return False
@@ -189,12 +196,16 @@ def _running(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
     return api.named_instances(place.project_id, place.zone, base)
 
 
-def _newest(api: GoogleApi, place: Place) -> tuple[str, Mapping[str, Any]]:
-    """The path and the properties of the group's template; "" and none if there is no group."""
+def _found(api: GoogleApi, place: Place) -> dict[str, Any] | None:
+    """The group; None if there is none."""
     group = names.GROUP.of(place.name_prefix)
-    zone = f"projects/{place.project_id}/zones/{place.zone}"
-    found = api.find(GROUP.look.service, f"{zone}/instanceGroupManagers/{group}")
-    path = _path(_template_of(found or {}))
+    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
+    return api.find(GROUP.look.service, path)
+
+
+def _newest(api: GoogleApi, group: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]]:
+    """The path and the properties of a group's template; "" and none if there is no group."""
+    path = _path(_template_of(group or {}))
     document = api.find(Service.COMPUTE, path) if path else None
     return path, (document or {}).get("properties", {})
 

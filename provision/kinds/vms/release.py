@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.google import resources
 from provision.google.api import GoogleApiError
 from provision.google.owner import Owner
@@ -22,7 +23,10 @@ _PARTS: Final = 5
 
 def release(context: Context, cloud: Cloud, record: Record) -> None:
     """Cancel the open resize requests: the deletion of a group would wait for them (rule M8)."""
-    with remove.told("Could not cancel the open resize requests"):
+    with (
+        remove.told("Could not cancel the open resize requests"),
+        context.progress.stage(StageName.RELEASE, OnInterrupt.LEAVES_REST),
+    ):
         for group in sorted(_groups(cloud, record)):
             found = [ResizeRequest.of(document) for document in cloud.api.resize_requests(group)]
             for request in found:

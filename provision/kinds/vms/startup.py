@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.codes import Code
+from provision.documents.timeline import StageName
 from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
@@ -193,30 +194,27 @@ def wait(
     Raises:
         ClusterError: A start-up failed or did not end in time; the error lists all such VMs.
     """
-    deadline = progress.deadline(AT_MOST, _POLL)
-    found: dict[str, Startup] = dict.fromkeys(names, Startup())
-    said = ""
-    is_shorter: set[str] = set()
-    while True:
-        found |= reader.read(name for name, it in found.items() if not it.is_over)
-        news = _progress(found.values())
-        if news != said:
-            progress.tell(news)
-            said = news
-        if not stay():
-            return found
-        waiting = [it for it in found.values() if not it.is_over]
-        if not waiting or deadline.is_over:
-            break
-        if any(it.state == "failed" for it in found.values()) and "failed" not in is_shorter:
-            deadline.shorten(_AFTER_FAILURE)
-            is_shorter.add("failed")
-        if all(it.step == COMMAND for it in waiting) and COMMAND not in is_shorter:
-            deadline.shorten(_COMMAND_AT_MOST)
-            is_shorter.add(COMMAND)
-        deadline.pause()
-    _judge(found)
-    return found
+    with progress.stage(StageName.STARTUP) as stage:
+        deadline = stage.deadline(AT_MOST, _POLL)
+        found: dict[str, Startup] = dict.fromkeys(names, Startup())
+        is_shorter: set[str] = set()
+        while True:
+            found |= reader.read(name for name, it in found.items() if not it.is_over)
+            waiting = [it for it in found.values() if not it.is_over]
+            (stage.news if waiting else stage.counts)(_progress(found.values()))
+            if not stay():
+                return found
+            if not waiting or deadline.is_over:
+                break
+            if any(it.state == "failed" for it in found.values()) and "failed" not in is_shorter:
+                deadline.shorten(_AFTER_FAILURE)
+                is_shorter.add("failed")
+            if all(it.step == COMMAND for it in waiting) and COMMAND not in is_shorter:
+                deadline.shorten(_COMMAND_AT_MOST)
+                is_shorter.add(COMMAND)
+            deadline.pause()
+        _judge(found)
+        return found
 
 
 def notes(found: Mapping[str, Startup]) -> list[Problem]:

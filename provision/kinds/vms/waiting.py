@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.codes import Code
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Alternatives, CapacityError, Problem, StillWaiting
 from provision.google import refusals
 from provision.kinds import machines, shortage
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 _QUEUE_POLL: Final = 15.0
 """Poll interval for resize requests, in seconds of cloud time."""
-_REMINDER: Final = 300.0
-"""Seconds of cloud time after which progress is reported again even if nothing changed."""
 _URL_POLL: Final = 15.0
 """Poll interval for the notebooks' URLs, in seconds of cloud time."""
 _URLS_AT_MOST: Final = 300.0
@@ -44,30 +43,33 @@ def for_requests(
         group: The group of the requests.
         names: The names of the requests.
         timeout: The longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
-        progress: The run's clock and progress output; it also gets reminders without news.
+        progress: The run's clock and progress output.
 
     Raises:
         CapacityError: A request failed or was cancelled.
         ClusterError: Google does not return the requests.
         StillWaiting: Not all are granted in time; they stay in Google's queue.
     """
-    deadline = progress.deadline(timeout, _QUEUE_POLL)
-    said, told_at = "", 0.0
-    while True:
-        requests = [one for one in look_at_requests(api, group) if one.name in names]
-        _refuse(group, requests, api)
-        waiting = [one for one in requests if one.is_open]
-        if not waiting:
-            return
-        news = "; ".join(f"{one.words}{_reason(one)}" for one in waiting)
-        if news != said or deadline.passed - told_at >= _REMINDER:
-            progress.tell(f"{age(waiting, progress.clock)}: {news}")
-            said, told_at = news, deadline.passed
-        if deadline.is_over:
-            raise StillWaiting.of(
-                [_still(group, one, timeout, progress.clock, api) for one in waiting]
-            )
-        deadline.pause()
+    with progress.stage(StageName.REQUESTS, OnInterrupt.STAYS_QUEUED) as stage:
+        deadline = stage.deadline(timeout, _QUEUE_POLL)
+        said = ""
+        while True:
+            requests = [one for one in look_at_requests(api, group) if one.name in names]
+            _refuse(group, requests, api)
+            waiting = [one for one in requests if one.is_open]
+            if not waiting:
+                stage.counts(f"{len(requests)} of {len(names)} requests granted")
+                return
+            news = "; ".join(f"{one.words}{_reason(one)}" for one in waiting)
+            aged = f"{age(waiting, progress.clock)}: {news}"
+            # That a request gets older is no news, but the next sign of life says how old it is.
+            (stage.news if news != said else stage.counts)(aged)
+            said = news
+            if deadline.is_over:
+                raise StillWaiting.of(
+                    [_still(group, one, timeout, progress.clock, api) for one in waiting]
+                )
+            deadline.pause()
 
 
 def look_at_requests(api: GoogleApi, group: Group) -> list[ResizeRequest]:
@@ -102,20 +104,24 @@ def for_urls(
     Returns:
         Name of the VM -> URL, for those that had one in time.
     """
-    deadline = progress.deadline(_URLS_AT_MOST, _URL_POLL)
-    said = -1
-    while True:
-        urls = {name: url for name, url in look().items() if url and name in wanted}
-        if len(urls) != said:
-            progress.tell(f"{len(urls)} of {len(wanted)} notebooks have their URL")
-            said = len(urls)
-        if len(urls) == len(wanted) or deadline.is_over:
-            return urls
-        deadline.pause()
+    with progress.stage(StageName.URLS) as stage:
+        deadline = stage.deadline(_URLS_AT_MOST, _URL_POLL)
+        while True:
+            urls = {name: url for name, url in look().items() if url and name in wanted}
+            ends = len(urls) == len(wanted) or deadline.is_over
+            news = f"{len(urls)} of {len(wanted)} notebooks have their URL"
+            (stage.counts if ends else stage.news)(news)
+            if ends:
+                return urls
+            deadline.pause()
 
 
 def _reason(request: ResizeRequest) -> str:
-    return "".join(f"; {line}" for line in dict.fromkeys(map(refusals.words, request.errors)))
+    lines = (
+        refusals.in_short(refusals.words(error), str(error.get("code", "")))
+        for error in request.errors
+    )
+    return "".join(f"; {line}" for line in dict.fromkeys(lines))
 
 
 def _refuse(group: Group, requests: Sequence[ResizeRequest], api: GoogleApi) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provision.command_line import Option, read
+from provision.documents.events import Output
 from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
 from provision.settings.model import Settings
 from rehearsal.cloud import scenarios
@@ -61,7 +62,7 @@ MISTAKES: dict[str, list[str]] = {
     "--env-file --yes Create": ["--env-file needs a FILE; --env-file FILE, or remove --env-file"],
     "Create --yes=no": ["--yes takes no value; write only --yes, or remove all of it"],
     "Create --output xml": [
-        "--output 'xml' is not one of the choices; one of text, json; --output json"
+        "--output 'xml' is not one of the choices; one of text, json, ndjson; --output json"
     ],
     "Create --output": ["--output needs a FORMAT; --output FORMAT, or remove --output"],
     # Actions.
@@ -131,7 +132,7 @@ MISTAKES: dict[str, list[str]] = {
     "--json --evn-file x Craete --output=xml": [
         "'--json' is not an option; did you mean --output json?",
         "'--evn-file' is not an option; did you mean --env-file?",
-        "--output 'xml' is not one of the choices; one of text, json; --output json",
+        "--output 'xml' is not one of the choices; one of text, json, ndjson; --output json",
         "'Craete' is not an action; …; did you mean Create?",
     ],
 }
@@ -156,7 +157,7 @@ def test_a_mistake_is_answered_with_what_was_meant(text: str) -> None:
 def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Action) -> None:
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
-        value |= {Option.BREAK_LOCK: ["1"]}
+        value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"]}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
         expected = [] if action in option.actions else [f"{action} does not support {option}"]
@@ -167,11 +168,12 @@ def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
         "--copy": ["Create", "Debug", "Plan", "Validate"],
         "--yes": ["Create", "Destroy"],
+        "--full": ["Create", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],
         "--break-lock": ["Create", "Destroy"],
         "--replace-vms": ["Create"],
-        "--full": ["Status"],
         "--watch": ["Status"],
+        "--report": ["Create", "Plan"],
         "--detailed-exitcode": ["Plan"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)
@@ -194,7 +196,7 @@ def test_options_stand_before_or_behind_an_action_in_any_case(text: str) -> None
     assert line.problems == ()
     assert options.action is Action.CREATE
     assert (options.env_file, options.copy) == (Path("a.list"), Path("/data"))
-    assert (options.as_json, options.scenario) == (True, "slow")
+    assert (options.output, options.scenario) == (Output.JSON, "slow")
     assert Option.YES in options.given
     assert Option.OFFLINE not in options.given
 
@@ -206,7 +208,7 @@ def test_nothing_given_is_nothing_asked_for() -> None:
         assert line.options.action is None
         assert dict(line.options.given) == {}
         assert (line.options.env_file, line.options.copy) == (None, None)
-        assert (line.options.as_json, line.options.scenario) == (False, None)
+        assert (line.options.output, line.options.scenario) == (Output.TEXT, None)
 
 
 @pytest.mark.parametrize(
@@ -288,4 +290,4 @@ def test_any_arguments_give_options_or_problems(argv: list[str]) -> None:
         assert problem.what
         assert problem.fix
     assert line.understood or line.problems
-    assert not (line.options.as_json and "json" not in "".join(argv))
+    assert line.options.output is Output.TEXT or "json" in "".join(argv)

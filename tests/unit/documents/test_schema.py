@@ -10,6 +10,7 @@ import pytest
 
 from provision.codes import Code
 from provision.documents import plain, schema
+from provision.documents.events import NoteEvent
 from provision.documents.problem import of
 from provision.errors import Alternatives, Problem
 from provision.report import Report
@@ -50,6 +51,15 @@ def test_a_document_is_as_the_schema_says() -> None:
 )
 def test_what_the_schema_does_not_say_is_found(wrong: dict[str, Any], fault: str) -> None:
     assert any(found.startswith(fault) for found in _faults(_document(**wrong)))
+
+
+def test_a_line_of_a_stream_is_an_event_or_the_document() -> None:
+    note = of(Problem(what="w", code=Code.CHOSEN))
+    event = json.loads(json.dumps(plain(NoteEvent(time="2026-11-22T23:40:01Z", note=note))))
+    output_schema.require_line(event)
+    output_schema.require_line(_document(event="result", time="2026-11-22T23:40:01Z"))
+    with pytest.raises(AssertionError, match="note"):
+        output_schema.require_line(event | {"event": "message"})
 
 
 def test_a_keyword_that_nobody_checks_fails() -> None:

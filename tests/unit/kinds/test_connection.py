@@ -13,6 +13,8 @@ from provision.google.api import GoogleApiError
 from provision.kinds.vms import release
 from provision.report import Report
 from provision.state.location import StateLocation
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 
 GROUP = "projects/p/zones/z/instanceGroupManagers/np-mig"
 FINAL = "Cancelling resize request that has reached a final state is not possible."
@@ -61,7 +63,9 @@ class Requests:
 def _cancel(api: Requests) -> None:
     known = {GROUP, f"{GROUP}/resizeRequests/np-1", "projects/p/zones/z/instances/a", "np@p"}
     cloud = SimpleNamespace(api=api, folder=SimpleNamespace(known=lambda: known, location=LOCATION))
-    run = SimpleNamespace(console=SimpleNamespace(progress=lambda _: None), report=Report())
+    progress = Progress(Clock(0), lambda _: None)
+    console = SimpleNamespace(progress=progress.tell)
+    run = SimpleNamespace(console=console, progress=progress, report=Report())
     record = SimpleNamespace(project_id="p", name_prefix="np")
     release.release(cast("Any", run), cast("Any", cloud), cast("Any", record))
 

@@ -40,7 +40,7 @@ def test_what_belongs_at_the_end_gets_a_line_of_its_own_where_there_is_no_room()
     assert [line.text for line in layout.ended("left", "right", 20)] == ["left           right"]
     assert [line.text for line in layout.ended("l" * 18, "right", 20)] == [
         "l" * 18,
-        " " * 15 + "right",
+        "    right",
     ]
 
 
@@ -66,3 +66,7 @@ def test_numbers_agree_with_their_nouns(number: int, noun: str, words: str) -> N
 
 def test_columns_are_aligned_and_end_without_blanks() -> None:
     assert layout.columns([("a", "bb", ""), ("aaa", "b", "c")]) == ["a    bb", "aaa  b   c"]
+
+
+def test_a_number_stays_with_its_unit() -> None:
+    assert _texts(f"twelve checks in 1.1{layout.GLUE}s", 18) == ["twelve checks in", "1.1 s"]

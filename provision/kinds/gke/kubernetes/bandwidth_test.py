@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
+from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, reasons, status
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.time.deadline import Deadline
     from provision.time.progress import Progress
+    from provision.time.stages import OpenStage
 
 NAME: Final = "aiinfra-bandwidth-test"
 _API: Final = "jobset.x-k8s.io/v1alpha2"
@@ -66,10 +68,13 @@ def run(
     try:
         deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
         deadline.retry(lambda: cluster.apply(wanted), "submit the bandwidth test")
-        progress.tell(f"The bandwidth test is waiting for {nodes} nodes of {pool.name}")
-        _await_start(cluster, timeout, progress)
-        progress.tell("The bandwidth test is running")
-        log = _await_end(cluster, progress.deadline(all_gather.SECONDS, _POLL))
+        with progress.stage(StageName.TEST_NODES, OnInterrupt.ENDS_TEST) as stage:
+            asked = f"{nodes} nodes of {pool.name}"
+            _await_start(cluster, asked, timeout, stage)
+            stage.counts(asked)
+        with progress.stage(StageName.TEST, OnInterrupt.ENDS_TEST) as stage:
+            stage.news(f"The bandwidth test is running on {asked}")
+            log = _await_end(cluster, stage.deadline(all_gather.SECONDS, _POLL))
     finally:
         _clean(cluster, progress)
     return bandwidth.parse(log), log
@@ -77,29 +82,29 @@ def run(
 
 def _clean(cluster: Cluster, progress: Progress) -> None:
     """Delete the objects of a test, and wait until its pods are gone too."""
-    deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
 
     def left() -> list[Object]:
         cluster.delete(_API, _KIND, NAME, NAMESPACE)
         return cluster.all("v1", "Pod", NAMESPACE, _SELECTOR)
 
-    while deadline.retry(left, "delete the bandwidth test") and not deadline.is_over:
-        deadline.pause()
+    with progress.stage(StageName.TEST_CLEANING) as stage:
+        deadline = stage.deadline(_CLEANING, _CLEANING_POLL)
+        while pods := deadline.retry(left, "delete the bandwidth test"):
+            if deadline.is_over:
+                return
+            stage.counts(f"{len(pods)} pods of a bandwidth test are being deleted")
+            deadline.pause()
 
 
-def _await_start(cluster: Cluster, timeout: float, progress: Progress) -> None:
-    deadline = progress.deadline(timeout, _POLL)
-    said = ""
+def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage) -> None:
+    deadline = stage.deadline(timeout, _POLL)
     while not deadline.retry(lambda: _has_started(cluster), "look at the bandwidth test"):
         work = deadline.retry(lambda: _workload(cluster), "look at the queue")
         if work and work.state == "given up":
             raise _refused(work)
         state = work.state if work else "no nodes yet"
         why = work.message if work else deadline.retry(lambda: _warning(cluster), "look at it")
-        news = "; ".join(filter(None, [state, why]))
-        if news != said:
-            progress.tell(f"The bandwidth test: {news}")
-            said = news
+        stage.news("; ".join(filter(None, [f"{wanted}: {state}", refusals.in_short(why)])))
         if deadline.is_over:
             raise StillWaiting(
                 f"No nodes came for the bandwidth test in time: {state}",

@@ -148,12 +148,9 @@ def test_a_cloud_is_served_shown_and_forgotten(tmp_path: Path) -> None:
             timeout=10,
         )
         assert made.ok
-        assert "storage/buckets b/loom\n" in _command(environ, "show").stdout
+        assert " b/loom.\n" in _command(environ, "show").stdout
     shown = _command(environ, "show").stdout.splitlines()
-    assert shown == [
-        "The simulated cloud is empty, but for the bucket that keeps states:",
-        "storage/buckets b/loom",
-    ]
+    assert shown == ["The simulated cloud is empty, but for the bucket that keeps states: b/loom."]
     assert _command(environ, "forget").returncode == 0
     assert _command(environ, "show").stdout == "The simulated cloud is empty.\n"
 

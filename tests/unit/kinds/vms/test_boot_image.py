@@ -195,7 +195,7 @@ def test_without_pytorch_an_image_with_cuda_and_driver_is_chosen(asked: Asked) -
 def test_a_machine_may_have_another_line_of_images(
     asked: Asked, machine: str, architecture: str
 ) -> None:
-    settings = A4 | {"vm_type": machine}
+    settings = A4 | {"vm_type": machine, "skip_checks": "reservation"}
     family = f"ubuntu-accelerator-2404-{architecture}-with-nvidia-580"
     found = asked.run(**settings)
     assert (found.spec.image.project, found.spec.image.family) == (ACCELERATOR, family)

@@ -44,6 +44,9 @@ def _request(state: str, *errors: dict[str, str], name: str = "np-1") -> dict[st
     }
 
 
+GRANTED = "1 of 1 requests granted"
+
+
 class FakeApi:
     """A Google that answers each look at the requests with the next of these."""
 
@@ -75,9 +78,10 @@ def _wait(*looks: list[dict[str, Any]] | GoogleApiError) -> list[str]:
 
 def test_the_wait_tells_state_age_and_reason_and_ends_with_the_grant() -> None:
     waiting = [_request("ACCEPTED", STOCKOUT)]
-    (told,) = _wait(waiting, waiting, waiting, [_request("SUCCEEDED")])
+    told, granted = _wait(waiting, waiting, waiting, [_request("SUCCEEDED")])
+    assert granted == GRANTED
     assert told.startswith("For 7 min: the request np-1 for 2 VMs is waiting in Google's queue")
-    assert "(ACCEPTED); The zone" in told
+    assert told.endswith(f"(ACCEPTED); {HERE} has none now")
 
 
 def test_news_are_told_and_nothing_twice() -> None:
@@ -88,11 +92,12 @@ def test_news_are_told_and_nothing_twice() -> None:
         [_request("ACCEPTED", QUOTA)],
         [_request("SUCCEEDED")],
     )
-    assert len(told) == 3
+    assert len(told) == 3 + 1
+    assert told[-1] == GRANTED
 
 
 def test_requests_of_others_are_not_waited_for() -> None:
-    assert _wait([_request("SUCCEEDED"), _request("ACCEPTED", name="by-hand")]) == []
+    assert _wait([_request("SUCCEEDED"), _request("ACCEPTED", name="by-hand")]) == [GRANTED]
 
 
 def test_a_failed_request_is_a_refusal_with_a_way_out() -> None:

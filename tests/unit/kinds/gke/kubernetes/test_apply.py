@@ -64,14 +64,17 @@ def _in_version(thing: Object, version: str) -> Object:
 
 def test_what_may_go_by_is_tried_again() -> None:
     cluster = Answers(None, TransientError("500 failed calling webhook"), None, QUEUE)
-    assert _apply(cluster, QUEUE) == ["Kubernetes: the queue (1 of 1 objects changed)"]
+    assert _apply(cluster, QUEUE) == [
+        "Kubernetes: the queue (1 of 1 objects changed)",
+        "1 objects, 1 of them changed",
+    ]
     assert cluster.asked == 2 * ["find LocalQueue", "apply LocalQueue"]
 
 
 def test_what_is_as_it_should_be_is_no_change_and_not_told() -> None:
     before = _in_version(QUEUE, "7")
     assert _apply(Answers(before, before), QUEUE) == []
-    assert len(_apply(Answers(before, _in_version(QUEUE, "8")), QUEUE)) == 1
+    assert len(_apply(Answers(before, _in_version(QUEUE, "8")), QUEUE)) == 2
 
 
 def test_a_kind_that_is_not_there_yet_is_waited_for() -> None:

@@ -115,9 +115,9 @@ def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
     cluster, told = Nodes(), list[str]()
     assert _run(cluster, told.append) == 120.248
     assert told == [
-        "The bandwidth test is waiting for 2 nodes of demo-h200",
-        "The bandwidth test: waiting for nodes",
-        "The bandwidth test is running",
+        "2 nodes of demo-h200: waiting for nodes",
+        "2 nodes of demo-h200",
+        "The bandwidth test is running on 2 nodes of demo-h200",
     ]
     (submitted,) = cluster.submitted
     assert submitted["metadata"]["name"] == bandwidth_test.NAME

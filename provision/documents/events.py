@@ -1,0 +1,131 @@
+"""What happens in a run, as it happens: the lines of `--output ndjson`.
+
+The last line of a run is its whole document, with the event "result" and its time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from provision.documents.problem import Problem
+from provision.documents.timeline import OnInterrupt, Stage, StageName
+
+
+class Output(enum.StrEnum):
+    """What is written to standard output (`--output`)."""
+
+    TEXT = "text"
+    JSON = "json"
+    """One document at the end."""
+    NDJSON = "ndjson"
+    """One event a line, and the document as the last one."""
+
+
+class EventKind(enum.StrEnum):
+    """What an event is about."""
+
+    STAGE = "stage"
+    WAITING = "waiting"
+    MESSAGE = "message"
+    NOTE = "note"
+    PROBLEM = "problem"
+    RESULT = "result"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageEvent:
+    """A stage has begun or ended.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        stage: The stage.
+    """
+
+    event: Literal[EventKind.STAGE] = EventKind.STAGE
+    time: str
+    stage: Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingEvent:
+    """A stage that goes on: news, or a sign of life after a minute without any.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        stage: The stage; None between stages.
+        words: How far it is, such as "0 of 2 VMs run; us-central1-b has none"; None if unknown.
+        passed: For how long it has gone on, in seconds of Google's clock.
+        most: After how many of these seconds it is given up; None where Google or Terraform decide.
+        on_interrupt: What an interrupt would leave.
+        is_news: Whether the words are new.
+    """
+
+    event: Literal[EventKind.WAITING] = EventKind.WAITING
+    time: str
+    stage: StageName | None
+    words: str | None = None
+    passed: float
+    most: float | None = None
+    on_interrupt: OnInterrupt
+    is_news: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageEvent:
+    """One sentence of what the run does.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        words: The sentence.
+    """
+
+    event: Literal[EventKind.MESSAGE] = EventKind.MESSAGE
+    time: str
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoteEvent:
+    """Something worth knowing, which the document at the end has among its `notes`.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        note: The note.
+    """
+
+    event: Literal[EventKind.NOTE] = EventKind.NOTE
+    time: str
+    note: Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemEvent:
+    """A problem that makes the run fail, which the document at the end has too.
+
+    Attributes:
+        event: Its kind.
+        time: When, as ISO 8601 in UTC.
+        problem: The problem.
+    """
+
+    event: Literal[EventKind.PROBLEM] = EventKind.PROBLEM
+    time: str
+    problem: Problem
+
+
+Event: TypeAlias = StageEvent | WaitingEvent | MessageEvent | NoteEvent | ProblemEvent
+
+_MILLISECONDS: Final = "milliseconds"
+
+
+def stamp(moment: float) -> str:
+    """A Unix timestamp as ISO 8601 in UTC, such as "2026-11-22T23:40:01.250Z"."""
+    text = dt.datetime.fromtimestamp(moment, dt.UTC).isoformat(timespec=_MILLISECONDS)
+    return text.removesuffix("+00:00") + "Z"

@@ -1,0 +1,74 @@
+"""What a group of VMs has beside its machines and networks, and what a change leaves as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.documents.plan import Contents, Kept
+from provision.kinds import identities
+from provision.spec.capacity import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from provision.spec.cluster import Image, VmSpec
+
+_METADATA: Final = "METADATA"
+_IN_PLACE: Final = frozenset({"LABELS", _METADATA})
+"""The settings whose changes VMs get while they run; see `out_of_date.refresh`."""
+_ANEW: Final = "Create --replace-vms"
+
+
+def of(spec: VmSpec) -> Contents:
+    """What it has beside its machines and networks."""
+    runs_for_ever = spec.group.max_run_seconds is None and not spec.group.mode.means.bound
+    can_end = spec.group.mode in {Mode.STANDARD, Mode.SPOT}
+    return Contents(
+        words="Ray cluster" if spec.ray_version else "VM group",
+        place=spec.zone,
+        image=_image(spec.image),
+        software=tuple(_software(spec)),
+        identities=(identities.of_machines(spec, "VMs"),),
+        limit="MAX_RUN_DURATION=12h" if runs_for_ever and can_end else "",
+    )
+
+
+def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
+    """What holds for VMs that run while their template changes.
+
+    Args:
+        spec: What the settings ask for.
+        running: How many VMs stay, one at least.
+        changed: The settings that changed.
+    """
+    one = running == 1
+    stay = "stays as it is" if one else "stay as they are"
+    if spec.group.mode.means.flex_start:
+        over = "its run is over" if one else "their runs are over"
+        return Kept(machines=running, words=f"{stay} until {over}", new="get the new template")
+    if changed and _IN_PLACE.issuperset(changed):
+        gets = "runs on, and gets" if one else "run on, and get"
+        but = ", but for what is read at a start alone" if _METADATA in changed else ""
+        return Kept(machines=running, words=f"{gets} the change without a restart{but}")
+    anew = "it is made anew" if one else "they are made anew"
+    return Kept(
+        machines=running,
+        words=f"{stay}, and {'is' if one else 'are'} billed so, until {anew}",
+        new="get the new template",
+        command=_ANEW,
+    )
+
+
+def _image(image: Image) -> str:
+    return image.name or f"the newest of {image.family}"
+
+
+def _software(spec: VmSpec) -> Iterator[str]:
+    if spec.ray_version:
+        yield f"Ray {spec.ray_version}"
+    if spec.notebook:
+        yield "Jupyter"
+    if spec.ops_agent:
+        yield "Ops Agent"
+    if spec.command:
+        yield "your STARTUP_COMMAND"

@@ -1,0 +1,123 @@
+"""What a Destroy ends: machines that run, resources in the state, data, cost."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import prices
+from provision.cost import estimate
+from provision.documents.ending import Ending, Held
+from provision.google import resources
+from provision.google.api import GoogleApiError, Service
+from provision.google.owner import MARKER
+from provision.lifecycle import changed_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provision.context import Cloud, Context
+    from provision.deployment.kind import Kind
+    from provision.documents.cost import Cost
+    from provision.spec.pools import Pool
+    from provision.state.record import Record
+
+_TYPE: Final = re.compile(r"\b(google_\w+)\.")
+_POOL_LABEL: Final = "goog-k8s-node-pool-name"
+"""The label that GKE puts on the VM of a node."""
+
+
+def describe(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> Ending:
+    """What ends, as far as Google tells it; also put into the report.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+        record: The deployment.
+        kind: The kind of cluster.
+    """
+    vms = _machines(cloud, record)
+    found = Ending(
+        name=record.name_prefix,
+        words=kind.called,
+        zone=record.zone,
+        machines=tuple(_words(vms, kind.member)),
+        running=sum(_runs(vm) for vm in vms),
+        counts=_counts(cloud),
+        data=tuple(
+            Held(words=words) for words in (*_shares(cloud), *kind.data(context, cloud, record))
+        ),
+    )
+    context.report.ending = found
+    context.report.cost = _cost(context, record, kind, vms)
+    return found
+
+
+def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]]:
+    """The VMs with the deployment's marker; none where Google does not tell."""
+    path = f"projects/{record.project_id}/aggregated/instances"
+    query = {"filter": f"labels.{MARKER}={record.cluster_id}"}
+    try:
+        scopes = list(cloud.api.pages("GET", path, "items", query, service=Service.COMPUTE))
+    except GoogleApiError:
+        return []
+    return [vm for scope in scopes for vm in scope.get("instances", [])]
+
+
+def _runs(vm: Mapping[str, Any]) -> bool:
+    return bool(vm.get("status") == "RUNNING")
+
+
+def _words(vms: Sequence[Mapping[str, Any]], member: str) -> Iterator[str]:
+    """How many machines there are of each kind, such as "2 VMs run: a2-highgpu-2g"."""
+    kinds = Counter(
+        (_last(vm["machineType"]), _last(vm["zone"]), str(vm.get("status", ""))) for vm in vms
+    )
+    for (machine_type, zone, status), count in sorted(kinds.items()):
+        members = member if count == 1 else f"{member}s"
+        run = "runs" if count == 1 else "run"
+        is_so = run if status == "RUNNING" else f"{'is' if count == 1 else 'are'} {status}"
+        yield f"{count:,} {members} {is_so}: {machine_type} in {zone}"
+
+
+def _counts(cloud: Cloud) -> dict[str, int]:
+    """The resources in the state, by what people call them, what matters most first."""
+    found: Counter[str] = Counter()
+    for address in cloud.folder.addresses():
+        type_ = _TYPE.search(address)
+        if type_ and not address.startswith("data.") and ".data." not in address:
+            row = resources.BY_TYPE.get(type_[1])
+            found[row.noun if row else resources.OTHER] += 1
+    return dict(
+        sorted(found.items(), key=lambda one: resources.ORDER.get(one[0], len(resources.ORDER)))
+    )
+
+
+def _shares(cloud: Cloud) -> Iterator[str]:
+    """The shares that go with all their files; buckets are never deleted."""
+    for share in cloud.folder.of_type(resources.FILESTORE.type).values():
+        files = (share.get("file_shares") or [{}])[0]
+        yield f"Filestore {share.get('name')}, {files.get('capacity_gb')} GB, with all its files"
+
+
+def _cost(
+    context: Context, record: Record, kind: Kind[Any], vms: Sequence[Mapping[str, Any]]
+) -> Cost | None:
+    """What it costs now; None where these settings are not those that it was made with."""
+    given = {name.upper() for name in context.settings.model_fields_set}
+    now = context.report.settings or {}
+    if not record.settings or changed_settings.of(record.settings, now, given):
+        return None
+    spec = kind.spec(context.settings)
+    running = {pool.name: sum(_is_of(vm, pool) for vm in vms) for pool in spec.pools}
+    return estimate.of(spec, prices.listed(), running)
+
+
+def _is_of(vm: Mapping[str, Any], pool: Pool) -> bool:
+    label = (vm.get("labels") or {}).get(_POOL_LABEL, pool.name)
+    return bool(label == pool.name and _last(vm["machineType"]) == pool.machine_type)
+
+
+def _last(link: str) -> str:
+    return link.rpartition("/")[2]

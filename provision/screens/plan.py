@@ -1,0 +1,195 @@
+"""The plan of a Create: what is made, where, how it is got, what it costs, when it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.documents.plan import Change
+from provision.screens import amounts, cluster, layout
+from provision.screens.layout import LABEL, Line, Look, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from provision.documents.cost import Cost
+    from provision.documents.plan import Checks, Plan
+    from provision.documents.topology import Topology
+
+_NOUNS: Final = 5
+"""Nouns that are counted one by one; the rest is "more"."""
+_FEWEST: Final = 3
+"""At least so many nouns, where there is little room."""
+_HINT: Final = "Plan --full shows all"
+
+
+def lines(
+    plan: Plan, cost: Cost | None, width: int, *, older: int = 0, hint: bool = True
+) -> list[Line]:
+    """The screen of a plan.
+
+    Args:
+        plan: The plan.
+        cost: What the cluster costs; None if that was not asked for.
+        width: The columns.
+        older: VMs that are older than the settings, although nothing changes.
+        hint: Whether to name the option that shows Terraform's own text.
+    """
+    rows = [*(cluster.rows(plan, cost) if _is_whole(plan) else _changed(plan)), *_cost(plan, cost)]
+    tail = _HINT if hint and plan.change is not Change.NOTHING else ""
+    end = fitting(lambda most: summary(plan, older, most), width - len(tail) - 2)
+    return [
+        *layout.wrapped(_title(plan), width, rest="    ", look=Look.TITLE),
+        *(line for row in rows for line in row.lines(width)),
+        *_checks(plan.checks, width),
+        *layout.ended(end, tail, width),
+    ]
+
+
+def summary(plan: Plan, older: int = 0, most: int = _NOUNS) -> str:
+    """One sentence that counts what happens, by what people call it.
+
+    Args:
+        plan: The plan.
+        older: VMs that are older than the settings, although nothing changes.
+        most: How many nouns are counted one by one.
+    """
+    if plan.change is Change.NOTHING:
+        if older:
+            vms = layout.counted(older, "VM")
+            are = "is" if older == 1 else "are"
+            return f"No changes by Terraform, but {vms} {are} older than the settings."
+        return "No changes: what exists is what the settings describe."
+    parts = [f"{plan.imported} to import"] if plan.imported else []
+    for verb, numbers in (
+        ("add", [(it.noun, it.add) for it in plan.counts]),
+        ("change", [(it.noun, it.change) for it in plan.counts]),
+        ("destroy", [(it.noun, it.destroy) for it in plan.counts]),
+    ):
+        found = [(noun, number) for noun, number in numbers if number]
+        if found:
+            parts.append(f"{sum(number for _, number in found)} to {verb} ({nouns(found, most)})")
+    return f"Plan: {', '.join(parts)}."
+
+
+def fitting(sentence: Callable[[int], str], room: int) -> str:
+    """A sentence with as many nouns as fit on a line; with the usual number where too few would.
+
+    Args:
+        sentence: The sentence with at most so many nouns.
+        room: The columns for it.
+    """
+    tried = [sentence(most) for most in range(_NOUNS, _FEWEST - 1, -1)]
+    return next((it for it in tried if len(it) <= room), tried[0])
+
+
+def nouns(counted: Sequence[tuple[str, int]], most: int = _NOUNS) -> str:
+    """What there is how often, such as "group, template, 2 roles".
+
+    Args:
+        counted: What it is called and how many there are, what matters most first.
+        most: How many are named; the rest is "more".
+    """
+    named, rest = counted[:most], counted[most:]
+    if len(rest) == 1:
+        named, rest = counted, []
+    words = [noun if number == 1 else layout.counted(number, noun) for noun, number in named]
+    more = sum(number for _, number in rest)
+    return ", ".join([*words, f"{more}{layout.GLUE}more"] if more else words)
+
+
+def _is_whole(plan: Plan) -> bool:
+    """Whether everything is shown, or only what changes."""
+    return plan.change in {Change.NEW, Change.GOES_ON}
+
+
+def _title(plan: Plan) -> str:
+    contents, zones = plan.contents, cluster.zones(plan.topology)
+    where = f"{contents.words} in {contents.place}"
+    if zones != [contents.place]:
+        where += f", machines in {', '.join(zones)}"
+    match plan.change:
+        case Change.NEW:
+            state = "new"
+        case Change.GOES_ON:
+            state = "goes on where an earlier Create ended"
+        case Change.CHANGE:
+            state = "changes"
+        case Change.NOTHING:
+            state = "exists"
+    return f"{plan.topology.name}   {where}   {state}"
+
+
+def _changed(plan: Plan) -> Iterator[Row]:
+    """What changes, what is lost, what stays."""
+    if plan.settings:
+        words = "; ".join(f"{it.setting} {it.words}" for it in plan.settings)
+        yield Row("changes", words)
+    kept = plan.kept
+    for loss in plan.losses:
+        # What a new template means is told by what is kept.
+        if kept is None or loss.noun != "template":
+            yield Row("loses", loss.words, look=Look.BAD)
+    if kept is not None:
+        vms = layout.counted(kept.machines, "VM")
+        one = kept.machines == 1
+        yield Row("keeps", f"{vms} that {'runs' if one else 'run'}: {kept.words}")
+        if kept.new:
+            yield Row("new VMs", kept.new)
+        if kept.command:
+            yield Row("anew", f"to make {'it' if one else 'them'} anew now: {kept.command}")
+
+
+# ------------------------------------------------------------------ cost
+
+
+def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
+    if cost is None:
+        return
+    text = amounts.per_hour_and_day(cost.now)
+    if cost.most.per_hour != cost.now.per_hour or cost.most.unknown != cost.now.unknown:
+        text = f"now {text}; with {_all(plan.topology)} {amounts.per_hour_and_day(cost.most)}"
+    if cost.at_most_in_all is not None:
+        text += f"; at most {amounts.usd(cost.at_most_in_all)} till they end"
+    yield Row("costs", text)
+    unknown = cost.most.unknown or cost.now.unknown
+    if unknown:
+        yield Row("unknown", f"the price of {'; '.join(unknown)}")
+
+
+def _all(topology: Topology) -> str:
+    """All machines that can come, in words."""
+    own = [it for it in topology.machines if not it.is_system]
+    count = sum(it.most for it in own)
+    if len(topology.machines) == 1:
+        return f"all {count:,} VMs" if count > 1 else "the VM"
+    return f"all {count:,} GPU nodes" if count > 1 else "the GPU node"
+
+
+# ------------------------------------------------------------------ checks
+
+
+def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
+    if checks is None or not checks.made:
+        return
+    parts = []
+    if checks.permissions:
+        parts.append(layout.counted(checks.permissions, "permission"))
+    if checks.apis:
+        parts.append(f"{checks.apis} APIs")
+    for quota in checks.quotas:
+        if "GPU" in quota.metric and "ALL_REGIONS" not in quota.metric and quota.limit is not None:
+            used = (
+                f"{quota.used} of {quota.limit} used"
+                if quota.used is not None
+                else (f"of {quota.limit}")
+            )
+            parts.append(f"quota {quota.metric} {used}")
+    parts.append(f"{layout.glued(checks.made, 'check')} in {checks.seconds:.1f}{layout.GLUE}s")
+    lead = "  ok".ljust(LABEL + 2)
+    yield from layout.wrapped(
+        ", ".join(parts), width, first=lead, rest=" " * len(lead), look=Look.GOOD
+    )
+    if checks.skipped:
+        words = f"SKIP_CHECKS: {', '.join(checks.skipped)}"
+        lead = "  skipped".ljust(LABEL + 2)
+        yield from layout.wrapped(words, width, first=lead, rest=" " * len(lead), look=Look.WARN)

@@ -1,0 +1,189 @@
+"""The documents of the most used stories, made from the examples as a run makes them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provision.catalogue import prices
+from provision.cost import estimate
+from provision.documents.ending import Ending, Held
+from provision.documents.plan import Change, Checks, Count, Loss, Plan, Quota
+from provision.intake import load
+from provision.kinds import registry
+from provision.lifecycle import changed_settings
+from provision.screens import layout
+from provision.spec import topology
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.documents.cost import Cost
+    from provision.intake import Loaded
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+_ROLES = ("roles/logging.logWriter", "roles/monitoring.metricWriter")
+_NODES = (
+    "roles/artifactregistry.reader",
+    *_ROLES,
+    "roles/monitoring.viewer",
+    "roles/stackdriver.resourceMetadata.writer",
+)
+STORIES: Mapping[str, Mapping[str, int]] = {
+    "env": {
+        "group": 1,
+        "template": 1,
+        "dashboard": 1,
+        "service account": 1,
+        "role": 2,
+    },
+    "flex-start-h100": {
+        "group": 1,
+        "resize request": 1,
+        "template": 1,
+        "network": 5,
+        "subnetwork": 5,
+        "dashboard": 1,
+        "service account": 1,
+        "router": 1,
+        "Cloud NAT": 1,
+        "firewall rule": 6,
+        "role": 2,
+    },
+    "gke-a3-ultra-flex-queued": {
+        "cluster": 1,
+        "node pool": 2,
+        "network": 3,
+        "subnetwork": 10,
+        "service account": 2,
+        "router": 1,
+        "Cloud NAT": 1,
+        "firewall rule": 3,
+        "role": 11,
+    },
+    "gke-t4-a100-queued": {
+        "cluster": 1,
+        "node pool": 3,
+        "network": 1,
+        "subnetwork": 1,
+        "service account": 2,
+        "router": 1,
+        "Cloud NAT": 1,
+        "firewall rule": 2,
+        "role": 11,
+    },
+    "ray-gcs-filestore": {
+        "group": 1,
+        "template": 1,
+        "Filestore": 1,
+        "dashboard": 1,
+        "service account": 1,
+        "role": 4,
+    },
+}
+"""An example -> what a first Create of it adds."""
+
+
+def first(example: str) -> tuple[Plan, Cost]:
+    """The first Create of an example, with checks that passed."""
+    plan, cost = of(_loaded(example))
+    counts = tuple(
+        Count(noun=noun, add=number, change=0, destroy=0)
+        for noun, number in STORIES[example].items()
+    )
+    roles = _NODES if "gke" in example else _ROLES
+    identities = tuple(dataclasses.replace(it, roles=roles) for it in plan.contents.identities)
+    contents = dataclasses.replace(plan.contents, identities=identities)
+    return dataclasses.replace(plan, counts=counts, contents=contents, checks=_checks(plan)), cost
+
+
+def change(example: str, running: int, **settings: str) -> tuple[Plan, Cost]:
+    """A Create of an example with other settings than its last one had.
+
+    Args:
+        example: The example.
+        running: How many VMs run.
+        **settings: The settings that are new.
+    """
+    before, now = _loaded(example), _loaded(example, settings)
+    assert now.settings is not None
+    plan, cost = of(now)
+    kind = registry.of(now.settings)
+    given = {name.upper() for name in now.settings.model_fields_set}
+    changed = changed_settings.of(before.effective, now.effective, given)
+    name = f"{plan.topology.name}-7b24bc23"
+    loss = Loss(
+        address="module.gpu_mig.google_compute_instance_template.gpu",
+        noun="template",
+        name=name,
+        words=f"template {name} is made anew, for VMs that come",
+    )
+    return (
+        dataclasses.replace(
+            plan,
+            change=Change.CHANGE,
+            settings=changed,
+            losses=(loss,),
+            counts=(
+                Count(noun="group", add=0, change=1, destroy=0),
+                Count(noun="template", add=1, change=0, destroy=1),
+            ),
+            kept=kind.kept(kind.spec(now.settings), running, [it.setting for it in changed]),
+            checks=_checks(plan),
+        ),
+        cost,
+    )
+
+
+def ending(example: str) -> tuple[Ending, Cost]:
+    """A Destroy of an example, of which all machines run."""
+    loaded = _loaded(example)
+    plan, _ = of(loaded)
+    assert loaded.settings is not None
+    spec = registry.of(loaded.settings).spec(loaded.settings)
+    cost = estimate.of(spec, prices.listed(), {pool.name: pool.size.first for pool in spec.pools})
+    is_gke = "gke" in example
+    machines = [
+        f"{layout.counted(it.first, 'node' if is_gke else 'VM')}"
+        f" {'runs' if it.first == 1 else 'run'}: {it.machine_type} in {it.zone}"
+        for it in plan.topology.machines
+        if it.first
+    ]
+    return (
+        Ending(
+            name=plan.topology.name,
+            words=plan.topology.what,
+            zone=plan.topology.machines[0].zone,
+            machines=tuple(machines),
+            running=sum(it.first for it in plan.topology.machines),
+            counts=dict(STORIES[example]),
+            data=tuple(
+                Held(words=f"Filestore np-nfs-1a2b3c4d, {it.size_gb} GB, with all its files")
+                for it in plan.topology.stores
+                if it.size_gb
+            ),
+        ),
+        cost,
+    )
+
+
+def of(loaded: Loaded) -> tuple[Plan, Cost]:
+    """What settings describe, and what that costs."""
+    assert loaded.settings is not None, loaded.problems
+    kind = registry.of(loaded.settings)
+    spec = kind.spec(loaded.settings)
+    plan = Plan(change=Change.NEW, topology=topology.of(spec), contents=kind.contents(spec))
+    return plan, estimate.of(spec, prices.listed())
+
+
+def _loaded(example: str, settings: Mapping[str, str] | None = None) -> Loaded:
+    file = EXAMPLES / ("env.list" if example == "env" else f"{example}.env.list")
+    return load({"ACTION": "Plan", **(settings or {})}, file)
+
+
+def _checks(plan: Plan) -> Checks:
+    gpu = plan.topology.machines[0].gpu or ""
+    metric = f"NVIDIA_{gpu.partition(' ')[0]}_GPUS"
+    quota = Quota(metric=metric, limit=128, used=0, needed=16)
+    return Checks(made=14, skipped=(), seconds=1.14, permissions=31, apis=6, quotas=(quota,))

@@ -1,0 +1,229 @@
+"""What people see: every screen of the most used stories, on 80 and on 100 columns."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.documents.connection import ClusterConnection, VmConnection, VmsConnection
+from provision.documents.cost import Amount
+from provision.documents.plan import Change, Loss
+from provision.kinds import connection
+from provision.screens import amounts, ready
+from provision.screens import ending as ending_screen
+from provision.screens import plan as plan_screen
+from tests.unit.screens import stories
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provision.screens.layout import Line
+    from tests.conftest import Golden
+
+GOLDENS = Path(__file__).parents[2] / "golden" / "screens"
+WIDTHS = pytest.mark.parametrize("width", [80, 100])
+_COPIED = re.compile(r"gcloud |kubectl |https?://|gs://")
+
+_STATE: dict[str, Any] = {
+    "state": "gs://aiinfra-terraform-my-project/my-cluster-deployment",
+    "terraform_state": "gs://aiinfra-terraform-my-project/my-cluster-deployment/terraform/state",
+    "billing_label": "aiinfra-cluster=c6cdf9b25eb7",
+    "dashboard": None,
+}
+
+
+def _text(lines: Sequence[Line], width: int) -> str:
+    for line in lines:
+        assert len(line.text) <= width or _COPIED.search(line.text), line
+        assert line.text == line.text.rstrip()
+    return "\n".join(line.text for line in lines) + "\n"
+
+
+@WIDTHS
+@pytest.mark.parametrize("story", stories.STORIES)
+def test_a_first_create_says_what_is_made_where_how_for_how_much_and_until_when(
+    golden: Golden, story: str, width: int
+) -> None:
+    plan, cost = stories.first(story)
+    shown = _text(plan_screen.lines(plan, cost, width), width)
+    golden.check(GOLDENS / f"create-{story}-{width}.txt", shown)
+    assert shown.count("\n") <= (20 if width == 100 else 24)
+
+
+@WIDTHS
+@pytest.mark.parametrize(
+    ("story", "settings"),
+    [
+        ("labels", {"LABELS": '{ team = "research" }'}),
+        ("vm-type", {"LABELS": '{ team = "research" }', "VM_TYPE": "a2-highgpu-1g"}),
+    ],
+)
+def test_a_change_says_what_changes_what_stays_and_what_new_vms_get(
+    golden: Golden, story: str, settings: Mapping[str, str], width: int
+) -> None:
+    plan, cost = stories.change("env", 1, **settings)
+    shown = _text(plan_screen.lines(plan, cost, width), width)
+    golden.check(GOLDENS / f"change-{story}-{width}.txt", shown)
+
+
+@pytest.mark.parametrize(
+    ("example", "settings", "words"),
+    [
+        ("env", {"METADATA": "a=b"}, "run on, and get the change without a restart, but for what"),
+        ("env", {"DISK_SIZE_GB": "500"}, "stay as they are, and are billed so, until they"),
+        # Google changes nothing of these.
+        ("flex-start-h100", {"LABELS": "a=b"}, "stay as they are until their runs are over"),
+    ],
+)
+def test_vms_that_stay_are_told_of_as_google_treats_them(
+    example: str, settings: Mapping[str, str], words: str
+) -> None:
+    plan, _ = stories.change(example, 2, **settings)
+    assert f"2 VMs that run: {words}" in _text(plan_screen.lines(plan, None, 100), 100)
+
+
+@WIDTHS
+def test_a_move_says_what_ends_by_the_machines(golden: Golden, width: int) -> None:
+    plan, cost = stories.change("env", 1, ZONE="us-central1-b")
+    moved = Loss(
+        address="module.gpu_mig.google_compute_instance_group_manager.gpu",
+        noun="group",
+        name="my-cluster-mig",
+        words="1 VM in us-central1-a ends, 1 begins in us-central1-b",
+        machines=1,
+    )
+    plan = dataclasses.replace(plan, losses=(moved, *plan.losses), kept=None)
+    golden.check(
+        GOLDENS / f"change-zone-{width}.txt", _text(plan_screen.lines(plan, cost, width), width)
+    )
+
+
+@WIDTHS
+@pytest.mark.parametrize("story", ["flex-start-h100", "gke-t4-a100-queued", "ray-gcs-filestore"])
+def test_a_destroy_says_what_ends_and_what_holds_data(
+    golden: Golden, story: str, width: int
+) -> None:
+    found, cost = stories.ending(story)
+    shown = _text(ending_screen.lines(found, cost, width), width)
+    golden.check(GOLDENS / f"destroy-{story}-{width}.txt", shown)
+
+
+def _vm(number: int) -> VmConnection:
+    name = f"my-cluster-vm-{number:04}"
+    ssh = f"gcloud compute ssh {name} --project my-project --zone us-central1-a"
+    return VmConnection(
+        name=name,
+        status="RUNNING",
+        internal_ip=None,
+        external_ip=None,
+        ssh=ssh,
+        notebook=None,
+        notebook_tunnel=f"{ssh} -- -L 8080:localhost:8080",
+    )
+
+
+@WIDTHS
+@pytest.mark.parametrize("count", [1, 200])
+def test_the_end_of_a_create_of_vms_says_how_to_connect_and_what_it_costs(
+    golden: Golden, count: int, width: int
+) -> None:
+    _, cost = stories.first("env")
+    dashboard = "https://console.cloud.google.com/monitoring/dashboards/builder/454e5f61"
+    vms = tuple(_vm(number) for number in range(count))
+    found = VmsConnection(**_STATE | {"dashboard": dashboard}, vms=vms)
+    rows = connection.rows(found, "gs://b/my-cluster-deployment/logs/20261122T1-create.log")
+    shown = _text(ready.lines(rows, width, seconds=271, amount=cost.most), width)
+    golden.check(GOLDENS / f"ready-{count}-vms-{width}.txt", shown)
+    assert shown.count("\n") <= 40 - 20
+
+
+@WIDTHS
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_the_end_of_a_create_of_gke_says_how_to_connect(
+    golden: Golden,
+    is_ready: bool,  # noqa: FBT001 - a parameter
+    width: int,
+) -> None:
+    _, cost = stories.first("gke-a3-ultra-flex-queued")
+    credentials = "gcloud container clusters get-credentials ultra-queue-gke --location us-central1"
+    jobs = {"sample.yaml": "gs://b/ultra-queue-deployment/jobs/sample.yaml"} if is_ready else {}
+    rows = connection.rows(
+        ClusterConnection(
+            **_STATE,
+            cluster="ultra-queue-gke",
+            endpoint="https://gke-1.gke.goog",
+            get_credentials=f"{credentials} --project my-project",
+            node_pools=(),
+            jobs=jobs,
+        )
+    )
+    remark = "No GPU node is asked for, and none costs anything, until a job wants one."
+    seconds = 710 if is_ready else None
+    shown = _text(ready.lines(rows, width, seconds=seconds, remark=remark, amount=cost.now), width)
+    golden.check(GOLDENS / f"ready-gke{'' if is_ready else '-in-part'}-{width}.txt", shown)
+
+
+def test_what_changes_nothing_says_so_and_counts_older_vms() -> None:
+    plan = dataclasses.replace(stories.first("env")[0], change=Change.NOTHING)
+    assert plan_screen.summary(plan).startswith("No changes: ")
+    assert "2 VMs are older" in plan_screen.summary(plan, older=2)
+    assert "Plan --full" not in _text(plan_screen.lines(plan, None, 100), 100)
+
+
+def test_without_prices_nothing_is_said_of_cost() -> None:
+    plan, _ = stories.first("env")
+    assert "$" not in _text(plan_screen.lines(plan, None, 100), 100)
+
+
+@pytest.mark.parametrize(
+    ("hour", "unknown", "is_estimate", "words"),
+    [
+        ("7.8175", (), False, "$7.82/h, $188/day"),
+        ("7.8175", (), True, "≈ $7.82/h, $188/day"),
+        ("7.8175", ("disks",), False, "at least $7.82/h, $188/day"),
+        ("0", ("machines",), False, "unknown"),
+        ("0", (), False, "nothing"),
+        ("1640.4", (), False, "$1,640/h, $39,370/day"),
+    ],
+)
+def test_a_sum_is_marked_where_it_is_an_estimate_or_a_part_is_unknown(
+    hour: str,
+    unknown: tuple[str, ...],
+    is_estimate: bool,  # noqa: FBT001 - a parameter
+    words: str,
+) -> None:
+    usd = Decimal(hour)
+    amount = Amount(per_hour=usd, per_day=24 * usd, unknown=unknown, is_estimate=is_estimate)
+    assert amounts.per_hour_and_day(amount) == words
+
+
+def test_parts_whose_price_is_unknown_are_named() -> None:
+    plan, cost = stories.first("env")
+    amount = dataclasses.replace(cost.now, unknown=("1 x a9-huge, on demand",))
+    cost = dataclasses.replace(cost, now=amount, most=amount)
+    shown = _text(plan_screen.lines(plan, cost, 100), 100)
+    assert "costs      at least $7.82/h" in shown
+    assert "the price of 1 x a9-huge, on demand" in shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (604800, "7 days"),
+        (86400, "1 day"),
+        (43200, "12 hours"),
+        (5400, "90 minutes"),
+        (61, "61 seconds"),
+    ],
+)
+def test_how_long_something_lasts_is_said_exactly(seconds: int, words: str) -> None:
+    assert amounts.span(seconds) == words
+
+
+def test_a_time_that_passed_reads_like_a_clock() -> None:
+    assert [amounts.clock(it) for it in (5, 271, 3871)] == ["0:05", "4:31", "1:04:31"]

@@ -1,0 +1,328 @@
+"""No wait is silent for a minute, and none repeats itself: each is walked with a fake clock."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import itertools
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from google.oauth2.credentials import Credentials
+
+from provision.deployment.deployment import OutOfDate
+from provision.documents.events import StageEvent, WaitingEvent
+from provision.documents.timeline import OnInterrupt, StageName, StageState
+from provision.errors import ProvisionError
+from provision.google.api import GoogleApi, Service
+from provision.kinds import machines
+from provision.kinds.gke import control_plane, release
+from provision.kinds.gke import status as gke_status
+from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing
+from provision.kinds.gke.kubernetes import status as kubernetes_status
+from provision.kinds.gke.traces import Traces
+from provision.kinds.vms import out_of_date, startup, waiting
+from provision.lifecycle import settle
+from provision.screens import progress as screen
+from provision.terraform.applying import Applying
+from provision.time import stages as stages_module
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+from provision.time.retries import TransientError
+from provision.time.stages import Stages
+from tests.kubernetes import samples
+from tests.unit.kinds.gke.kubernetes.test_bandwidth_test import Nodes
+from tests.unit.kinds.test_machines import COMING, _group
+from tests.unit.kinds.vms.test_waiting import GROUP, _request
+from tests.unit.lifecycle.test_settle import GROUP as OPERATION
+from tests.unit.lifecycle.test_settle import PLACE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from provision.documents.events import Event
+
+PROVISION = Path(stages_module.__file__).parents[1]
+MINUTE = 60.0
+LONG = 3600.0
+
+
+class Screen:
+    """A screen that notes what it is shown, and when."""
+
+    def __init__(self, time_: FakeTime) -> None:
+        self._time = time_
+        self.shown: list[tuple[float, Event]] = []
+
+    def happened(self, event: Event) -> None:
+        self.shown.append((self._time.now, event))
+
+    def refresh(self, stages: Sequence[WaitingEvent]) -> None:
+        del stages
+
+
+class FakeTime:
+    """A time that goes by when somebody sleeps, while the stages' heart beats once a second."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.beat: Callable[[], None] = lambda: None
+
+    def sleep(self, seconds: float) -> None:
+        left = seconds
+        while left > 0:
+            self.now += min(1.0, left)
+            left -= 1.0
+            self.beat()
+
+
+class Run:
+    """A run in a fake time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.time = FakeTime()
+        monkeypatch.setattr(time, "sleep", self.time.sleep)
+        monkeypatch.setattr(time, "monotonic", lambda: self.time.now)
+        monkeypatch.setattr(time, "time", lambda: self.time.now)
+        self.screen = Screen(self.time)
+        self.stages = Stages(Clock(), self.screen)
+        self.time.beat = self.stages.beat
+        self.progress = Progress(Clock(), lambda _: None, self.stages)
+
+    @property
+    def waiting(self) -> list[WaitingEvent]:
+        return [event for _, event in self.screen.shown if isinstance(event, WaitingEvent)]
+
+
+def _machines(run: Run) -> None:
+    api = SimpleNamespace(managed_instances=lambda *_: [COMING, COMING])
+    machines.wait(cast("GoogleApi", api), _group(), timeout=LONG, progress=run.progress)
+
+
+def _requests(run: Run) -> None:
+    api = SimpleNamespace(resize_requests=lambda _: [_request("ACCEPTED")])
+    waiting.for_requests(
+        cast("GoogleApi", api), GROUP, {"np-1"}, timeout=LONG, progress=run.progress
+    )
+
+
+def _startup(run: Run) -> None:
+    reader = SimpleNamespace(read=lambda names: dict.fromkeys(names, startup.Startup()))
+    startup.wait(cast("Any", reader), {"vm-1", "vm-2"}, progress=run.progress)
+
+
+def _urls(run: Run) -> None:
+    waiting.for_urls(lambda: {"vm-1": None}, {"vm-1"}, progress=run.progress)
+
+
+def _unchanged() -> GoogleApi:
+    """A Google whose group never does what it is asked for."""
+    api = SimpleNamespace(
+        apply_updates=lambda *_, **__: None,
+        managed_instances=lambda *_: [{"instance": "zones/z/instances/vm-1"}],
+        named_instances=lambda *_: [],
+        find=lambda *_: None,
+    )
+    return cast("GoogleApi", api)
+
+
+def _refresh(run: Run) -> None:
+    old = [OutOfDate(name="vm-1", differences=("labels team",), in_place=True)]
+    out_of_date.refresh(_unchanged(), cast("Any", PLACE), old, run.progress)
+
+
+def _replacement(run: Run) -> None:
+    old = [OutOfDate(name="vm-1", differences=("its image",), in_place=False)]
+    out_of_date.replace(_unchanged(), cast("Any", PLACE), old, run.progress)
+
+
+def _objects(run: Run) -> None:
+    def not_now(*_: object) -> None:
+        raise TransientError("503 no endpoints")
+
+    wanted = {"apiVersion": "v1", "kind": "Deployment", "metadata": {"name": "kueue"}}
+    cluster = SimpleNamespace(find=not_now, apply=not_now)
+    stage = apply.Stage("Kueue", [wanted])
+    apply.apply(cast("Any", cluster), [stage], progress=run.progress)
+
+
+def _test_nodes(run: Run) -> None:
+    cluster = cast("Any", Nodes(looks=1_000_000))
+    bandwidth_test.run(cluster, samples.FLEX_QUEUED_ULTRA, timeout=LONG, progress=run.progress)
+
+
+def _test(run: Run) -> None:
+    cluster = cast("Any", Nodes(condition="Suspended"))
+    bandwidth_test.run(cluster, samples.FLEX_QUEUED_ULTRA, timeout=LONG, progress=run.progress)
+
+
+def _test_cleaning(run: Run) -> None:
+    cluster = SimpleNamespace(delete=lambda *_: True, all=lambda *_: [{"kind": "Pod"}])
+    bandwidth_test._clean(cast("Any", cluster), run.progress)
+
+
+def _release(run: Run) -> None:
+    context = SimpleNamespace(
+        progress=run.progress, console=SimpleNamespace(progress=run.progress.tell)
+    )
+    cloud = SimpleNamespace(folder=SimpleNamespace(write=lambda *_: None))
+    known = Traces(project="p", location="us-central1", cluster="np", networks=frozenset())
+    release._clear(cast("Any", context), cast("Any", cloud), cast("Any", None), known)
+
+
+def _earlier_run(run: Run) -> None:
+    api = SimpleNamespace(
+        unfinished=lambda _, scope: [OPERATION] if scope.startswith("zones") else [],
+        cluster_operations=lambda *_: [],
+        listed=lambda *_: [],
+    )
+    settle.wait(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
+
+
+WAITS: dict[StageName, Callable[[Run], None]] = {
+    StageName.MACHINES: _machines,
+    StageName.REQUESTS: _requests,
+    StageName.STARTUP: _startup,
+    StageName.URLS: _urls,
+    StageName.REFRESH: _refresh,
+    StageName.REPLACEMENT: _replacement,
+    StageName.OBJECTS: _objects,
+    StageName.TEST_NODES: _test_nodes,
+    StageName.TEST: _test,
+    StageName.TEST_CLEANING: _test_cleaning,
+    StageName.RELEASE: _release,
+    StageName.EARLIER_RUN: _earlier_run,
+}
+"""Every wait that has an end of its own -> how it is made to last until then."""
+
+MODULES = {
+    "actions/watching.py",  # walked in tests/unit/actions/test_watching.py
+    "kinds/gke/kubernetes/apply.py",
+    "kinds/gke/kubernetes/bandwidth_test.py",
+    "kinds/gke/release.py",
+    "kinds/gke/status.py",
+    "kinds/machines.py",
+    "kinds/vms/out_of_date.py",
+    "kinds/vms/startup.py",
+    "kinds/vms/waiting.py",
+    "lifecycle/settle.py",
+    "google/api.py",
+}
+"""Where somebody waits for Google: above, and in the tests after that."""
+
+
+def _stage_of(event: Event) -> StageName | None:
+    if isinstance(event, StageEvent):
+        return event.stage.name
+    return event.stage if isinstance(event, WaitingEvent) else None
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
+    monkeypatch: pytest.MonkeyPatch, name: StageName
+) -> None:
+    monkeypatch.setattr(release, "_told", lambda _, known: known)
+    monkeypatch.setattr(clearing, "step", lambda _: ["Service default/web"])
+    run = Run(monkeypatch)
+    with contextlib.suppress(ProvisionError):
+        WAITS[name](run)
+    own = [(when, event) for when, event in run.screen.shown if _stage_of(event) is name]
+    moments = [when for when, _ in own]
+    assert moments[-1] - moments[0] > MINUTE, "it did not wait"
+    gaps = [after - before for before, after in itertools.pairwise(moments)]
+    assert max(gaps) <= MINUTE
+    signs = [event for _, event in own if isinstance(event, WaitingEvent) and not event.is_news]
+    for sign in signs:
+        assert sign.words
+        assert sign.most
+        assert sign.passed <= sign.most + 1
+        (first, *_) = screen.sign_of_life(sign, 100)
+        assert f"waits 0:{int(sign.passed) // 60:02}:" in first.text
+    # It polls every few seconds, and speaks once a minute.
+    assert len(own) <= 3 + 3 * (moments[-1] - moments[0]) / stages_module.SILENCE
+
+
+def test_who_waits_in_googles_queue_is_told_that_the_request_stays_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch)
+    with pytest.raises(ProvisionError):
+        _requests(run)
+    assert {event.on_interrupt for event in run.waiting} == {OnInterrupt.STAYS_QUEUED}
+    told = " ".join(line.text.strip() for line in screen.sign_of_life(run.waiting[-1], 100))
+    assert "Ctrl-C keeps everything, and the request stays in the queue" in told
+    assert run.stages.timeline[-1].state is StageState.WAITING
+
+
+def test_an_operation_of_googles_is_named_where_it_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch)
+    running = {
+        "status": "RUNNING",
+        "operationType": "delete",
+        "selfLink": "https://google/compute/v1/projects/p/global/operations/o",
+    }
+    answers = [running] * 100 + [{"status": "DONE"}]
+    api = GoogleApi(Credentials("token"), {}, run.progress)
+    monkeypatch.setattr(api, "call", lambda *_: answers.pop(0))
+    with run.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
+        api.delete(Service.COMPUTE, "projects/p/global/networks/np-net")
+    assert len(run.waiting) == 100 * 2 // int(stages_module.SILENCE)
+    assert run.waiting[0].words == "Google's operation delete on networks/np-net"
+
+
+def test_what_is_waited_for_between_two_stages_is_named_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch)
+    silent = SimpleNamespace(read=None)
+    monkeypatch.setattr(control_plane, "reach", lambda *_: silent)
+
+    def no_answer(_: object) -> None:
+        raise TransientError("503")
+
+    monkeypatch.setattr(kubernetes_status, "read", no_answer)
+    context = SimpleNamespace(progress=run.progress, environ={})
+    monkeypatch.setattr(gke_status, "_ANSWER_TIMEOUT", LONG)
+    _, troubles = gke_status._ask(
+        cast("Any", context), cast("Any", SimpleNamespace(api=None)), cast("Any", None)
+    )
+    assert len(run.waiting) == LONG // stages_module.SILENCE
+    assert {event.words for event in run.waiting} == {"trying to look at the cluster"}
+    assert len(troubles) == 1
+
+
+def test_a_terraform_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch)
+    with Applying(run.progress, {StageName.TERRAFORM: 3, StageName.CLUSTER: 1}) as stages:
+        stages.feed(b"google_service_account.nodes: Creation complete after 2s [id=x]\n")
+        stages.feed(b"google_container_cluster.main: Creating...\n")
+        run.time.sleep(600)
+    assert len(run.waiting) == 600 // int(stages_module.SILENCE)
+    assert {event.stage for event in run.waiting} == {StageName.TERRAFORM}
+    assert {event.words for event in run.waiting} == {"1 of 3; at work on container cluster"}
+    assert {event.on_interrupt for event in run.waiting} == {OnInterrupt.SAVES}
+
+
+def test_every_module_that_waits_is_walked_here() -> None:
+    waiting_modules = {
+        str(path.relative_to(PROVISION))
+        for path in PROVISION.rglob("*.py")
+        if any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in {"pause", "retry", "_pause", "sleep"}
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        )
+    }
+    assert {one for one in waiting_modules if not one.startswith("time/")} == MODULES
+
+
+def test_each_stage_has_a_title_and_each_end_a_mark() -> None:
+    assert set(screen.TITLES) == set(StageName)
+    assert set(screen._MARKS) == set(StageState)
+    assert set(screen._LEAVES) == set(OnInterrupt)
