@@ -10,7 +10,7 @@ from provision.context import connect
 from provision.deployment import deployment
 from provision.deployment.deployment import RunInputs
 from provision.deployment.workspace import Workspace
-from provision.errors import Code, Problem, ProvisionError, TerraformError
+from provision.errors import Problem, ProvisionError, TerraformError
 from provision.kinds import registry
 from provision.lifecycle import apply
 

@@ -11,7 +11,7 @@ from provision import __version__
 from provision.codes import Code
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.plan import Change
-from provision.errors import Code, Problem, ProvisionError, SettingsError
+from provision.errors import Problem, ProvisionError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
