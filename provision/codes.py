@@ -7,7 +7,7 @@ from typing import Self
 
 
 class ExitCode(enum.IntEnum):
-    """The program's exit codes; the README's table is generated from the descriptions."""
+    """The program's exit codes; docs/reference/command-line.md has a table of the descriptions."""
 
     description: str
 
