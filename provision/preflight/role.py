@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 _FOR_EVERY_RUN: Final[Mapping[str, str]] = {
-    "compute.globalOperations": "get",
+    "compute.globalOperations": "get list",
     "compute.instanceGroupManagers": "get list",
     "compute.instances": "get list",
     "compute.projects": "get",
-    "compute.regionOperations": "get",
+    "compute.regionOperations": "get list",
     "compute.regions": "get",
-    "compute.zoneOperations": "get",
+    "compute.zoneOperations": "get list",
     "resourcemanager.projects": "get",
-    "storage.buckets": "get",
+    "container.operations": "list",
+    "storage.buckets": "get getIamPolicy",
     "storage.objects": "create delete get list update",
 }
 """Collection -> the verbs of what every run does: it waits for operations, looks for what a dead
@@ -51,7 +52,7 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
 
     What machines do by themselves is not in it: they act as their own account.
     """
-    collections = [_FOR_EVERY_RUN, of_kind.swept, *_looked_up(spec, of_kind)]
+    collections = [_FOR_EVERY_RUN, of_kind.swept, *_looked_up()]
     if spec.buckets:
         collections.append({"storage.buckets": "getIamPolicy setIamPolicy"})
     asked = {name for check in (*CHECKS, *of_kind.checks) for name in _asked(check.calls)}
@@ -74,15 +75,12 @@ def as_yaml(spec: ClusterSpec, of_kind: OfKind) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _looked_up(spec: ClusterSpec, of_kind: OfKind) -> Iterator[Mapping[str, str]]:
+def _looked_up() -> Iterator[Mapping[str, str]]:
     """Where a run looks for what bears its marker, whatever this env.list makes today."""
-    made = set(permissions.made(spec, of_kind))
     for row in resources.ALL:
-        if row.lookup is None or row.part_of:
-            continue
-        collections = [name for name in row.permissions if name.endswith(_collection(row))]
-        optional = row.lookup.may_be_off and row not in made
-        yield from ({name: "get list"} for name in collections if not optional)
+        if row.lookup is not None and not row.part_of:
+            own = [name for name in row.permissions if name.endswith(_collection(row))]
+            yield from ({name: "get list"} for name in own)
 
 
 def _collection(row: Resource) -> str:

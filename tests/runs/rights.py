@@ -17,7 +17,6 @@ _APIS: Final = {
     "/crm/v1/": "cloudresourcemanager.v1",
     "/crm/v3/": "cloudresourcemanager.v3",
     "/orgpolicy/v2/": "orgpolicy.v2",
-    "/cloudquotas/v1/": "cloudquotas.v1",
     "/serviceusage/v1/": "serviceusage.v1",
     "/serviceusage/v1beta1/": "serviceusage.v1beta1",
     "/container/v1/": "container.v1",
@@ -30,7 +29,6 @@ _WITHOUT: Final = ("testIamPermissions", "listManagedInstances")
 """The ends of methods that take no permission of their own, or that of the group's `get`."""
 
 _COLLECTIONS: Final = {
-    "cloudquotas.quotaInfos": "cloudquotas.quotas",
     "cloudresourcemanager.projects": "resourcemanager.projects",
     "container.nodePools": "container.clusters",
     "monitoring.dashboards": "monitoring.dashboards",
@@ -51,7 +49,11 @@ _WRITES_OF: Final = ("compute.instanceGroupManagers", "container.clusters")
 
 
 def of(requests: Iterable[dict[str, Any]]) -> set[str]:
-    """The permissions that the requests took; those of billing and of Kubernetes are left out."""
+    """The permissions that the requests took.
+
+    Left out are those of billing and of Kubernetes, and of Cloud Quotas, whose description is not
+    at hand.
+    """
     return {name for request in requests for name in _of(request)}
 
 
