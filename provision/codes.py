@@ -508,9 +508,9 @@ class Code(enum.StrEnum):
     )
     STILL_BILLED = (
         "still-billed",
-        "something is kept after Destroy, and is billed",
+        "something of a cluster that is gone is kept, and is billed",
         "delete it with the command in `fix`, if nobody needs its data",
-        _NOTE,
+        (ExitCode.STATE, ExitCode.CLUSTER),
     )
     DEGRADED = (
         "degraded",
