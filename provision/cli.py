@@ -136,7 +136,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         loaded = load(only=_IDENTITY)
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
-    is_offline = Option.OFFLINE in options.given
+    is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
     # What a list guesses is not told where Google answers; the action tells it if Google can't.
     waits = loaded.guesses if report.action in _ASKING and not is_offline else ()
     notes = [note for note in loaded.notes if note not in waits or loaded.problems]
@@ -160,6 +160,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         report=report,
         offline=is_offline,
         guesses=waits,
+        role=Option.ROLE in options.given,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
         full=Option.FULL in options.given,

@@ -7,7 +7,7 @@ from typing import Self
 
 
 class ExitCode(enum.IntEnum):
-    """The program's exit codes; the README's table is generated from the descriptions."""
+    """The program's exit codes; docs/reference/command-line.md has a table of the descriptions."""
 
     description: str
 
@@ -508,9 +508,9 @@ class Code(enum.StrEnum):
     )
     STILL_BILLED = (
         "still-billed",
-        "something is kept after Destroy, and is billed",
+        "something of a cluster that is gone is kept, and is billed",
         "delete it with the command in `fix`, if nobody needs its data",
-        _NOTE,
+        (ExitCode.STATE, ExitCode.CLUSTER),
     )
     DEGRADED = (
         "degraded",

@@ -46,6 +46,7 @@ class Context:
         offline: Whether requests to Google are forbidden (`--offline`).
         agreed: Whether the user approved losses in advance (`--yes`).
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
+        role: Whether Validate is to print a custom role instead of checking (`--role`).
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
         full: Whether Terraform's own text, or everything of a Status, is shown (`--full`).
         watch: Whether to look until nothing is pending (`--watch`).
@@ -62,6 +63,7 @@ class Context:
     report: Report
     offline: bool = False
     agreed: bool = False
+    role: bool = False
     replace_vms: bool = False
     break_lock: str = ""
     full: bool = False

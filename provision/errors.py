@@ -222,7 +222,7 @@ class Interrupted(BaseException):
     def __init__(self, signum: int, what: str, *, why: str = "", fix: str = "") -> None:
         super().__init__(what)
         self.signum = signum
-        self.problems = (Problem(what=what, why=why, fix=fix),)
+        self.problems = (Problem(what=what, why=why, fix=fix, code=self.usual_code),)
 
     @property
     def exit_code(self) -> ExitCode:

@@ -57,6 +57,7 @@ class Report:
         connection: How to connect to the cluster.
         status: The status of the deployment.
         checks: What Test found, by VM or node pool.
+        role: The permissions of a custom role for this env.list (`Validate --role`).
         timeline: The stages of the run, in the order in which they began.
         topology: What the cluster consists of, before there is a plan; programs find it in that.
     """
@@ -79,6 +80,7 @@ class Report:
     connection: Connection | None = None
     status: Status | None = None
     checks: Mapping[str, GpuCheck | Bandwidth] | None = None
+    role: Sequence[str] | None = None
     timeline: list[Stage] | None = None
     topology: Topology | None = None
 
@@ -115,5 +117,6 @@ class Report:
             connection=self.connection,
             status=self.status,
             checks=self.checks,
+            role=None if self.role is None else tuple(self.role),
             timeline=None if self.timeline is None else tuple(self.timeline),
         )

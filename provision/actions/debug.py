@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.actions import copied_folder, debug_folder
+from provision.codes import Code
 from provision.context import connect
 from provision.deployment import deployment
 from provision.deployment.deployment import RunInputs
@@ -99,6 +100,7 @@ def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
     if not has_state:
         found.append(
             Problem(
+                code=Code.NOT_CHECKED,
                 what="there is no state to plan against",
                 why="a plan in the folder shows everything as new",
             )
@@ -109,6 +111,7 @@ def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
     if masked:
         found.append(
             Problem(
+                code=Code.NOTE,
                 what=f"secrets are masked in the folder: {', '.join(masked)}",
                 why=f"it may be passed on, {_DIFFERS}",
                 fix="aiinfra Plan, for the changes that Create would make",
@@ -119,5 +122,9 @@ def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
 
 def _told(what: str, problem: Problem) -> Problem:
     return Problem(
-        setting=problem.setting, what=f"{what}: {problem.what}", why=problem.why, fix=problem.fix
+        code=problem.code,
+        setting=problem.setting,
+        what=f"{what}: {problem.what}",
+        why=problem.why,
+        fix=problem.fix,
     )

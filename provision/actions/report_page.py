@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from provision import __version__
+from provision.codes import Code
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.plan import Change
 from provision.errors import Problem, ProvisionError, SettingsError
@@ -113,7 +114,7 @@ def _beside_the_state(
 
 def _note(context: Context, what: str, why: str) -> None:
     """Without its report a cluster is as good as with it."""
-    context.note([Problem(what=what, why=why)])
+    context.note([Problem(what=what, why=why, code=Code.NOT_KEPT)])
 
 
 def _page(context: Context, problems: Sequence[Problem]) -> str | None:

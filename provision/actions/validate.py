@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 def validate(context: Context) -> None:
     """Check the settings and the folder to copy, then run the online checks."""
     kind = registry.of(context.settings)
+    if context.role:
+        from provision.preflight import role  # noqa: PLC0415 - as below
+
+        spec = kind.spec(context.settings)
+        of_kind = kind.preflight(spec)
+        context.report.role = role.whole(spec, of_kind)
+        context.console.result(role.as_yaml(spec, of_kind))
+        return
     secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))

@@ -57,7 +57,7 @@ class Option(enum.StrEnum):
         Action.CREATE,
     )
     FULL = (
-        *("--full", "", "show all: Terraform's own text; of Status, everything that there is"),
+        *("--full", "", "show all: Terraform's own text, or each VM of a Status"),
         *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS),
     )
     WATCH = (
@@ -65,6 +65,10 @@ class Option(enum.StrEnum):
         Action.STATUS,
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
+    ROLE = (
+        *("--role", "", "print a custom role with the permissions that this env.list needs"),
+        Action.VALIDATE,
+    )
     REPORT = (
         *("--report", "FILE", "write the result as one HTML page, with a drawing"),
         *(Action.CREATE, Action.PLAN),

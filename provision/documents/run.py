@@ -49,6 +49,7 @@ class Run:
         connection: How to connect to the cluster.
         status: The status of the deployment.
         checks: VM or node pool -> what Test has found.
+        role: The permissions of a custom role for this env.list (`Validate --role`).
         timeline: The stages of the run, in the order in which they began.
     """
 
@@ -73,4 +74,5 @@ class Run:
     connection: VmsConnection | ClusterConnection | Connection | None = None
     status: VmGroup | GkeCluster | Status | None = None
     checks: Mapping[str, GpuCheck | Bandwidth] | None = None
+    role: tuple[str, ...] | None = None
     timeline: tuple[Stage, ...] | None = None

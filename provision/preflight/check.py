@@ -143,6 +143,10 @@ class OfKind:
         policies: The names of the resource policies that it makes.
         used: Collection -> the verbs of the permissions on the project that Create needs for more
             than creating and deleting resources.
+        swept: Collection -> the verbs of the permissions with which Destroy finds and removes what
+            the cluster made itself.
+        beside_the_role: What these credentials need besides permissions on the project, a line
+            each.
         image_project: The project of the image that VMs boot from; None where Google chooses it.
         pods_account: Whether a service account is made for pods, whatever that of the machines is.
     """
@@ -154,5 +158,7 @@ class OfKind:
     ranges: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    swept: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    beside_the_role: tuple[str, ...] = ()
     image_project: str | None = None
     pods_account: bool = False

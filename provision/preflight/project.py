@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import permissions
+from provision.catalogue.permissions import role_with
 from provision.codes import Code
 from provision.errors import Problem
-from provision.google import resources
 from provision.google.api import GoogleApiError, Service
+from provision.preflight import permissions
 from provision.preflight.check import Passed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from provision.google.resources import Resource
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
 
@@ -65,7 +64,7 @@ def _needed_apis(ctx: CheckContext[ClusterSpec]) -> Iterator[str]:
 
 def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that the caller has all permissions that this env.list needs."""
-    needed = needed_permissions(ctx)
+    needed = permissions.changing(ctx.spec, ctx.of_kind, makes_bucket=ctx.makes_bucket)
     lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
     if lacking:
         yield Problem(
@@ -110,52 +109,9 @@ def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
     )
 
 
-def needed_permissions(ctx: CheckContext[ClusterSpec]) -> list[str]:
-    """The permissions on the project that Create and Destroy need, sorted."""
-    methods = [row.permissions for row in _made(ctx)] + list(_used(ctx))
-    return sorted(
-        f"{collection}.{verb}"
-        for collection, verb in {
-            (collection, verb)
-            for one in methods
-            for collection, verbs in one.items()
-            for verb in verbs.split()
-        }
-    )
-
-
-def _made(ctx: CheckContext[ClusterSpec]) -> Iterator[Resource]:
-    """The types of the resources that Terraform creates for this env.list."""
-    yield from ctx.of_kind.made
-    if ctx.spec.makes_network:
-        yield resources.NETWORK
-        yield resources.SUBNETWORK
-        yield resources.FIREWALL
-        yield resources.ROUTER
-        yield resources.NAT
-    if ctx.spec.service_account == "dedicated":
-        yield resources.SERVICE_ACCOUNT
-        yield resources.PROJECT_ROLE
-    if any(pool.compact for pool in ctx.spec.pools):
-        yield resources.RESOURCE_POLICY
-    if ctx.spec.shares:
-        yield resources.FILESTORE
-
-
-def _used(ctx: CheckContext[ClusterSpec]) -> Iterator[Mapping[str, str]]:
-    """The permissions that are needed for more than creating and deleting resources."""
-    if ctx.spec.service_account == "dedicated":
-        yield {"iam.serviceAccounts": "actAs"}
-    if any(pool.external_ip for pool in ctx.spec.pools):
-        yield {"compute.subnetworks": "useExternalIp"}
-    if ctx.makes_bucket:
-        yield {"storage.buckets": "create get"}
-    yield ctx.of_kind.used
-
-
 def _granting(project: str, lacking: list[str]) -> Iterator[str]:
     """The commands that grant the missing permissions, one line for each role."""
-    roles = dict.fromkeys(permissions.role_with(permission) for permission in lacking)
+    roles = dict.fromkeys(role_with(permission) for permission in lacking)
     yield "ask an administrator of the project to run:"
     for _, role in filter(None, roles):
         yield (f"gcloud projects add-iam-policy-binding {project} --member <YOU> --role {role}")

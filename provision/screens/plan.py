@@ -150,6 +150,8 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
         text = f"now {text}; with {_all(plan.topology)} {amounts.per_hour_and_day(cost.most)}"
     if cost.at_most_in_all is not None:
         text += f"; at most {amounts.usd(cost.at_most_in_all)} till they end"
+    if plan.kept is not None and plan.kept.new:
+        text += ", once all VMs are new"
     yield Row("costs", text)
     unknown = cost.most.unknown or cost.now.unknown
     if unknown:

@@ -1,6 +1,6 @@
-"""Texts that are generated from the code: tables in the README, and the help about settings.
+"""Texts that are generated from the code: tables of the reference, and the help about settings.
 
-    python -m provision.settings.documentation README.md
+    python -m provision.settings.documentation FILE...
 
 replaces what is between the markers `<!-- settings:begin -->` and `<!-- settings:end -->`, and
 between those of `exit-codes`, in place.
@@ -87,15 +87,18 @@ def renew(text: str) -> str:
     """Replace what is between the markers of a document.
 
     Raises:
-        ValueError: A pair of markers is missing.
+        ValueError: It has no pair of markers.
     """
-    for name, made in (("settings", settings_table()), ("exit-codes", exit_code_table())):
+    found = False
+    for name, made in (("settings", settings_table), ("exit-codes", exit_code_table)):
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-        if not pattern.search(text):
-            raise ValueError(f"the document has no {begin} ... {end}")
-        before, after = pattern.split(text, maxsplit=1)
-        text = f"{before}{begin}\n{made}\n{end}{after}"
+        if pattern.search(text):
+            found = True
+            before, after = pattern.split(text, maxsplit=1)
+            text = f"{before}{begin}\n{made()}\n{end}{after}"
+    if not found:
+        raise ValueError("the document has no <!-- settings:begin --> ... <!-- settings:end -->")
     return text
 
 

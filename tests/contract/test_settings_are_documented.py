@@ -9,13 +9,16 @@ from typing import Final
 import pytest
 
 from provision.command_line import Option
+from provision.google import resources, resources_page
 from provision.intake import load
 from provision.settings import documentation, spelling
 from provision.settings.choices import Action
 from provision.settings.model import Settings
 
 ROOT: Final = Path(__file__).parents[2]
-README: Final = ROOT / "README.md"
+REFERENCE: Final = ROOT / "docs" / "reference"
+SETTINGS: Final = REFERENCE / "settings.md"
+COMMAND_LINE: Final = REFERENCE / "command-line.md"
 EXAMPLES: Final = sorted((ROOT / "examples").glob("*.list"))
 ASSIGNMENT: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=", re.MULTILINE)
 MODEL: Final = {field.upper() for field in Settings.model_fields}
@@ -26,12 +29,11 @@ def rows(table: str) -> list[str]:
     return re.findall(r"^\| `([A-Z0-9_]+)` \|", table, re.MULTILINE)
 
 
-def test_the_readme_holds_the_table_of_the_model() -> None:
-    text = README.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", [SETTINGS, COMMAND_LINE], ids=lambda path: path.name)
+def test_the_reference_holds_what_is_made_from_the_code(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
 
-    assert documentation.renew(text) == text, (
-        "run: python -m provision.settings.documentation README.md"
-    )
+    assert documentation.renew(text) == text, "run: make docs"
 
 
 def test_every_setting_has_one_row_and_every_row_is_a_setting() -> None:
@@ -111,16 +113,16 @@ def test_an_example_means_the_same_when_docker_reads_it(path: Path) -> None:
     assert load(as_docker_does).effective == load({}, path).effective
 
 
-def test_the_exit_codes_of_the_readme_are_those_of_the_program() -> None:
+def test_the_exit_codes_of_the_reference_are_those_of_the_program() -> None:
     table = documentation.exit_code_table()
 
     assert "| 0 | done |" in table
     assert "| 75 | still waiting for capacity; everything is kept |" in table
-    assert table in README.read_text(encoding="utf-8")
+    assert table in COMMAND_LINE.read_text(encoding="utf-8")
 
 
-def test_the_options_of_the_readme_and_their_actions_are_those_of_the_program() -> None:
-    text = README.read_text(encoding="utf-8")
+def test_the_options_of_the_reference_and_their_actions_are_those_of_the_program() -> None:
+    text = COMMAND_LINE.read_text(encoding="utf-8")
     table = re.findall(r"^\| `(--[a-z-]+)[^|]*\| ([^|]*) \|", text, re.MULTILINE)
 
     assert len(table) == len(Option)
@@ -148,3 +150,12 @@ def test_renewing_keeps_what_stands_around_the_markers() -> None:
     assert renewed.endswith("<!-- exit-codes:end -->\nafter\n")
     assert "old" not in re.sub(r"\w*old\w+|\w+old\w*", "", renewed)
     assert documentation.renew(renewed) == renewed
+
+
+def test_the_page_of_resources_is_what_the_code_says() -> None:
+    page = (REFERENCE / "resources.md").read_text(encoding="utf-8")
+    assert page == resources_page.markdown(), "run: make docs"
+
+
+def test_every_resource_that_is_billed_is_one_that_is_made() -> None:
+    assert set(resources_page._BILLED) <= {row.type for row in resources.ALL}

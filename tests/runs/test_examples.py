@@ -9,6 +9,7 @@ import pytest
 from dotenv import dotenv_values
 
 from rehearsal.inventory import stays
+from tests.runs import rights
 from tests.runs.reading import to_read
 
 if TYPE_CHECKING:
@@ -67,3 +68,6 @@ def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     assert destroyed.code == 0, destroyed.said
     left = [line for line in rehearsal.resources() if not stays(line)]
     assert left == [line for line in before if not stays(line)]
+
+    role = rehearsal.run("Validate", "--role").document["role"]
+    assert rights.of(rehearsal.requests()) <= set(role)

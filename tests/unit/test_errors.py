@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from provision.codes import Code
-from provision.errors import CapacityError, CheckError, Problem, assignments
+from provision.errors import CapacityError, CheckError, Interrupted, Problem, assignments
 
 
 @pytest.mark.parametrize(
@@ -42,3 +44,8 @@ def test_a_problem_has_the_usual_code_of_its_error_unless_it_has_one() -> None:
     assert usual.code is Code.CAPACITY_REFUSED
     several = CheckError.of([Problem(what="a"), Problem(what="b", code=Code.API_OFF)]).problems
     assert [problem.code for problem in several] == [Code.GOOGLE_REFUSED, Code.API_OFF]
+
+
+def test_an_interrupt_says_by_its_code_what_it_is() -> None:
+    (problem,) = Interrupted(signal.SIGTERM, "stopped").problems
+    assert problem.code is Code.INTERRUPTED

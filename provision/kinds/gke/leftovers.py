@@ -66,6 +66,12 @@ _LOOKS: Final[Mapping[str, Look]] = {
     _RULES: FIREWALL.look,
     _DISKS: _look("zones/-/disks"),
 }
+PERMISSIONS: Final[Mapping[str, str]] = {
+    **{f"compute.{look.collection}": "delete get list" for look in _LOOKS.values()},
+    "file.instances": "delete get",
+}
+"""Collection -> the verbs of the permissions with which all of it is found and removed."""
+
 _WITHOUT_PLACE: Final = frozenset({_RULES, "http-health-checks"})
 """What gcloud knows to be global without being told."""
 

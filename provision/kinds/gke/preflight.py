@@ -10,6 +10,7 @@ from provision.codes import Code
 from provision.errors import CheckError, Problem
 from provision.google import resources
 from provision.google.api import Service
+from provision.kinds.gke import leftovers
 from provision.preflight.check import Check, OfKind, Settled
 from provision.settings.choices import OnlineCheck, ReleaseChannel
 
@@ -43,6 +44,11 @@ def of(spec: GkeSpec) -> OfKind:
         # Whoever reaches the control plane by its DNS name needs it (GKE, "Network isolation").
         pods_account=True,
         used={"container.clusters": "connect"},
+        swept=leftovers.PERMISSIONS,
+        beside_the_role=(
+            "and grant roles/container.admin too: objects in the cluster, such as cluster roles,",
+            "take permissions of Kubernetes that no short list can name.",
+        ),
         # The other pools place their nodes by themselves; see `terraform/modules/gke-nodepool`.
         policies=tuple(
             f"{pool.name}-compact"

@@ -21,7 +21,7 @@ locals {
       VmDnsSetting          = "ZonalPreferred"
       enable-oslogin        = "TRUE"
       install-nvidia-driver = "True"
-    }, var.users_metadata, length(var.users_metadata) == 0 ? {} : {
+      }, var.users_metadata, length(var.users_metadata) == 0 ? {} : {
       aiinfra-metadata-keys = join(",", keys(var.users_metadata))
     }, var.metadata_identity)
 

@@ -174,6 +174,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
         "--watch": ["Status"],
+        "--role": ["Validate"],
         "--detailed-exitcode": ["Plan"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)

@@ -199,6 +199,7 @@ WAITS: dict[StageName, Callable[[Run], None]] = {
 """Every wait that has an end of its own -> how it is made to last until then."""
 
 MODULES = {
+    "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/kubernetes/apply.py",
     "kinds/gke/kubernetes/bandwidth_test.py",
     "kinds/gke/release.py",

@@ -1,0 +1,98 @@
+"""A custom role with the permissions on the project that the actions of an env.list use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from provision.google import resources
+from provision.preflight import permissions
+from provision.preflight.table import CHECKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from provision.google.resources import Resource
+    from provision.preflight.check import OfKind
+    from provision.spec.cluster import ClusterSpec
+
+_FOR_EVERY_RUN: Final[Mapping[str, str]] = {
+    "compute.globalOperations": "get list",
+    "compute.instanceGroupManagers": "get list",
+    "compute.instances": "get list",
+    "compute.projects": "get",
+    "compute.regionOperations": "get list",
+    "compute.regions": "get",
+    "compute.zoneOperations": "get list",
+    "resourcemanager.projects": "get",
+    "container.operations": "list",
+    "storage.buckets": "get getIamPolicy",
+    "storage.objects": "create delete get list update",
+}
+"""Collection -> the verbs of what every run does: it waits for operations, looks for what a dead
+run has left, and keeps its state in a bucket."""
+
+_OF_METHOD: Final[Mapping[str, str]] = {
+    "cloudbilling.projects.getBillingInfo": "resourcemanager.projects.get",
+    "cloudquotas.projects.locations.services.quotaInfos.get": "cloudquotas.quotas.get",
+    "cloudresourcemanager.projects.get": "resourcemanager.projects.get",
+    "container.projects.locations.clusters.get": "container.clusters.get",
+    "container.projects.locations.getServerConfig": "container.clusters.list",
+    "file.projects.locations.instances.list": "file.instances.list",
+    "iam.projects.serviceAccounts.get": "iam.serviceAccounts.get",
+    "orgpolicy.projects.policies.getEffectivePolicy": "orgpolicy.policy.get",
+    "secretmanager.projects.secrets.get": "secretmanager.secrets.get",
+    "serviceusage.services.consumerQuotaMetrics.get": "serviceusage.quotas.get",
+}
+"""A method of an online check -> its permission, where the method's name is not the permission's.
+Google's references of these methods, "IAM Permissions", 2026-11-23."""
+
+
+def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
+    """All permissions on the project that the actions of this env.list use, sorted.
+
+    What machines do by themselves is not in it: they act as their own account.
+    """
+    collections = [_FOR_EVERY_RUN, of_kind.swept, *_looked_up()]
+    if spec.buckets:
+        collections.append({"storage.buckets": "getIamPolicy setIamPolicy"})
+    asked = {name for check in (*CHECKS, *of_kind.checks) for name in _asked(check.calls)}
+    made = permissions.changing(spec, of_kind, makes_bucket=True)
+    return sorted({*made, *permissions.listed(collections), *asked})
+
+
+def as_yaml(spec: ClusterSpec, of_kind: OfKind) -> str:
+    """The definition of a custom role, as `gcloud iam roles create --file` reads it."""
+    lines = [
+        f"# What aiinfra needs on the project {spec.project_id} for this env.list. Create it with",
+        f"#   gcloud iam roles create aiinfra --project {spec.project_id} --file <this file>",
+        *(f"# {line}" for line in of_kind.beside_the_role),
+        f"title: aiinfra for {spec.name_prefix}",
+        "description: Create, look after and destroy one GPU cluster",
+        "stage: GA",
+        "includedPermissions:",
+        *(f"- {name}" for name in whole(spec, of_kind)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _looked_up() -> Iterator[Mapping[str, str]]:
+    """Where a run looks for what bears its marker, whatever this env.list makes today."""
+    for row in resources.ALL:
+        if row.lookup is not None and not row.part_of:
+            own = [name for name in row.permissions if name.endswith(_collection(row))]
+            yield from ({name: "get list"} for name in own)
+
+
+def _collection(row: Resource) -> str:
+    return f".{row.look.collection}"
+
+
+def _asked(methods: Iterable[str]) -> Iterator[str]:
+    """The permissions of the methods that an online check calls."""
+    for method in methods:
+        if method.endswith(".testIamPermissions"):
+            continue  # asking for one's own permissions takes none
+        service, _, rest = method.partition(".")
+        collection, _, verb = rest.rpartition(".")
+        verb = {"aggregatedList": "list"}.get(verb, verb)
+        yield _OF_METHOD.get(method, f"{service}.{collection}.{verb}")
