@@ -340,7 +340,7 @@ ACCOUNT_ROLE: Final = Resource(
     noun="role",
     lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
-    permissions={"iam.serviceAccounts": "setIamPolicy"},
+    permissions={"iam.serviceAccounts": "getIamPolicy setIamPolicy"},
 )
 BUCKET_ROLE: Final = Resource(
     type="google_storage_bucket_iam_member",

@@ -74,6 +74,9 @@ def _translated(api: str, method: str) -> Iterator[str]:
         return
     plain = f"{api}.{parents[-1]}"
     collection = _COLLECTIONS.get(plain, plain)
+    if verb == "getServerConfig":
+        yield "container.clusters.list"
+        return
     verb = _VERBS.get(verb, verb)
     if parents[-1] in {"nodePools", "instanceGroupManagerResizeRequests"} and verb != "get":
         verb = "update" if verb != "list" else "get"

@@ -13,7 +13,7 @@ from dotenv import dotenv_values
 from provision.kinds.gke.kubernetes.objects import holds
 from rehearsal.inventory import stays
 from tests import real_provider
-from tests.runs import cluster_side
+from tests.runs import cluster_side, rights
 from tests.runs.reading import to_read
 
 if TYPE_CHECKING:
@@ -101,6 +101,9 @@ def test_a_gke_story_comes_works_and_goes(rehearsal: Rehearsal, name: str) -> No
     _ok(rehearsal.run("Destroy"))
     left = [line for line in rehearsal.resources() if not stays(line)]
     assert left == []
+
+    role = rehearsal.run("Validate", "--role").document["role"]
+    assert rights.of(rehearsal.requests()) <= set(role)
 
 
 def _run(rehearsal: Rehearsal, connection: dict[str, Any], file: str) -> None:
