@@ -260,7 +260,8 @@ class StateFolder:
         """The URL of the newest log; None if there is none."""
         with self._told("list the logs", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(_LOGS))
-            names = [str(blob.name) for blob in blobs]
+            # The reports' pages lie beside the logs.
+            names = [str(blob.name) for blob in blobs if str(blob.name).endswith(".log")]
         return f"gs://{self.location.bucket}/{max(names)}" if names else None
 
     def lock(self) -> Lock | None:

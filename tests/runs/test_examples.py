@@ -56,6 +56,7 @@ def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     image = created.document["image"]
     assert image["resolved"]
     assert status.document["status"]["image"]["name"] == image["name"]
+    assert status.document["status"]["last_log"].endswith("-create.log")
     vms = status.document["status"]["vms"]
     assert [(vm["status"], vm["startup"]["state"]) for vm in vms] == count * [("RUNNING", "done")]
 
