@@ -1,15 +1,16 @@
 """What other tools call the things that settings of this tool set.
 
 People who come from another tool write its names, and a name that nobody reads is a cluster that
-nobody asked for. The names are those of the tools' own references, read on 2026-11-22:
+nobody asked for. The names are those of the tools' own references, read on 2026-11-22, but for some
+of gcloud's and Ray's that are known by use:
 
 * gcloud: `compute instances create`, `compute instance-groups managed create` and `container
-  node-pools create` of the gcloud reference;
+  node-pools create` of the gcloud reference, seen in excerpts;
 * Cluster Toolkit: `modules/compute/vm-instance`, `modules/compute/gke-node-pool` (01df6b26),
   `community/modules/compute/schedmd-slurm-gcp-v6-nodeset` (00f17675);
 * SkyPilot: "SkyPilot YAML" of its documentation (latest), and `sky/resources.py`;
 * dstack: `core/models/fleets.py` (01528849) and `core/models/profiles.py` (230b6bf7);
-* xpk: `src/xpk/parser/cluster.py` and `common.py` (03465e26);
+* xpk: `src/xpk/parser/common.py` (03465e26), and its documentation in excerpts;
 * Ray: "Cluster YAML Configuration Options" of its documentation, and its examples for GCP.
 
 They are only used for suggestions. Names of this tool's predecessor are in `spelling`.
