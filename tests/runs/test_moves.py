@@ -74,7 +74,7 @@ MOVES = [
         "a_share_to_another_network",
         {"NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
         {"NETWORK_CONFIG": "new_network"},
-        "google_filestore_instance",
+        "all files on its 2560 GB are lost",
     ),
     Move(
         "multi_nic_to_one_network",
