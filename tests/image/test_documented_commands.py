@@ -53,7 +53,10 @@ def test_a_documented_command_works(
     )
     environ = {**image.engine.environ, "HOME": str(tmp_path), "PWD": str(tmp_path)}
 
-    code, said = typed(["/bin/bash", "-c", script], environ, folder=tmp_path)
+    # A first Create asks a person, who agrees by the return key.
+    code, said = typed(
+        ["/bin/bash", "-c", script], environ, when=b"Go on?", keys=b"\n", folder=tmp_path
+    )
 
     # Test alone needs a cluster, and says that there is none.
     assert code == (5 if "IMAGE Test" in command else 0), said
