@@ -67,20 +67,26 @@ def _unpack(folder: Path) -> None:
         raise NoChromiumError("install Chromium: there is no apt-get to fetch its packages with")
     packages = folder / "packages"
     (packages / "partial").mkdir(parents=True)
-    plan = ["apt-get", "--yes", "--no-install-recommends", "--print-uris", "install", *PACKAGES]
+    # Lists of our own: the system's may be missing or old, and only root may renew them.
+    lists = folder / "lists"
+    (lists / "partial").mkdir(parents=True)
+    apt = [
+        *("apt-get", "--quiet", "--yes", "--option", f"Dir::State::Lists={lists}"),
+        *("--option", "Dir::Cache::pkgcache=", "--option", "Dir::Cache::srcpkgcache="),
+    ]
+    subprocess.run([*apt, "update"], capture_output=True, check=False)  # the next one tells
+    plan = [*apt, "--no-install-recommends", "--print-uris", "install", *PACKAGES]
     listed = subprocess.run(plan, capture_output=True, text=True, check=False)
     if listed.returncode:
-        raise NoChromiumError(
-            "install Chromium, or the lists of packages first (apt-get update):"
-            f" {listed.stderr.strip()}"
-        )
+        raise NoChromiumError(f"install Chromium: {listed.stderr.strip()}")
     names = [line.split()[1] for line in listed.stdout.splitlines() if line.startswith("'")]
-    fetch = ["apt-get", "--quiet", "download", *(name.split("_")[0] for name in names)]
+    fetch = [*apt, "download", *(name.split("_")[0] for name in names)]
     subprocess.run(fetch, cwd=packages, capture_output=True, check=True)
     for package in packages.glob("*.deb"):
         unpack = ["dpkg-deb", "--extract", str(package), str(folder / "system")]
         subprocess.run(unpack, check=True)
     shutil.rmtree(packages)
+    shutil.rmtree(lists)
     fonts = folder / "system/usr/share/fonts"
     text = _FONTS.format(fonts=fonts, cache=folder / "font-cache")
     (folder / "fonts.conf").write_text(text, encoding="utf-8")
