@@ -52,7 +52,8 @@ listen() { # add what the VM's serial port has said since the last time to the l
 # shellcheck disable=SC2329  # called by the trap
 finish() {
   local code=$?
-  gcloud compute instances delete "$vm" "${where[@]}" >&2 || true
+  gcloud compute instances delete "$vm" "${where[@]}" >&2 ||
+    echo "The job's VM may be left, and billed: gcloud compute instances delete $vm ${where[*]}" >&2
   rm -f "$hint"
   if ((code == 0)); then
     rm -f "$log"
@@ -74,7 +75,7 @@ while [[ -z $code ]]; do
   if ((SECONDS >= ${JOB_TIMEOUT:-14400})); then
     echo "$1 has not ended after $SECONDS seconds: stopping its VM $vm" >&2
     # The shutdown reaches the program as SIGTERM: it ends in order, and the state stays whole.
-    gcloud compute instances stop "$vm" "${where[@]}" >&2 || true
+    gcloud compute instances stop "$vm" "${where[@]}" >&2 || true  # it is deleted at the end
     listen
     exit 124
   fi

@@ -33,6 +33,7 @@ printf '%s\\n' "$*" >>"$FOLDER/commands"
 job=$FOLDER/jobs/$(cat "$FOLDER/made" 2>/dev/null || echo 0)
 case "$*" in
   *"instances create"*) echo $((${job##*/} + 1)) >"$FOLDER/made" ;;
+  *"instances delete"*) [[ -z ${NO_DELETE:-} ]] ;;
   *get-guest-attributes*aiinfra-job/exit-code*) cat "$job/exit-code" ;;
   *get-guest-attributes*aiinfra-job/result*) cat "$job/result" ;;
   *get-serial-port-output*--start=0*)
@@ -192,6 +193,15 @@ def test_a_job_ends_as_its_action_did_and_leaves_no_vm(tmp_path: Path, code: int
     assert f"--service-account={ACCOUNT} --scopes=cloud-platform" in ended.commands[0]
     assert "aiinfra-arguments=Create --yes" in ended.commands[0]
     assert "instances delete" in ended.commands[-1]
+
+
+def test_a_vm_that_can_not_be_deleted_is_named_with_the_command_that_does_it(
+    tmp_path: Path,
+) -> None:
+    ended = _run("submit.sh", tmp_path, [Job(0)], "Create", NO_DELETE="yes")
+
+    assert ended.code == 0
+    assert "may be left, and billed: gcloud compute instances delete aiinfra-job-np" in ended.err
 
 
 @pytest.mark.parametrize("code", [0, 8])
