@@ -92,8 +92,8 @@ class Report:
             veil: Hides credentials in the words of problems and notes.
         """
         # Most runs print no document, and its types take a tenth of a start.
-        from provision.documents.problem import of  # noqa: PLC0415
-        from provision.documents.run import Run  # noqa: PLC0415
+        from provision.documents.problem import of  # noqa: PLC0415 - as just said
+        from provision.documents.run import Run  # noqa: PLC0415 - as just said
 
         return Run(
             schema_version=SCHEMA_VERSION,

@@ -126,6 +126,7 @@ def _object(kind: type, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_none(hint: Any) -> Any:
+    # With the operator `|` a union can only be written, not be made of a tuple.
     return typing.Union[tuple(it for it in typing.get_args(hint) if it is not type(None))]  # noqa: UP007
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision import words
 from provision.codes import Code
 from provision.documents.timeline import StageName
+from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
@@ -48,19 +49,6 @@ _IN_FULL: Final = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
-    """One step of a start-up.
-
-    Attributes:
-        state: "running", "done", "failed" or "skipped".
-        detail: Why it was skipped, or the last lines of output before its failure.
-    """
-
-    state: str
-    detail: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Startup:
     """The start-up of one VM, as far as the VM has reported it.
 
@@ -73,7 +61,7 @@ class Startup:
 
     state: str = ""
     step: str = ""
-    steps: Mapping[str, Step] = field(default_factory=dict)
+    steps: Mapping[str, StartupStep] = field(default_factory=dict)
     gpu_check: Mapping[str, Any] | None = None
 
     @classmethod
@@ -89,7 +77,9 @@ class Startup:
             state=str(whole.get("state") or ""),
             step=str(whole.get("step") or ""),
             steps={
-                name: Step(state=str(it.get("state") or ""), detail=str(it.get("detail") or ""))
+                name: StartupStep(
+                    state=str(it.get("state") or ""), detail=str(it.get("detail") or "")
+                )
                 for name, it in steps.items()
             },
             gpu_check=_read(attributes.get(_GPU_CHECK)) or None,

@@ -160,10 +160,7 @@ def _startup(told: Startup) -> vm_status.Startup:
         step=told.step or None,
         words=told.words,
         detail=told.detail,
-        steps={
-            name: vm_status.StartupStep(state=step.state, detail=step.detail)
-            for name, step in told.steps.items()
-        },
+        steps=dict(told.steps),
     )
 
 
