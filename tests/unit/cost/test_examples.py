@@ -1,6 +1,6 @@
 """What each example costs, against the bill of a month that a person would add up.
 
-The figures are those of the shared price list of 2026-11-22 (its newest source of 2026-09-17), put
+The figures are those of a list put together on 2026-11-22 (its newest source of 2026-09-17), put
 down here by hand and for us-central1 unless said otherwise, so that neither a slip in the program's
 own list nor one in its arithmetic goes unseen: here all is summed by the month of 730 hours.
 """
