@@ -24,6 +24,7 @@ locals {
     fileset("${path.module}/payload", "**/*.{md,service,txt,yaml}"),
     fileset("${path.module}/payload", "lib/aiinfra_vm/*.py"),
     fileset("${path.module}/payload", "samples/*.py"),
+    fileset("${path.module}/payload", "steps/*.sh"),
   )
   _payload = { for name in local._payload_files : name => file("${path.module}/payload/${name}") }
 

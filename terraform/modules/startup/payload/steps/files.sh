@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# The step files of startup.sh, which brings the functions that are used here.
+
+run() {
+  local object sum destination archive marker=$KEPT/files.sha256
+  object=$(setting files.object)
+  [[ -n $object ]] || skip "no files were copied"
+  sum=$(setting files.sha256)
+  destination=$(setting files.destination)
+  # Unpacked once: what was changed on the VM since then stays.
+  if [[ -e $marker && $(<"$marker") == "$sum" ]]; then return; fi
+  command -v gcloud >/dev/null || fail "this image has no gcloud to fetch the copied files with"
+  archive=$KEPT/files.tar.gz
+  retry 6 timeout 600 gcloud storage cp "gs://$(setting state.bucket)/$object" "$archive"
+  echo "$sum  $archive" | sha256sum --check --status ||
+    fail "gs://$(setting state.bucket)/$object is not what was copied: its checksum differs"
+  mkdir -p -- "$destination"
+  tar --extract --gzip --no-same-owner --same-permissions --file "$archive" \
+    --directory "$destination"
+  rm "$archive"
+  echo "$sum" >"$marker"
+}

@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# The step gpu of startup.sh, which brings the functions that are used here.
+
+# Whether the kernel has said that the driver refuses a GPU: the open module drives none before
+# Turing (V100, P100, P4), and waiting does not change that.
+refused_by_open_module() { dmesg 2>/dev/null | grep 'not supported by open nvidia.ko' >&2; }
+
+driver_has_answered() { timeout 60 nvidia-smi -L || refused_by_open_module; }
+
+# The Deep Learning VM images may install the driver at their first boot, which takes minutes.
+run() {
+  if [[ -n $(setting gpus.count) ]]; then
+    retry 30 driver_has_answered ||
+      fail "the NVIDIA driver does not answer: nvidia-smi -L fails, 15 minutes after the boot"
+    timeout 60 nvidia-smi -L >/dev/null ||
+      fail "this image has NVIDIA's open kernel module, which does not support this VM's GPUs:" \
+        "choose an image with the proprietary driver"
+  fi
+  vm gpu_check
+}
