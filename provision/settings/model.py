@@ -29,6 +29,7 @@ from provision.settings.choices import (
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
+from provision.settings.maintenance import Maintenance
 from provision.settings.pools import NodePools
 from provision.settings.secrets import Secrets
 from provision.settings.storage import Mounts, Shares
@@ -408,6 +409,15 @@ class Settings(BaseSettings):
         "REGULAR",
         ReleaseChannel.REGULAR,
         only_with=_GKE,
+    )
+    gke_maintenance: Maintenance = _setting(
+        "When GKE may upgrade nodes by itself: `hold` for not before the version's end of support,"
+        " so that no training is cut off, or a weekly window in UTC; nodes of flex start and queues"
+        " are held in any case.",
+        "Sat,Sun 02:00-08:00",
+        None,
+        only_with=_GKE,
+        default_words="`hold`",
     )
     gke_node_pool_count: PoolCount = _setting(
         "The number of equal GPU node pools, 1 to 50.", "1", 1, only_with=_GKE

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from provision.catalogue import images
     from provision.settings.choices import OnlineCheck, ReleaseChannel
+    from provision.settings.maintenance import Window
     from provision.settings.model import Settings
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
@@ -189,6 +190,7 @@ class GkeSpec(ClusterSpec):
         system_pool: The node pool for system pods.
         version: The full version or a prefix of it; None for the channel's default version.
         release_channel: The release channel.
+        maintenance: The window in which GKE may upgrade nodes by itself; None for none.
         authorized_cidrs: The CIDR blocks that may access its IP endpoint.
         driver: The GPU driver that GKE installs, by its name in the API.
         ray_operator: Whether to enable the Ray operator.
@@ -202,6 +204,7 @@ class GkeSpec(ClusterSpec):
     system_pool: Pool
     version: str | None
     release_channel: ReleaseChannel
+    maintenance: Window | None
     authorized_cidrs: tuple[str, ...]
     driver: str
     ray_operator: bool
@@ -289,6 +292,7 @@ def gke(settings: Settings) -> GkeSpec:
         system_pool=pools.system(settings),
         version=settings.gke_version,
         release_channel=settings.gke_release_channel,
+        maintenance=settings.gke_maintenance,
         authorized_cidrs=settings.authorized_cidr or (),
         driver=str(settings.gpu_driver_version),
         ray_operator=settings.enable_ray_operator,

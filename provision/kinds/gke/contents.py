@@ -20,7 +20,7 @@ def of(spec: GkeSpec) -> Contents:
     version = (spec.version or "").rstrip(".")
     pods = names.WORKLOAD_ACCOUNT.of(spec.name_prefix)
     return Contents(
-        words=f"GKE {version or f'cluster, channel {spec.release_channel}'}",
+        words=f"GKE {version or f'({spec.release_channel})'}",
         place=spec.region,
         image=None,
         software=tuple(_software(spec)),
