@@ -31,6 +31,7 @@ from provision.settings.labels import Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.maintenance import Maintenance
 from provision.settings.pools import NodePools
+from provision.settings.queues import Queues
 from provision.settings.secrets import Secrets
 from provision.settings.storage import Mounts, Shares
 from provision.settings.values import (
@@ -478,6 +479,19 @@ class Settings(BaseSettings):
         "The GPU driver that GKE installs: DEFAULT or LATEST.",
         "DEFAULT",
         DriverVersion.DEFAULT,
+        only_with=_GKE,
+    )
+    enable_kueue: Switch = _setting(
+        "Install Kueue with a queue for the GPUs of all pools, so that jobs wait for room, start"
+        " whole and go by priority; with `no`, a queue that is there already stays.",
+        "no",
+        True,
+        only_with=_GKE,
+    )
+    kueue_queues: Queues | None = _setting(
+        "Queues with a share of the GPUs each, as `<queue>:<GPUs>,...`: what one leaves idle others"
+        " borrow, and give back; the rest is the share of `dws-local-queue`.",
+        "team-a:8,team-b:8",
         only_with=_GKE,
     )
     kueue_gpu_quota: Count | None = _setting(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from provision.settings.choices import OnlineCheck, ReleaseChannel
     from provision.settings.maintenance import Window
     from provision.settings.model import Settings
+    from provision.settings.queues import Queue
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.pools import Pool
@@ -195,8 +196,10 @@ class GkeSpec(ClusterSpec):
         driver: The GPU driver that GKE installs, by its name in the API.
         ray_operator: Whether to enable the Ray operator.
         ray_version: The Ray version of the example jobs.
-        gpu_quota: The number of GPUs that jobs in the queue can use at the same time; None for all
-            GPUs of the queued pools.
+        kueue: Whether Kueue has a queue for the GPUs.
+        queues: The queues with a share of their own.
+        gpu_quota: The number of GPUs that jobs in all queues can use at the same time; None for all
+            GPUs of the pools.
         test_nodes: The number of nodes of the bandwidth test.
     """
 
@@ -209,6 +212,8 @@ class GkeSpec(ClusterSpec):
     driver: str
     ray_operator: bool
     ray_version: str
+    kueue: bool
+    queues: tuple[Queue, ...]
     gpu_quota: int | None
     test_nodes: int
 
@@ -297,6 +302,8 @@ def gke(settings: Settings) -> GkeSpec:
         driver=str(settings.gpu_driver_version),
         ray_operator=settings.enable_ray_operator,
         ray_version=settings.ray_version,
+        kueue=settings.enable_kueue,
+        queues=settings.kueue_queues or (),
         gpu_quota=settings.kueue_gpu_quota,
         test_nodes=settings.test_nodes,
     )

@@ -37,8 +37,10 @@ def _software(spec: GkeSpec) -> Iterator[str]:
         yield "NCCL plugin"
     if spec.ray_operator:
         yield "Ray operator"
-    queued = [pool for pool in spec.gpu_pools if pool.mode.means.queued]
-    if queued:
-        gpus = spec.gpu_quota or sum(pool.size.most * pool.gpus for pool in queued)
+    if spec.kueue:
+        gpus = spec.gpu_quota or sum(pool.size.most * pool.gpus for pool in spec.gpu_pools)
+        rest = gpus - sum(queue.gpus for queue in spec.queues)
         yield "Kueue"
-        yield f"queue {kueue.LOCAL_QUEUE} ({gpus:,} GPUs)"
+        yield f"queue {kueue.LOCAL_QUEUE} ({rest:,} GPUs)"
+        for queue in spec.queues:
+            yield f"queue {queue.name} ({queue.gpus:,} GPUs)"
