@@ -168,6 +168,11 @@ class VmSpec(ClusterSpec):
         return self.network is not NetworkConfig.DEFAULT
 
     @property
+    def closes_ray(self) -> bool:
+        """Whether firewall rules leave Ray's ports to the VMs' account, which is theirs alone."""
+        return self.ray_version is not None and self.service_account != "default"
+
+    @property
     def boot_image(self) -> Image:
         """The image of the VMs."""
         return self.image

@@ -162,7 +162,10 @@ def _connection(
         _vm(one, project, zone, url=urls.get(one["name"]), tunnel=one["name"] in shown)
         for one in found
     )
-    return functools.partial(VmsConnection, vms=vms)
+    has_ray = made.target.spec.ray_version is not None and vms
+    return functools.partial(
+        VmsConnection, vms=vms, ray=connection.ray(vms[0].ssh) if has_ray else None
+    )
 
 
 def _vm(

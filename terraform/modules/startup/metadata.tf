@@ -19,9 +19,16 @@ locals {
     }
   }
 
+  # The payload has them, as the VMs are what listens.
+  _ray = jsondecode(file("${path.module}/payload/ray-ports.json"))
+  _ray_ports = sort(concat(
+    ["${local._ray.first_worker}-${local._ray.last_worker}"],
+    [for name, port in local._ray : tostring(port) if !endswith(name, "_worker")],
+  ))
+
   # Named by kind, so that what tests and editors leave behind does not travel.
   _payload_files = setunion(
-    fileset("${path.module}/payload", "**/*.{md,service,txt,yaml}"),
+    fileset("${path.module}/payload", "**/*.{json,md,service,txt,yaml}"),
     fileset("${path.module}/payload", "lib/aiinfra_vm/*.py"),
     fileset("${path.module}/payload", "samples/*.py"),
     fileset("${path.module}/payload", "steps/*.sh"),

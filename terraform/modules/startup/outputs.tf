@@ -1,3 +1,8 @@
+output "ray_ports" {
+  description = "The TCP ports that Ray's nodes listen on for each other, as a firewall rule has them; known at plan."
+  value       = local._ray_ports
+}
+
 output "metadata" {
   description = "The VMs' metadata. A change is another instance template; running VMs keep what they have."
   value       = local._metadata
