@@ -344,9 +344,6 @@ def test_a_ray_that_asks_nobody_for_a_token_is_refused(
     found = given(**RAY, RAY_VERSION=version).loaded.problems
 
     assert [problem.setting for problem in found] == (["RAY_VERSION"] if is_refused else [])
-    assert not given(
-        ORCHESTRATOR_TYPE="gke", DISK_SIZE_GB="100", RAY_VERSION="2.51.0"
-    ).loaded.problems
 
 
 def test_ray_with_the_account_of_many_vms_is_noted(given: Given) -> None:
