@@ -62,7 +62,7 @@ _NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fo
 
 def payload() -> dict[str, str]:
     """What the module puts into the metadata key `aiinfra-payload`."""
-    kinds = {".md", ".py", ".service", ".sh", ".txt", ".yaml"}
+    kinds = {".json", ".md", ".py", ".service", ".sh", ".txt", ".yaml"}
     files = sorted(path for path in PAYLOAD.rglob("*") if path.suffix in kinds)
     return {file.relative_to(PAYLOAD).as_posix(): file.read_text("utf-8") for file in files}
 

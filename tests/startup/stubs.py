@@ -71,6 +71,7 @@ STUBS = {
     "curl": _CURL,
     "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
+    "id": "[[ $1 != aiinfra-ray || -e /simulated/aiinfra-ray ]]",
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
@@ -78,4 +79,5 @@ STUBS = {
     "python3": _PYTHON3,
     "sleep": "",
     "systemctl": _SYSTEMCTL,
+    "useradd": 'touch "/simulated/${!#}"',
 }

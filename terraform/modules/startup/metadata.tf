@@ -30,6 +30,7 @@ locals {
   _payload_files = setunion(
     fileset("${path.module}/payload", "**/*.{json,md,service,txt,yaml}"),
     fileset("${path.module}/payload", "lib/aiinfra_vm/*.py"),
+    fileset("${path.module}/payload", "profile.d/*.sh"),
     fileset("${path.module}/payload", "samples/*.py"),
     fileset("${path.module}/payload", "steps/*.sh"),
   )
