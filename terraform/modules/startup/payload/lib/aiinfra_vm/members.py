@@ -82,14 +82,14 @@ def matched(pattern: re.Pattern[str], value: object) -> str:
 
 
 def address(value: object) -> str:
-    """An address of the Internet Protocol, as it is usually written.
+    """An IPv4 address; one of IPv6 may end with a text that is no address.
 
     Raises:
         ValueError: It is none.
     """
     if not isinstance(value, str):
         raise ValueError("an address is a text")  # noqa: TRY004 - one error for all that is wrong
-    return str(ipaddress.ip_address(value))
+    return str(ipaddress.IPv4Address(value))
 
 
 def parse(text: bytes, name: str) -> Member:
