@@ -1,7 +1,7 @@
 """The one program of a VM that looks at the folder which the cluster's VMs share.
 
 It says that its VM lives, reads who has which rank and writes that to this VM's disk, and does the
-tasks that it is asked for. On one VM, which holds a lease, it also decides who has which rank.
+tasks that it is asked for. On one VM, which leads, it also decides who has which rank.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from aiinfra_vm import configuration, members, node_ssh, peers, roster, storage, tasks
-from aiinfra_vm.lease import Lease
-from aiinfra_vm.task_runner import Runner
+from aiinfra_vm.leadership import Leadership
+from aiinfra_vm.task_runner import KEPT, Runner
 
 if TYPE_CHECKING:
-    from aiinfra_vm.lease import Head
     from aiinfra_vm.members import Member
 
-_LEASE = "leader.json"
 _AT_ONCE = 16  # members that the leader reads at the same time
 _TICK = 0.5  # seconds between looks at what is due
 
@@ -36,9 +35,9 @@ class Pace(NamedTuple):
         gone: Without a heartbeat for so long, a VM is gone.
         look: Looks at roster and task, until all ranks have somebody who is there.
         idle: Looks from then on.
-        lead: What the leader does: one list, one renewal of its lease.
-        lease: Looks of all others at the lease.
-        expiry: Without a renewal for so long, the lease is nobody's.
+        lead: What the leader does: one list, and saying that it leads.
+        lease: Looks of all others at who leads.
+        expiry: Without word for so long, the leader is gone.
     """
 
     beat: float = 60.0
@@ -55,69 +54,51 @@ class Pace(NamedTuple):
 
 
 class Leader:
-    """Decides who has which rank, as long as this VM holds the lease.
+    """Decides who has which rank, as long as this VM leads.
 
     Args:
         folder: The folder that the VMs share.
-        lease: Who decides.
         member: This VM.
         pace: How long things last.
     """
 
-    def __init__(self, folder: storage.Folder, lease: Lease, member: Member, pace: Pace) -> None:
+    def __init__(self, folder: storage.Folder, member: Member, pace: Pace) -> None:
         self._folder = folder
-        self._lease = lease
-        self._member = member
         self._pace = pace
-        self._head: Head | None = None
+        self._leadership = Leadership(folder, member, pace.expiry)
         self._watch = members.Watch(pace.gone)
         self._known: dict[str, tuple[int, Member | None]] = {}
         self._size = storage.Watched(folder, roster.GROUP)
-        self._seen: tuple[int, int] | None = None
-        self._since = 0.0
 
     @property
     def leads(self) -> bool:
-        """Whether this VM has the lease, as far as it knows."""
-        return self._head is not None
+        """Whether this VM leads, as far as it knows."""
+        return self._leadership.held
 
     def stand(self) -> float:
         """Do the leader's part, or see whether there is a leader; seconds until the next time.
 
         Raises:
             OSError: Cloud Storage refuses, or does not answer.
+            ValueError: The number of VMs can't be read.
         """
-        if self._head is not None:
-            self._head = self._lease.renew(self._head)
-        else:
-            self._head = self._stood()
-        if self._head is None:
+        led = self.leads
+        if not self._leadership.hold():
             return self._pace.lease
+        if not led:
+            _say("this VM gives out the ranks")
+            # Who was seen long ago was not watched since.
+            self._watch = members.Watch(self._pace.gone)
         self._decide()
         return self._pace.lead
 
     def resign(self) -> None:
-        """Give the lease up, so that another VM need not wait for its end."""
-        if self._head is not None:
-            self._lease.release(self._head)
-            self._head = None
+        """Leave it to another VM.
 
-    def _stood(self) -> Head | None:
-        """Take the lease if it is nobody's."""
-        head = self._lease.read()
-        seen = (head.generation, head.metageneration) if head else None
-        if seen != self._seen:
-            self._seen, self._since = seen, time.monotonic()
-        is_own = head is not None and head.instance_id == self._member.instance_id
-        is_free = head is None or time.monotonic() - self._since > self._pace.expiry
-        if not (is_own or is_free):
-            return None
-        mine = (self._member.name, self._member.address, self._member.instance_id)
-        taken = self._lease.take(*mine, over=head)
-        if taken:
-            _say(f"this VM decides on the ranks, lease {taken.generation}")
-            self._watch = members.Watch(self._pace.gone)
-        return taken
+        Raises:
+            OSError: Cloud Storage refuses, or does not answer.
+        """
+        self._leadership.resign()
 
     def _decide(self) -> None:
         self._size.look()
@@ -135,7 +116,7 @@ class Leader:
         if after is not before:
             # Only over what was read: who has lost the lease meanwhile writes nothing.
             made = self._folder.write(
-                roster.OBJECT, after.document(), over=found[1].generation if found else 0
+                roster.OBJECT, after.document(), over=found[1] if found else storage.NOTHING
             )
             there = sum(seat.present for seat in after.seats)
             late = "" if made else ", but another VM was faster"
@@ -168,30 +149,31 @@ class Agent:
 
     Args:
         folder: The folder that the VMs share.
-        lease: Who decides on the ranks.
         member: This VM.
         config: The configuration of this VM.
         pace: How often it does what.
+        disk: Where this VM's file system begins.
     """
 
     def __init__(
         self,
         folder: storage.Folder,
-        lease: Lease,
         member: Member,
         config: dict[str, Any],
         pace: Pace,
+        disk: Path = Path("/"),
     ) -> None:
+        self._disk = disk
         self._member = member
         self._slots = peers.Slots.of(config)
         self._pace = pace
         self._heart = members.Heartbeat(folder, member)
-        self._leader = Leader(folder, lease, member, pace)
+        self._leader = Leader(folder, member, pace)
         self._roster = storage.Watched(folder, roster.OBJECT)
         self._complete = False
         self._task = storage.Watched(folder, tasks.OBJECT)
         self._begun = True  # whatever task there is has been begun, or is no task
-        self._runner = Runner(folder, member.name, member.instance_id)
+        self._runner = Runner(folder, member.name, member.instance_id, disk / KEPT)
         self._stopping = threading.Event()
         self._node_ssh = bool(config.get("node_ssh"))
 
@@ -213,6 +195,7 @@ class Agent:
                 # Not all VMs at the same moments.
                 due[number] = time.monotonic() + seconds * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
             self._stopping.wait(min(_TICK, self._pace.look))
+        self._runner.stop()
         self._tried(self._resigned)
 
     def _tried(self, duty: Callable[[], float]) -> float:
@@ -235,8 +218,8 @@ class Agent:
             found = roster.parse(self._roster.text)
             self._complete = found.complete
             if self._node_ssh:
-                node_ssh.admit(found)
-            peers.write(found, self._member.name, self._slots)
+                node_ssh.admit(found, self._disk / node_ssh.CONFIGURATION.lstrip("/"))
+            peers.write(found, self._member.name, self._slots, self._disk / peers.FOLDER)
         return self._pace.idle if self._complete else self._pace.look
 
     def _read_task(self) -> float:
@@ -280,14 +263,7 @@ def main() -> None:
     config = configuration.load()
     keys = node_ssh.published() if config.get("node_ssh") else ("", ())
     member = members.myself(*keys)
-    state = config["state"]
-    agent = Agent(
-        storage.shared(),
-        Lease(state["bucket"], f"{state['folder']}/vms/{_LEASE}"),
-        member,
-        config,
-        Pace().times(options.pace),
-    )
+    agent = Agent(storage.shared(), member, config, Pace().times(options.pace))
     signal.signal(signal.SIGTERM, lambda *_: agent.stop())
     agent.run()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aiinfra_vm.roster import Roster
 
 USER = "aiinfra"
-CONFIGURATION = Path("/etc/aiinfra/ssh")
+CONFIGURATION = "/etc/aiinfra/ssh"
 """What root writes: who is let in, and who the others are."""
 
 _HOST_KEYS = Path("/etc/ssh")
@@ -68,7 +68,7 @@ def known_hosts(roster: Roster) -> str:
     )
 
 
-def admit(roster: Roster, folder: Path = CONFIGURATION) -> None:
+def admit(roster: Roster, folder: Path) -> None:
     """Let in the VMs of a roster and nobody else."""
     folder.mkdir(parents=True, exist_ok=True)
     put(folder / "known_hosts", known_hosts(roster))
@@ -139,7 +139,7 @@ def _configure_server() -> None:
 def _close() -> None:
     """Let nobody in any more, on a VM that had it once."""
     if _SERVER.exists():
-        put(CONFIGURATION / "authorized_keys", "")
+        put(Path(CONFIGURATION, "authorized_keys"), "")
 
 
 def main() -> int:
@@ -153,7 +153,7 @@ def main() -> int:
         return 0
     try:
         _make_key(_make_user())
-        CONFIGURATION.mkdir(parents=True, exist_ok=True)
+        Path(CONFIGURATION).mkdir(parents=True, exist_ok=True)
         _configure_server()
     except (OSError, subprocess.CalledProcessError) as error:
         sys.stderr.write(f"no ssh between the nodes: {error}\n")

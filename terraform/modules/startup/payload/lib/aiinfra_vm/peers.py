@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 
 from aiinfra_vm import configuration, roster
 
-FOLDER = Path("/run/aiinfra")
+FOLDER = "run/aiinfra"
+"""Where it is, below the root."""
+
 _MASTER_PORT = 29500  # torchrun's own default
 _POLL = 1.0  # seconds
 
@@ -63,7 +65,7 @@ def document(known: roster.Roster, name: str) -> dict[str, Any]:
     return {**own, "complete": known.complete, **known.document()}
 
 
-def write(known: roster.Roster, name: str, slots: Slots, folder: Path = FOLDER) -> None:
+def write(known: roster.Roster, name: str, slots: Slots, folder: Path) -> None:
     """Write what has changed; the documents last, as who waits looks at that."""
     lines = "".join(f"{key}={text}\n" for key, text in environment(known, name, slots).items())
     folder.mkdir(parents=True, exist_ok=True)
@@ -108,10 +110,10 @@ def missing(found: dict[str, Any] | None) -> str:
     )
 
 
-def read(folder: Path = FOLDER) -> dict[str, Any] | None:
+def read() -> dict[str, Any] | None:
     """The document of this VM; None if there is none yet."""
     try:
-        found: dict[str, Any] = json.loads((folder / "peers.json").read_text("utf-8"))
+        found: dict[str, Any] = json.loads(Path("/", FOLDER, "peers.json").read_text("utf-8"))
     except FileNotFoundError:
         return None
     return found

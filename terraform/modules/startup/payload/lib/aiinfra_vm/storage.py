@@ -31,6 +31,10 @@ class Version(NamedTuple):
     metageneration: int
 
 
+NOTHING = Version("", 0, 0)
+"""Where there is no object."""
+
+
 class Folder:
     """A folder of a bucket.
 
@@ -69,21 +73,23 @@ class Folder:
         generations = headers["x-goog-generation"], headers["x-goog-metageneration"]
         return body, Version(name, int(generations[0]), int(generations[1]))
 
-    def write(self, name: str, document: Any, over: int | None = None) -> Version | None:
+    def write(self, name: str, document: Any, over: Version | None = None) -> Version | None:
         """Write a document.
 
         Args:
             name: The object's name in the folder.
             document: What becomes its JSON.
-            over: The generation that it replaces, 0 for none; None for whatever is there.
+            over: What it replaces, which may be `NOTHING`; None for whatever is there.
 
         Returns:
-            What was made; None if another generation is there.
+            What was made; None if something else is there.
         """
         path = f"upload/storage/v1/b/{self._bucket}/o"
         query = {"uploadType": "media", "name": f"{self._path}/{name}"}
         if over is not None:
-            query["ifGenerationMatch"] = str(over)
+            query["ifGenerationMatch"] = str(over.generation)
+        if over is not None and over != NOTHING:
+            query["ifMetagenerationMatch"] = str(over.metageneration)
         return self._change("POST", path, query, name, document)
 
     def touch(self, version: Version) -> Version | None:

@@ -9,14 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aiinfra_vm import storage, tasks
 from aiinfra_vm.report import now, tail
 
-KEPT = Path("/var/lib/aiinfra/tasks")
-"""A folder for each task that was begun; it outlives the VM's boots."""
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEPT = "var/lib/aiinfra/tasks"
+"""Where, below the root, each task that was begun has a folder, which outlives the VM's boots."""
 
 _REFUSED = 2  # as tasks/__main__.py has it
 _MOST_ANSWER = 1_000_000  # bytes
@@ -39,9 +41,7 @@ class Runner:
         kept: Where it remembers what was begun.
     """
 
-    def __init__(
-        self, folder: storage.Folder, name: str, instance_id: str, kept: Path = KEPT
-    ) -> None:
+    def __init__(self, folder: storage.Folder, name: str, instance_id: str, kept: Path) -> None:
         self._folder = folder
         self._name = name
         self._instance_id = instance_id
@@ -101,6 +101,12 @@ class Runner:
         else:
             self._end(running, "refused" if code == _REFUSED else "failed")
 
+    def stop(self) -> None:
+        """End the task with the agent; the next agent of this VM says that it was cut off."""
+        if self._running is not None:
+            self._kill(self._running)
+            self._running = None
+
     def clean(self, task_id: str) -> None:
         """Delete the results of all other tasks.
 
@@ -126,9 +132,7 @@ class Runner:
             )
 
     def _end(self, running: _Running, state: str, why: str = "") -> None:
-        with contextlib.suppress(ProcessLookupError):  # it has ended with all that it started
-            os.killpg(running.process.pid, signal.SIGKILL)
-        running.process.wait()
+        self._kill(running)
         mine = self._kept / running.task.id
         detail = tail((mine / "output").read_bytes() + f"\n{why}".encode())
         answer = self._answer(mine) if state == "done" else None
@@ -137,6 +141,11 @@ class Runner:
         self._write(running.task, state, began=running.began, detail=detail, answer=answer)
         (mine / "told").touch()
         self._running = None
+
+    def _kill(self, running: _Running) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has ended with all that it started
+            os.killpg(running.process.pid, signal.SIGKILL)
+        running.process.wait()
 
     def _answer(self, mine: Path) -> dict[str, Any] | None:
         text = (mine / "answer").read_bytes()
