@@ -78,6 +78,7 @@ STUBS = {
     "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
+    "ip": "cat /simulated/links.json",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,

@@ -28,6 +28,7 @@ readonly STEPS=(
   "mounts 900 stop"
   "files 1800 stop"
   "gpu 1200 stop"
+  "fabric 1500 stop"
   "ops-agent 600 go-on"
   "ray 1800 stop"
   "notebook 420 go-on"
