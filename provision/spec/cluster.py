@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import gpu_networks, machines
+from provision.catalogue import fabrics, gpu_networks, machines
+from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools
@@ -185,6 +186,13 @@ class VmSpec(ClusterSpec):
         if self.network is not NetworkConfig.MULTI_NIC:
             return ()
         return gpu_networks.beside_the_first(self.group.machine)
+
+    @property
+    def fabric(self) -> Fabric | None:
+        """What NCCL uses between these VMs; None where they have one interface and so no choice."""
+        if self.network is not NetworkConfig.MULTI_NIC:
+            return None
+        return fabrics.on_vms(self.group.machine) or Fabric.TCP
 
 
 @dataclass(frozen=True, kw_only=True)

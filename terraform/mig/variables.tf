@@ -253,6 +253,7 @@ variable "startup" {
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
     node_ssh          = optional(bool, true)
+    fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))

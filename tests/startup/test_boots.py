@@ -35,6 +35,7 @@ ALL_STEPS = {
     "mounts": "done",
     "files": "done",
     "gpu": "done",
+    "fabric": "skipped",
     "ops-agent": "done",
     "agent": "done",
     "ray": "done",
@@ -132,6 +133,7 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
     assert skipped == {
         "mounts": "no storage is mounted",
         "files": "no files were copied",
+        "fabric": "this VM has no GPUs",
         "ops-agent": "DISABLE_OPS_AGENT is set",
         "ray": "ORCHESTRATOR_TYPE is not ray",
         "notebook": "ENABLE_NOTEBOOK is no",

@@ -35,6 +35,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       files       = null
       gpus        = null
       interfaces  = 1
+      fabric      = null
       ops_agent   = true
       node_ssh    = true
       notebook    = false
@@ -59,7 +60,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   }
   # It comes with every VM of every list that asks for metadata.
   assert {
-    condition     = sum([for value in values(output.metadata) : length(value)]) < 65536
+    condition     = sum([for value in values(output.metadata) : length(value)]) < 131072
     error_message = "The metadata has ${sum([for value in values(output.metadata) : length(value)])} characters."
   }
 }
@@ -70,7 +71,7 @@ run "what_is_set_up_is_in_the_configuration" {
   variables {
     files   = { object = "train-deployment/files/x.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
     mounts  = [{ server = "", remote_path = "my-data", local_mount = "/mnt/data", type = "gcsfuse", options = "allow_other" }]
-    startup = { files_destination = "/srv/my files", gpus = { count = 8, accelerator = "nvidia-h100-80gb" }, interfaces = 5, notebook = true, ops_agent = false, ray = { version = "2.60.0" } }
+    startup = { files_destination = "/srv/my files", gpus = { count = 8, accelerator = "nvidia-h100-80gb" }, interfaces = 5, fabric = { kind = "tcpxo", interfaces = 8, plugin = "plugin:v1", daemon = "daemon:v1" }, notebook = true, ops_agent = false, ray = { version = "2.60.0" } }
   }
 
   assert {
@@ -83,6 +84,10 @@ run "what_is_set_up_is_in_the_configuration" {
   }
   assert {
     condition     = jsondecode(output.metadata["aiinfra-config"]).ray.version == "2.60.0" && jsondecode(output.metadata["aiinfra-config"]).gpus.count == 8
+    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
+  }
+  assert {
+    condition     = jsondecode(output.metadata["aiinfra-config"]).fabric == { kind = "tcpxo", interfaces = 8, plugin = "plugin:v1", daemon = "daemon:v1" }
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
   }
   assert {
