@@ -53,6 +53,7 @@ case $PYTHON_PREFIX in
 esac
 mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
+mount --bind "$root/simulated/uptime" "$root/proc/uptime"
 mount -t tmpfs run "$root/run"
 mount -t tmpfs keyrings "$root/usr/share/keyrings"
 exec chroot "$root" /usr/bin/env -i "$@"
@@ -102,6 +103,7 @@ class VM:
     def __post_init__(self) -> None:
         for folder in _FOLDERS:
             (self.disk / folder).mkdir(parents=True)
+        (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
         (self.disk / "etc/fstab").write_text("UUID=1 / ext4 defaults 0 1\n")
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'

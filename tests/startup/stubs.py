@@ -46,6 +46,12 @@ case $* in
 esac
 """
 
+# The time since the boot goes on while somebody sleeps, and else as tests say: it is a file.
+_SLEEP = r"""
+read -r uptime _ </proc/uptime
+echo "$((${uptime%.*} + ${1%.*})).00 0.00" >/proc/uptime
+"""
+
 _SYSTEMCTL = r"""
 case $1 in
   cat) [[ -e /simulated/$2 ]] ;;
@@ -76,6 +82,6 @@ STUBS = {
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,
     "python3": _PYTHON3,
-    "sleep": "",
+    "sleep": _SLEEP,
     "systemctl": _SYSTEMCTL,
 }
