@@ -20,7 +20,13 @@ _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 _INSIDE = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
 _ENTER = """
-mount --bind "$1" "$1"
+if [ -n "${4-}" ]; then
+  mkdir -p "$4/disk" "$4/work" "$4/root"
+  mount -t overlay overlay "$4/root" -o "lowerdir=$1,upperdir=$4/disk,workdir=$4/work"
+  set -- "$4/root" "$2" "$3"
+else
+  mount --bind "$1" "$1"
+fi
 mount -t proc proc "$1/proc"
 if [ -n "${3-}" ]; then mount --bind "$3" "$1/mnt"; fi
 exec env --ignore-environment HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
@@ -88,18 +94,21 @@ def bootstrap(root: Path, release: str, packages: Iterable[str]) -> None:
     _tell(["unshare", "--mount", "debootstrap", "--variant=minbase", *more, release, str(root)])
 
 
-def run_in(root: Path, script: str, folder: Path | None = None) -> None:
+def run_in(
+    root: Path, script: str, folder: Path | None = None, layer: Path | None = None
+) -> None:
     """Run a shell script in a root file system, as root of the machine and with its network.
 
     Args:
         root: The root file system.
         script: What `sh` runs; none of its processes outlives it.
         folder: Is /mnt there, if given.
+        layer: Gets in `disk` what the script writes, if given; else the root file system does.
 
     Raises:
         NoDebianError: The script has failed.
     """
-    given = [str(root), script, *([] if folder is None else [str(folder)])]
+    given = [str(root), script, str(folder or ""), str(layer or "")]
     _tell([*_INSIDE, "bash", "-euc", _ENTER, "enter", *given])
 
 

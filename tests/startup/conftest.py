@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.debian import NoDebianError
+from tests.startup import internet as internets
 from tests.startup import roots
 from tests.startup.debian_vm import DebianVM, metadata_server
 from tests.startup.metadata_server import MetadataServer
@@ -44,8 +45,22 @@ def root(request: pytest.FixtureRequest) -> roots.Root:
         pytest.fail(f"VMs with a real system can't be tested here: {error}", pytrace=False)
 
 
+@pytest.fixture(scope="session")
+def internet(
+    root: roots.Root, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[internets.Internet]:
+    """What VMs with a real system reach."""
+    folder = tmp_path_factory.mktemp("internet")
+    sites = internets.sites(folder, root.sources, root.release.number)
+    made = internets.Internet(sites, folder / "tls", root.layers[0])
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def debian(tmp_path: Path, space: Space, root: roots.Root) -> Iterator[DebianVM]:
+def debian(
+    tmp_path: Path, space: Space, root: roots.Root, internet: internets.Internet
+) -> Iterator[DebianVM]:
     """A VM with a real system, otherwise as `vm`."""
     network = space.network()
     with network.entered():
@@ -53,6 +68,7 @@ def debian(tmp_path: Path, space: Space, root: roots.Root) -> Iterator[DebianVM]
         server.__enter__()
     try:
         machine = DebianVM(tmp_path / "vm/disk", server, root=root, network=network)
+        machine.reach(internet)
         machine.configure()
         yield machine
         machine.kill()

@@ -77,13 +77,11 @@ class DebianVM(VM):
         root: The root file system below.
         network: Its network.
         name: Its name.
-        layers: Folders between the root and what this VM writes, the lowest first.
     """
 
     root: Root = field(kw_only=True)
     network: namespaces.Network = field(kw_only=True)
     name: str = field(kw_only=True, default="train-vm-1")
-    layers: tuple[Path, ...] = field(kw_only=True, default=())
     stubs: dict[str, str] = field(default_factory=lambda: dict(STAND_INS))
 
     def __post_init__(self) -> None:
@@ -148,7 +146,7 @@ class DebianVM(VM):
         folder = self.disk.parent
         (folder / "boot-id").write_text(f"{uuid.uuid4()}\n")
         self._group = namespaces.ControlGroup()
-        lower = ":".join(map(str, reversed((*self.root.layers, *self.layers))))
+        lower = ":".join(map(str, reversed(self.root.layers)))
         join = f'echo $$ >"{self._group.folder}/cgroup.procs" && exec "$@"'
         with (folder / "console").open("ab") as console:
             self._process = subprocess.Popen(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import http.client
+import shutil
 import ssl
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +31,43 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 
   -keyout /mnt/key.pem -out /mnt/certificate.pem 2>/mnt/said
 openssl x509 -hash -noout -in /mnt/certificate.pem >/mnt/hash
 """
+
+# What Google's installer leaves, as far as start-up meets it.
+_OPS_AGENT = """
+echo "installer $*" >>/calls
+cat >/etc/systemd/system/google-cloud-ops-agent.service <<'UNIT'
+[Service]
+ExecStart=/usr/bin/sleep infinity
+[Install]
+WantedBy=multi-user.target
+UNIT
+systemctl daemon-reload && systemctl enable --now google-cloud-ops-agent.service
+"""
+
+
+def sites(folder: Path, sources: Path, release: int) -> dict[str, Path]:
+    """The sites that start-up downloads from, by their names.
+
+    Args:
+        folder: For what is on them.
+        sources: The package sources, as `packages` has them.
+        release: The number of the Debian release.
+    """
+    google, nvidia, downloads = (folder / name for name in ("google", "nvidia", "downloads"))
+    shutil.copytree(sources / "google", google / "apt")
+    (google / "apt/doc").mkdir()
+    shutil.copy(sources / "key.asc", google / "apt/doc/apt-key.gpg")
+    cuda = nvidia / f"compute/cuda/repos/debian{release}/x86_64"
+    shutil.copytree(sources / "nvidia", cuda)
+    shutil.copy(sources / "key.asc", cuda / "3bf863cc.pub")
+    (downloads / "cloudagents").mkdir(parents=True)
+    installer = downloads / "cloudagents/add-google-cloud-ops-agent-repo.sh"
+    installer.write_text(_OPS_AGENT)
+    return {
+        "packages.cloud.google.com": google,
+        "developer.download.nvidia.com": nvidia,
+        "dl.google.com": downloads,
+    }
 
 
 class Internet:

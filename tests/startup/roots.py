@@ -6,14 +6,15 @@ layer of its own above.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests import debian
+from tests.startup import packages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,11 @@ class Release(enum.StrEnum):
 
     DEBIAN_12 = "bookworm"
     DEBIAN_13 = "trixie"
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+        return {Release.DEBIAN_12: 12, Release.DEBIAN_13: 13}[self]
 
 
 # What Google's images of Debian have, as far as start-up meets it.
@@ -46,43 +52,22 @@ mv /var/cache/apt/archives/*.deb /mnt/
 rm -rf /var/lib/apt/lists/* /etc/apt/sources.list /etc/apt/sources.list.d/*
 """
 _INSTALL = """
+cp -R /mnt/. /etc/apt/
 apt-get --quiet update
 apt-get --quiet --yes --no-install-recommends install {packages}
 apt-get clean
-rm -rf /var/lib/apt/lists/*
-"""
-
-# Makes /mnt a package source: a list of its packages, signed by the key in /mnt/../key.
-_INDEX = """
-cd /mnt/{name}
-for package in *.deb; do
-  dpkg-deb --field "$package"
-  printf 'Filename: ./%s\\nSize: %s\\nSHA256: %s\\n\\n' "$package" \\
-    "$(stat --format %s "$package")" "$(sha256sum <"$package" | cut -d ' ' -f 1)"
-done >Packages
-printf 'Suite: {name}\\nDate: %s\\nSHA256:\\n %s %s Packages\\n' "$(LC_ALL=C date -u -R)" \\
-  "$(sha256sum <Packages | cut -d ' ' -f 1)" "$(stat --format %s Packages)" >Release
-mkdir -p -m 700 /tmp/gpg
-export GNUPGHOME=/tmp/gpg
-[ -e /mnt/key.secret ] || {{
-  gpg --quiet --batch --passphrase '' --quick-generate-key 'Packages of tests' ed25519 sign never
-  gpg --quiet --batch --armor --export >/mnt/key.asc
-  gpg --quiet --batch --armor --export-secret-keys >/mnt/key.secret
-}}
-gpg --quiet --batch --import /mnt/key.secret
-gpg --quiet --batch --yes --clearsign --output InRelease Release
-rm -rf /tmp/gpg
+rm -rf /var/lib/apt/lists/* /etc/apt/sources.list /etc/apt/sources.list.d/*
 """
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Root:
     """A root file system that VMs share.
 
     Attributes:
         release: Of which release it is.
         layers: Its folders, the lowest first.
-        sources: A folder of package sources, and the key that they are signed with, `key.asc`.
+        sources: Package sources, as `packages` has them.
     """
 
     release: Release
@@ -96,17 +81,40 @@ def root(release: Release) -> Root:
     Raises:
         NoDebianError: This takes root, and Debian's packages.
     """
-    name = f"roots/{release}-{_digest(_INSTALLED, _INSTALLABLE, _DOWNLOAD, _INDEX)}"
-    with debian.made_once(name) as (folder, missing):
-        system, sources = folder / "system", folder / "sources"
+    digest = _digest(_INSTALLED, _INSTALLABLE, _DOWNLOAD)
+    with debian.made_once(f"roots/{release}-{digest}") as (folder, missing):
+        system = folder / "system"
         if missing:
             debian.bootstrap(system, release, _INSTALLED)
             shutil.copytree(system / "etc/apt", folder / "apt")
-            (sources / "debian").mkdir(parents=True)
-            script = _DOWNLOAD.format(packages=" ".join(_INSTALLABLE))
-            debian.run_in(system, script, sources / "debian")
-            debian.run_in(system, _INDEX.format(name="debian"), sources)
+            (folder / "debian").mkdir()
+            download = _DOWNLOAD.format(packages=" ".join(_INSTALLABLE))
+            debian.run_in(system, download, folder / "debian")
+    digest = _digest(digest, packages.RECIPE)
+    with debian.made_once(f"roots/{release}-sources-{digest}") as (sources, missing):
+        if missing:
+            (sources / "debian").mkdir()
+            for file in (folder / "debian").iterdir():
+                # apt would take %3a for a colon, which it stands for.
+                shutil.copy(file, sources / "debian" / file.name.replace("%3a", "-"))
+            packages.index(system, sources, "debian")
+            packages.make(system, sources, release)
     return Root(release, (system,), sources)
+
+
+def with_packages(root: Root, *names: str) -> Root:
+    """A root with more of Debian's packages installed, in a layer of its own that is kept too.
+
+    Raises:
+        NoDebianError: This takes Debian's packages.
+    """
+    lowest = root.layers[0].parent
+    digest = _digest(lowest.name, names, _INSTALL)
+    with debian.made_once(f"roots/{root.release}-{names[0]}-{digest}") as (folder, missing):
+        if missing:
+            install = _INSTALL.format(packages=" ".join(names))
+            debian.run_in(root.layers[0], install, lowest / "apt", folder)
+    return dataclasses.replace(root, layers=(*root.layers, folder / "disk"))
 
 
 def _digest(*what: object) -> str:
