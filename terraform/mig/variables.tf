@@ -252,6 +252,7 @@ variable "startup" {
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
+    node_ssh          = optional(bool, true)
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))

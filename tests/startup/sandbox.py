@@ -7,6 +7,8 @@ configuration refuses that, the tests fail; they don't skip.
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import shlex
@@ -55,6 +57,8 @@ mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
 mount --bind "$root/simulated/uptime" "$root/proc/uptime"
 mount -t tmpfs run "$root/run"
+mkdir "$root/run/aiinfra"
+cp "$root/simulated/peers.json" "$root/run/aiinfra"
 mount -t tmpfs keyrings "$root/usr/share/keyrings"
 exec chroot "$root" /usr/bin/env -i "$@"
 """
@@ -62,7 +66,7 @@ _NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fo
 
 
 def payload() -> dict[str, str]:
-    """What the module puts into the metadata key `aiinfra-payload`."""
+    """What the module puts into the metadata key `aiinfra-payload`, before it is packed."""
     kinds = {".md", ".py", ".service", ".sh", ".txt", ".yaml"}
     files = sorted(path for path in PAYLOAD.rglob("*") if path.suffix in kinds)
     return {file.relative_to(PAYLOAD).as_posix(): file.read_text("utf-8") for file in files}
@@ -79,11 +83,34 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "gpus": {"count": 2, "accelerator": "nvidia-tesla-a100"},
         "interfaces": 1,
         "ops_agent": False,
+        "node_ssh": False,
         "notebook": False,
         "ray": None,
         "secrets": None,
         "has_command": False,
     } | changes
+
+
+AGREED = {
+    "name": "train-vm-1",
+    "rank": 0,
+    "complete": True,
+    "nnodes": 1,
+    "generation": 1,
+    "members": [
+        {
+            "rank": 0,
+            "present": True,
+            "name": "train-vm-1",
+            "instance_id": "1",
+            "address": "10.0.0.2",
+            "boot": "5a1c",
+            "key": "",
+            "host_keys": [],
+        }
+    ],
+}
+"""What the agent of a group's only VM has on its disk; none runs here."""
 
 
 @dataclass
@@ -108,6 +135,7 @@ class VM:
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
         )
+        (self.disk / "simulated/peers.json").write_text(json.dumps(AGREED))
         self.add_interface("ens4")
 
     def add_interface(self, name: str) -> None:
@@ -119,7 +147,9 @@ class VM:
         config = configuration(**changes, has_command=command is not None)
         metadata = {
             "aiinfra-config": json.dumps(config),
-            "aiinfra-payload": json.dumps(payload()),
+            "aiinfra-payload": base64.b64encode(
+                gzip.compress(json.dumps(payload()).encode())
+            ).decode(),
         }
         if command is not None:
             metadata["aiinfra-startup-command"] = command

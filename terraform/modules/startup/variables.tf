@@ -87,11 +87,12 @@ variable "secrets" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the notebook, the Ops Agent, Ray by version."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, ssh between the VMs, the notebook, the Ops Agent, Ray by version."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
+    node_ssh          = optional(bool, true)
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))
