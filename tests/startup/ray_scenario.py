@@ -54,7 +54,7 @@ ray.init("ray://%s:10001" % sys.argv[1])
 print("uid", ray.get(ray.remote(os.getuid).remote()))
 """
 _PYTHON = "/opt/aiinfra/ray/bin/python"
-_SECONDS = 100  # for the cluster to be what is waited for
+_SECONDS = 250  # for the cluster to be what is waited for
 _EXPIRY = 5  # seconds, as the room starts the service
 _AWAY = 3 * _EXPIRY  # as two minutes are to the 45 seconds of a real lease
 

@@ -249,7 +249,10 @@ def main() -> None:
         Pace(options.renew, options.expiry),
     )
     signal.signal(signal.SIGTERM, lambda *_: node.stop())
-    node.run()
+    try:
+        node.run()
+    finally:
+        relay.stop()
 
 
 if __name__ == "__main__":
