@@ -21,7 +21,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     folder: Path = tmp_path_factory.mktemp("room")
     environment = environments.ray_and_torch()
     arguments = (str(folder), str(environment.python), json.dumps(environment.variables))
-    events = room.enter("tests.startup.ray_scenario", *arguments, seconds=400)
+    events = room.enter("tests.startup.ray_scenario", *arguments, seconds=900)
     return {event["event"]: event for event in events}
 
 

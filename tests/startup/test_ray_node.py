@@ -178,9 +178,11 @@ def _alive() -> set[tuple[str, str]]:
 
 def _cluster(world: World, vms: int) -> None:
     """A cluster whose first VM is the head."""
+    wanted = set()
     for number in range(1, vms + 1):
         world.add()
-        _wait(lambda number=number: _alive() == {(str(it), "1") for it in range(1, number + 1)})
+        wanted.add((str(number), "1"))
+        _wait(lambda: _alive() == wanted)
 
 
 def test_no_job_ends_while_cloud_storage_is_away(world: World) -> None:
