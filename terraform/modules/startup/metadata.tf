@@ -7,7 +7,9 @@ locals {
     mounts      = var.mounts
     gpus        = var.startup.gpus
     interfaces  = var.startup.interfaces
+    fabric      = var.startup.fabric
     ops_agent   = var.startup.ops_agent
+    node_ssh    = var.startup.node_ssh
     notebook    = var.startup.notebook
     ray         = var.startup.ray
     secrets     = length(var.secrets) == 0 ? null : var.secrets
@@ -29,7 +31,7 @@ locals {
   # Named by kind, so that what tests and editors leave behind does not travel.
   _payload_files = setunion(
     fileset("${path.module}/payload", "**/*.{json,md,service,txt,yaml}"),
-    fileset("${path.module}/payload", "lib/aiinfra_vm/*.py"),
+    fileset("${path.module}/payload", "lib/aiinfra_vm/**/*.py"),
     fileset("${path.module}/payload", "profile.d/*.sh"),
     fileset("${path.module}/payload", "samples/*.py"),
     fileset("${path.module}/payload", "steps/*.sh"),
@@ -39,7 +41,7 @@ locals {
   _metadata = merge(
     {
       aiinfra-config          = jsonencode(local._config)
-      aiinfra-payload         = jsonencode(local._payload)
+      aiinfra-payload         = base64gzip(jsonencode(local._payload))
       enable-guest-attributes = "TRUE"
       startup-script          = file("${path.module}/startup.sh")
     },

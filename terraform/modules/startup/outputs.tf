@@ -14,3 +14,8 @@ output "metadata" {
     error_message = "Google takes at most 256 KiB for one value of the metadata; received ${jsonencode({ for key, value in nonsensitive(local._metadata) : key => nonsensitive(length(value)) })} (characters)."
   }
 }
+
+output "payload" {
+  description = "The names of the files that travel in the key `aiinfra-payload`, compressed, to /opt/aiinfra."
+  value       = keys(local._payload)
+}

@@ -43,7 +43,7 @@ run() {
   version=$(setting ray.version)
   [[ -n $version ]] || skip "ORCHESTRATOR_TYPE is not ray"
   if [[ ! -e $marker || $(<"$marker") != "$version" ]]; then
-    retry 3 install_ray "$version" || fail "Ray $version could not be installed"
+    retry_for 600 install_ray "$version" || fail "Ray $version could not be installed"
     echo "$version" >"$marker"
   fi
   make_user || fail "the user aiinfra-ray could not be made"
