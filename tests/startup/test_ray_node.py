@@ -35,6 +35,7 @@ from aiinfra_vm.lease import Lease
 from aiinfra_vm.ray_dashboard import Relay
 from aiinfra_vm.ray_node import Identity, Node, Pace
 from aiinfra_vm.ray_token import Token
+from aiinfra_vm.storage import Folder
 
 BUCKET, FOLDER = "my-bucket", "train-deployment/ray"
 EXPIRY = 0.6
@@ -141,7 +142,7 @@ class World:
         number = len(self.vms) + 1
         wire = Wire(int(self._url.rpartition(":")[2]), "127.0.0.1")
         self._patch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{wire.port}")
-        folder = (BUCKET, FOLDER)
+        folder = Folder(BUCKET, FOLDER)
         token = self._folder / f"token-{number}"
         identity = Identity(f"vm-{number}", f"127.0.0.{10 + number}", f"id-{number}")
         node = Node(identity, Lease(folder), Token(folder, token), Relay(1), pace)
