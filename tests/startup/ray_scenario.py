@@ -165,6 +165,10 @@ def _strangers(room: Room, stranger: Machine, head: Machine) -> None:
     without = "unset RAY_AUTH_MODE RAY_AUTH_TOKEN_PATH; "
     wrong = "unset RAY_AUTH_TOKEN_PATH; export RAY_AUTH_TOKEN=wrong; "
     right = f"unset RAY_AUTH_TOKEN_PATH; export RAY_AUTH_TOKEN={token}; "
+    try:
+        stranger.run(right + client, user="nobody")
+    except RuntimeError:
+        print(head.run("tail -n 40 /tmp/ray/session_2*/logs/ray_client_server*"), file=sys.stderr)
     _tell(
         "strangers",
         dashboard=stranger.fails(dashboard, user="nobody"),
