@@ -187,7 +187,7 @@ def _strangers(room: Room, stranger: Machine, head: Machine) -> None:
 
 
 def _at_last(attempt: Callable[[], str]) -> str:
-    """What succeeds in one of three tries: Ray looks at its new client server too early at times."""
+    """What succeeds in one of three tries: Ray looks at its client server too early at times."""
     for _ in range(2):
         try:
             return attempt()
