@@ -13,12 +13,13 @@ import pwd
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -207,6 +208,9 @@ class Machine:
     def kill(self) -> None:
         """End all of the VM's processes at once, as when its host dies."""
         assert self._process is not None
+        # Its first process changes its user, and so does not end with its parent.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(self._inside(), signal.SIGKILL)
         self._process.kill()
         self._process.wait()
 
