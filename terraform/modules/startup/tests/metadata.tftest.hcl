@@ -112,3 +112,16 @@ run "a_command_travels_as_it_is" {
     error_message = "The VM does not know of its command."
   }
 }
+
+run "rays_ports_are_those_of_the_payload" {
+  command = plan
+
+  assert {
+    condition     = contains(output.ray_ports, "20000-22999") && contains(output.ray_ports, "6379") && contains(output.ray_ports, "8265")
+    error_message = "The ports are ${jsonencode(output.ray_ports)}."
+  }
+  assert {
+    condition     = length(output.ray_ports) == length(jsondecode(file("./payload/ray-ports.json"))) - 1
+    error_message = "The ports are ${jsonencode(output.ray_ports)}."
+  }
+}
