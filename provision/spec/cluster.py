@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from provision.catalogue import images
-    from provision.settings.choices import OnlineCheck, ReleaseChannel
+    from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart
     from provision.settings.model import Settings
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
@@ -132,7 +132,8 @@ class VmSpec(ClusterSpec):
         network: The networks that they use.
         metadata: The user's metadata.
         image: The image that they boot from.
-        command: The user's shell command for the first boot; None for none.
+        command: The user's shell command; None for none.
+        restart: When that is begun again.
         secrets: The secrets in the command's environment.
         files_destination: The folder on the VMs for the copied files.
         notebook: Whether to run Jupyter.
@@ -146,6 +147,7 @@ class VmSpec(ClusterSpec):
     metadata: Mapping[str, str]
     image: Image
     command: str | None
+    restart: Restart
     secrets: tuple[Secret, ...]
     files_destination: str
     notebook: bool
@@ -249,6 +251,7 @@ def vms(settings: Settings) -> VmSpec:
         metadata=settings.metadata,
         image=_image(settings),
         command=settings.startup_command,
+        restart=settings.startup_restart,
         secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
         notebook=settings.enable_notebook,

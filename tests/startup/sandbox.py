@@ -12,17 +12,20 @@ import os
 import shlex
 import subprocess
 import sys
+import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.startup.stubs import STUBS
+from tests.startup.stubs import SETTLE, STUBS
 
 if TYPE_CHECKING:
     from tests.startup.metadata_server import MetadataServer
 
 MODULE = Path(__file__).parents[2] / "terraform" / "modules" / "startup"
 SCRIPT = MODULE / "startup.sh"
+_SYSTEMD = Path(__file__).with_name("systemd.py")
 PAYLOAD = MODULE / "payload"
 
 _FOLDERS = (
@@ -53,6 +56,7 @@ case $PYTHON_PREFIX in
 esac
 mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
+mount --bind "$root/simulated/boot-id" "$root/proc/sys/kernel/random/boot_id"
 mount -t tmpfs run "$root/run"
 mount -t tmpfs keyrings "$root/usr/share/keyrings"
 exec chroot "$root" /usr/bin/env -i "$@"
@@ -82,6 +86,8 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "ray": None,
         "secrets": None,
         "has_command": False,
+        "restart": "never",
+        "max_run_seconds": None,
     } | changes
 
 
@@ -93,11 +99,13 @@ class VM:
         disk: Its root folder on the host.
         server: Its metadata server.
         stubs: Programs in place of the image's, by name.
+        quicker: Constants of the payload's programs that would take real time -> other values.
     """
 
     disk: Path
     server: MetadataServer
     stubs: dict[str, str] = field(default_factory=lambda: dict(STUBS))
+    quicker: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for folder in _FOLDERS:
@@ -117,31 +125,58 @@ class VM:
         config = configuration(**changes, has_command=command is not None)
         metadata = {
             "aiinfra-config": json.dumps(config),
-            "aiinfra-payload": json.dumps(payload()),
+            "aiinfra-payload": json.dumps(self._payload()),
         }
         if command is not None:
             metadata["aiinfra-startup-command"] = command
         self.server.set_metadata(metadata)
 
     def boot(self) -> subprocess.CompletedProcess[str]:
-        """Start the VM, and wait until its start-up script has ended."""
+        """Start the VM, and wait until its start-up script and what that started have ended."""
+        running = self.start()
+        try:
+            stdout, stderr = running.communicate(timeout=100)
+        finally:
+            running.kill()
+        return subprocess.CompletedProcess(running.args, running.returncode, stdout, stderr)
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start the VM, and leave it running; to kill the process is to cut its power."""
         script = self.disk / _RUN.lstrip("/")
         script.write_bytes(SCRIPT.read_bytes())
         self._write_stubs()
+        (self.disk / "simulated/boot-id").write_text(f"{uuid.uuid4()}\n")
         (self.disk / "calls").write_text("")
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
         secret_manager = f"http://{self.server.host}/"
         variables["CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"] = secret_manager
         inside = [f"{name}={value}" for name, value in variables.items()]
-        return subprocess.run(
+        run = f"bash {_RUN}; code=$?; {SETTLE}; exit $code"
+        return subprocess.Popen(
             [*_NAMESPACES, "bash", "-c", _ENTER, "enter", str(self.disk), *inside,
-             "bash", _RUN],
+             "bash", "-c", run],
             env={"PATH": os.environ["PATH"], "PYTHON_PREFIX": sys.base_prefix},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=100,
-            check=False,
         )  # fmt: skip
+
+    def shut_down(self, running: subprocess.Popen[str]) -> None:
+        """Shut a running VM down as its own `poweroff` does, and wait for the end."""
+        (self.disk / "simulated/power-off").touch()
+        running.communicate(timeout=60)
+
+    def cut_power(self, running: subprocess.Popen[str]) -> None:
+        """End a running VM at once, as a host that fails does."""
+        running.kill()
+        running.communicate(timeout=60)
+
+    def await_text(self, path: str, text: str, *, seconds: float = 30) -> None:
+        """Wait until a file of the VM has a text."""
+        deadline = time.monotonic() + seconds
+        while not (self.exists(path) and text in self.read(path)):
+            assert time.monotonic() < deadline, self.read(path) if self.exists(path) else "no file"
+            time.sleep(0.02)
 
     def calls(self, program: str = "") -> list[str]:
         """The command lines of stubs during the last boot, in order, of one program or all."""
@@ -170,7 +205,15 @@ class VM:
         assert isinstance(detail, str)
         return detail
 
+    def _payload(self) -> dict[str, str]:
+        files = payload()
+        for line, quick in self.quicker.items():
+            (name,) = [name for name, text in files.items() if f"\n{line}" in text]
+            files[name] = files[name].replace(f"\n{line}", f"\n{quick}")
+        return files
+
     def _write_stubs(self) -> None:
+        (self.disk / "stubs/systemd.py").write_bytes(_SYSTEMD.read_bytes())
         for name, body in self.stubs.items():
             file = self.disk / "stubs" / name
             log = f'printf "%s\\n" "{shlex.quote(name)} $*" >>/calls\n'

@@ -16,9 +16,13 @@ readonly PROGRAMS=/opt/aiinfra KEPT=/var/lib/aiinfra LOGS=/var/log/aiinfra
 readonly SAMPLES=/home/jupyter/aiinfra-sample
 # A step's exit code for "there is nothing to do", with the reason as its last line.
 readonly SKIPPED=77
+# A step's exit code for "a unit goes on with it, and reports the rest".
+readonly LEFT_RUNNING=79
+# Lines of a failed step's output that go to the console, which serial port 1 shows.
+readonly SHOWN=200
 
-# Name, limit in seconds, and whether a failure stops the steps after it. The user's command has
-# no limit (0): it may be a training that takes days, and only its owner knows.
+# Name, limit in seconds, and whether a failure stops the steps after it. The last one only starts
+# the unit of the user's command, which may be a training that takes days.
 readonly STEPS=(
   "mounts 900 stop"
   "files 1800 stop"
@@ -26,7 +30,7 @@ readonly STEPS=(
   "ops-agent 600 go-on"
   "ray 1800 stop"
   "notebook 420 go-on"
-  "command 0 stop"
+  "command 120 stop"
 )
 
 log() { printf 'aiinfra: %s\n' "$*" >&2; }
@@ -105,7 +109,7 @@ run_step() {
 
 # supervise NAME LIMIT: run a step as a process of its own, and report how it ended.
 supervise() {
-  local name=$1 limit=$2 code=0 output=$LOGS/$1.log
+  local name=$1 limit=$2 code=0 output=$LOGS/step-$1.log
   log "$name"
   report begin "$name"
   timeout --kill-after=30 "$limit" bash "${BASH_SOURCE[0]}" step "$name" \
@@ -115,7 +119,10 @@ supervise() {
     "$SKIPPED") report end "$name" skipped "$output" && code=0 ;;
     124 | 137) echo "stopped: it took too long; its limit is $limit seconds" >>"$output" ;;
   esac
-  if ((code != 0)); then report end "$name" failed "$output"; fi
+  if ((code != 0 && code != LEFT_RUNNING)); then
+    report end "$name" failed "$output"
+    tail --lines="$SHOWN" "$output" | sed "s/^/aiinfra: $name: /" >&2
+  fi
   log "$name: exit code $code"
   return "$code"
 }
@@ -146,7 +153,7 @@ report_no_start() {
 }
 
 main() {
-  local step name limit after
+  local step name limit after code
   exec 9>/run/aiinfra-startup.lock
   flock --nonblock 9 || fail "another run of this script is not over yet"
   unpack || {
@@ -159,7 +166,10 @@ main() {
   fi
   for step in "${STEPS[@]}"; do
     read -r name limit after <<<"$step"
-    if ! supervise "$name" "$limit" && [[ $after == stop ]]; then
+    code=0
+    supervise "$name" "$limit" || code=$?
+    if ((code == LEFT_RUNNING)); then return; fi
+    if ((code != 0)) && [[ $after == stop ]]; then
       report over failed "$name"
       fail "start-up failed at $name"
     fi
