@@ -110,7 +110,7 @@ def _end_rest(keep: int) -> None:
             return
         for process in ours - {keep}:
             os.kill(process, signal.SIGKILL)
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def manage(unit: Unit) -> None:
@@ -183,11 +183,11 @@ def settle() -> None:
             while any(
                 json.loads(file.read_text())["state"] != "dead" for file in STATES.glob("*.json")
             ):
-                time.sleep(0.02)
+                time.sleep(0.05)
             return
         if all(it["state"] in {"dead", "exited"} for it in found):
             return
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":

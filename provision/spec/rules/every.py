@@ -15,6 +15,7 @@ from provision.spec.rules import (
     machines,
     offers,
     orchestrator,
+    ray,
     secrets,
     storage,
 )
@@ -109,6 +110,7 @@ RULES: Final = (
         _notebook,
     ),
     *orchestrator.RULES,
+    *ray.RULES,
     *gke.RULES,
 )
 """All rules between settings, in the order of the settings."""

@@ -164,6 +164,10 @@ def run() -> int:
 def _environment(values: dict[str, bytes]) -> dict[bytes, bytes]:
     environment = {os.fsencode(name): os.fsencode(text) for name, text in os.environ.items()}
     environment.pop(b"PYTHONPATH", None)  # of this very program
+    if configuration.value("ray.version"):
+        # As in login shells: without the token Ray lets nobody in.
+        environment.setdefault(b"RAY_AUTH_MODE", b"token")
+        environment.setdefault(b"RAY_AUTH_TOKEN_PATH", b"/run/aiinfra-ray/token")
     environment.update({name.encode(): value for name, value in values.items()})
     return environment
 

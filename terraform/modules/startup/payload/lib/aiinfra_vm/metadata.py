@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -91,3 +92,14 @@ def _request(path: str, body: bytes | None = None) -> urllib.request.Request:
         headers={"Metadata-Flavor": "Google"},
         method="GET" if body is None else "PUT",
     )
+
+
+def main() -> None:
+    """`token`: print an access token."""
+    if sys.argv[1:] != ["token"]:
+        raise SystemExit("the one thing to ask for is: token")
+    sys.stdout.write(token())
+
+
+if __name__ == "__main__":
+    main()
