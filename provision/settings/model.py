@@ -25,6 +25,7 @@ from provision.settings.choices import (
     Orchestrator,
     PriceList,
     ReleaseChannel,
+    Restart,
 )
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
@@ -60,6 +61,7 @@ from provision.settings.values import (
     RayVersion,
     Region,
     ReservationName,
+    RestartWord,
     RunSeconds,
     Seconds,
     ServiceAccount,
@@ -348,6 +350,14 @@ class Settings(BaseSettings):
         "One line of shell that runs at the end of each VM's first boot; it is used verbatim,"
         " including quotes.",
         "python3 /usr/aiinfra/copy/train.py",
+        only_with=_VMS,
+    )
+    startup_restart: RestartWord = _setting(
+        "When STARTUP_COMMAND is begun again: `never`, so that it runs at most once in the life of"
+        " a VM; `on-failure`, when it fails or a reboot cuts it off, with pauses that grow to five"
+        " minutes; `always`, when it succeeds too, and at each boot.",
+        "on-failure",
+        Restart.NEVER,
         only_with=_VMS,
     )
     secrets: Secrets | None = _setting(

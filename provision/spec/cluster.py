@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from provision.catalogue import images
-    from provision.settings.choices import OnlineCheck, ReleaseChannel
+    from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart
     from provision.settings.maintenance import Window
     from provision.settings.model import Settings
     from provision.settings.queues import Queue
@@ -135,7 +135,8 @@ class VmSpec(ClusterSpec):
         network: The networks that they use.
         metadata: The user's metadata.
         image: The image that they boot from.
-        command: The user's shell command for the first boot; None for none.
+        command: The user's shell command; None for none.
+        restart: When that is begun again.
         secrets: The secrets in the command's environment.
         files_destination: The folder on the VMs for the copied files.
         node_ssh: Whether the VMs reach each other by ssh.
@@ -150,6 +151,7 @@ class VmSpec(ClusterSpec):
     metadata: Mapping[str, str]
     image: Image
     command: str | None
+    restart: Restart
     secrets: tuple[Secret, ...]
     files_destination: str
     node_ssh: bool
@@ -272,6 +274,7 @@ def vms(settings: Settings) -> VmSpec:
         metadata=settings.metadata,
         image=_image(settings),
         command=settings.startup_command,
+        restart=settings.startup_restart,
         secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
         node_ssh=settings.enable_node_ssh,

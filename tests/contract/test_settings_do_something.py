@@ -50,6 +50,7 @@ OTHERS: Final = {
     "reservation_name": ("r", {}),
     "secrets": ("A=projects/my-project/secrets/a", {"STARTUP_COMMAND": "true"}),
     "service_account": ("default", {}),
+    "startup_restart": ("always", {"STARTUP_COMMAND": "true"}),
     "system_node_pool_max": ("4", {}),
     "system_node_pool_disk_size_gb": ("200", {}),
     "system_node_pool_min": ("2", {}),
