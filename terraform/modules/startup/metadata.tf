@@ -22,7 +22,7 @@ locals {
   # Named by kind, so that what tests and editors leave behind does not travel.
   _payload_files = setunion(
     fileset("${path.module}/payload", "**/*.{md,service,txt,yaml}"),
-    fileset("${path.module}/payload", "lib/aiinfra_vm/*.py"),
+    fileset("${path.module}/payload", "lib/aiinfra_vm/**/*.py"),
     fileset("${path.module}/payload", "samples/*.py"),
     fileset("${path.module}/payload", "steps/*.sh"),
   )
