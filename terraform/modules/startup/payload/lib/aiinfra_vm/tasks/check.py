@@ -28,8 +28,14 @@ _DIAGNOSTIC_SECONDS = 420
 _LINES = 5  # of what a program says about its failure
 
 
-def run(_arguments: Result) -> Result:
-    """Look at everything; what can't be looked at says why."""
+def run(arguments: Result) -> Result:
+    """Look at everything; what can't be looked at says why.
+
+    Raises:
+        ValueError: There are arguments.
+    """
+    if arguments:
+        raise ValueError("it takes no arguments")
     return {
         **_gpus(),
         "diagnostic": _diagnostic(),
