@@ -58,7 +58,7 @@ def most_rounds(count: int) -> int:
     Args:
         count: The number of VMs.
     """
-    return 1 if count <= 1 else 1 + math.ceil(math.log2(count)) + _SPARE
+    return 1 if count <= _PAIR else 1 + math.ceil(math.log2(count)) + _SPARE
 
 
 def find(tried: Sequence[Tried]) -> Finding:
@@ -90,7 +90,8 @@ def next_round(tried: Sequence[Tried]) -> list[Vms]:
     """
     known = find(tried)
     before = {frozenset(one.vms) for one in tried}
-    groups, alone = [], []
+    groups: list[Vms] = []
+    alone: list[str] = []
     for part in _parts(tried, known):
         if len(part) >= _PAIR:
             groups.append(part)
@@ -126,7 +127,8 @@ def _with_good(alone: Sequence[str], good: Vms) -> list[Vms]:
 
 def _among(alone: Sequence[str], before: set[frozenset[str]]) -> list[Vms]:
     """Pairs of VMs of which none is known to be good; such as were not tried yet."""
-    free, pairs = list(alone), []
+    free = list(alone)
+    pairs: list[Vms] = []
     while free:
         one = free.pop(0)
         other = next((it for it in free if frozenset((one, it)) not in before), None)

@@ -104,6 +104,7 @@ _STEPS = (
         "nvidia-smi shows fewer GPUs than the machine has",
     ),
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
+    Step("agent", 5.0, lambda _: ""),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
     Step("notebook", 10.0, _no_notebook),
     Step(
@@ -179,6 +180,27 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
     boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
     overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
     return {key: json.dumps(value) for key, value in {**result, "startup": overall}.items()}
+
+
+def has_done(instance: Resource, step: str, now: float) -> bool:
+    """Whether a VM has done a step of its start-up by a moment."""
+    told = instance.get("_startup")
+    if not told or now < told["begins"]:
+        return False
+    return any(
+        name == step and document["state"] == "done" for name, document, _ in _course(told, now)
+    )
+
+
+def leaves_out(instance: Resource, step: str) -> bool:
+    """Whether a VM's start-up leaves a step out."""
+    return step in (instance.get("_startup") or {}).get("skipped", {})
+
+
+def gpu_check(instance: Resource) -> Resource:
+    """What a VM's look at its GPUs shows."""
+    found: Resource = (instance.get("_startup") or {}).get("gpu-check") or {}
+    return found
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:
