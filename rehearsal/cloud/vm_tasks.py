@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 _VICTIMS = "scenarios/victims"
 _ERRORS = 17
 _USUAL_MTU = 1460
-_PLUGINS = {GpuNetwork.RDMA: "gIB", GpuNetwork.TCPXO: "FasTrak"}
-"""Networks of GPUs that VMs can use -> NCCL's name; TCPX needs a kernel that they don't have."""
+_PLUGINS = {GpuNetwork.RDMA: ("gib", "gIB"), GpuNetwork.TCPXO: ("tcpxo", "FasTrak")}
+"""Network of the GPUs -> what start-up has to set up for it, and what NCCL calls that then.
+
+TCPX needs a kernel that VMs don't have.
+"""
 _SOCKETS = "Socket"
 _HALF = 0.5
 _NCCL = "2.28.7"
@@ -107,6 +110,7 @@ def _check(scene: Scene, vm: Resource) -> Resource:
             for number, it in enumerate(vm["networkInterfaces"])
         ],
         "local_ssd": {"disks": disks, "path": "", "bytes": 0},
+        "fabric": {"kind": startup.fabric(vm), "faults": []},
     }
 
 
@@ -150,9 +154,8 @@ def _network(vm: Resource) -> str:
     if machine is None or machine.gpu_network is None:
         return _SOCKETS
     has_all = len(vm["networkInterfaces"]) == machine.most_nics
-    if not has_all or startup.leaves_out(vm, "fabric"):
-        return _SOCKETS
-    return _PLUGINS.get(machine.gpu_network, _SOCKETS)
+    needed, name = _PLUGINS.get(machine.gpu_network, ("", _SOCKETS))
+    return name if has_all and startup.fabric(vm) == needed else _SOCKETS
 
 
 def _row(size: int, peak: float, ranks: int, collective: str) -> Resource:

@@ -46,6 +46,12 @@ case $* in
 esac
 """
 
+# The time since the boot goes on while somebody sleeps, and else as tests say: it is a file.
+_SLEEP = r"""
+read -r uptime _ </proc/uptime
+echo "$((${uptime%.*} + ${1%.*})).00 0.00" >/proc/uptime
+"""
+
 _SYSTEMCTL = r"""
 case $1 in
   cat) [[ -e /simulated/$2 ]] ;;
@@ -71,11 +77,14 @@ STUBS = {
     "curl": _CURL,
     "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
+    "id": "[[ $1 != aiinfra-ray || -e /simulated/aiinfra-ray ]]",
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
+    "ip": "cat /simulated/links.json",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,
     "python3": _PYTHON3,
-    "sleep": "",
+    "sleep": _SLEEP,
     "systemctl": _SYSTEMCTL,
+    "useradd": 'touch "/simulated/${!#}"',
 }

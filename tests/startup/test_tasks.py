@@ -48,13 +48,15 @@ class Ended:
 def _begin(
     folder: Path, kind: str, arguments: dict[str, Any], **environment: str
 ) -> subprocess.Popen[str]:
-    folder.mkdir(exist_ok=True)
+    programs = folder / "programs"
+    shutil.copytree(PAYLOAD, programs / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    (programs / "config.json").write_text(json.dumps({"fabric": None}))
     file = folder / "arguments"
     file.write_text(json.dumps(arguments))
     with file.open() as given:
         return subprocess.Popen(
             [sys.executable, "-S", "-m", "aiinfra_vm.tasks", kind],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PAYLOAD), **environment},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(programs / "lib"), **environment},
             stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -92,7 +94,7 @@ def check(tmp_path: Path) -> Callable[..., Any]:
             (tmp_path / "diag").write_text(diag)
             _program(programs / "dcgmi", f'test "$*" = "diag -r 1 -j" && cat {tmp_path}/diag')
         path = f"{programs}:/usr/bin:/bin"
-        ended = _end(_begin(tmp_path, "check", {}, PATH=path))
+        ended = _end(_begin(tmp_path / "vm", "check", {}, PATH=path))
         assert ended.code == 0, ended.said
         return ended.result
 
@@ -119,6 +121,7 @@ def test_a_good_vm_tells_of_all_its_gpus(check: Callable[..., Any]) -> None:
     }
     assert found["diagnostic"] == {"ran": True, "error": "", "failures": []}
     assert found["local_ssd"] == {"disks": 0, "path": "", "bytes": 0}
+    assert found["fabric"] == {"kind": "", "faults": []}
 
 
 def test_errors_and_repairs_of_memory_are_those_of_their_gpu(check: Callable[..., Any]) -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
-from provision.catalogue import bandwidths, machines
+from provision.catalogue import bandwidths, fabrics, machines
 from provision.catalogue.bandwidths import GIB, MIB, Collective
-from provision.catalogue.machines import GpuNetwork
+from provision.catalogue.fabrics import Fabric
 from provision.documents.checks import BandwidthRow
 from provision.kinds.vms import health
 
@@ -35,18 +34,8 @@ _SMALLEST: Final = MIB
 _LARGEST: Final = GIB
 """The largest message where no published figure says another."""
 
-NAMES: Final[Mapping[GpuNetwork | None, str]] = MappingProxyType(
-    {
-        GpuNetwork.RDMA: "gIB",
-        GpuNetwork.TCPXO: "FasTrak",
-        GpuNetwork.TCPX: "GPUDirectTCPX_v7",
-        None: "Socket",
-    }
-)
-"""Network between the GPUs -> what NCCL calls the plugin that uses it."""
-
-_ON_VMS: Final = frozenset({GpuNetwork.TCPXO, GpuNetwork.RDMA})
-"""TCPX needs a kernel that no image for VMs with this tool's start-up has."""
+_SOCKETS: Final = "Socket"
+"""What NCCL calls plain TCP."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +45,7 @@ class Plan:
     Attributes:
         vms: The VMs by name.
         gpus: The number of GPUs of each.
-        network: The network that NCCL should use; None for TCP sockets.
+        fabric: What NCCL should send messages with.
         reference: The published figures; None if there are none.
         collective: What the GPUs do together.
         size: The size of message that counts, in bytes: the largest.
@@ -64,10 +53,15 @@ class Plan:
 
     vms: Mapping[str, Vm]
     gpus: int
-    network: GpuNetwork | None
+    fabric: Fabric
     reference: Reference | None
     collective: Collective
     size: int
+
+    @property
+    def wanted(self) -> str:
+        """What NCCL calls the network that it should use."""
+        return _SOCKETS if self.fabric is Fabric.TCP else fabrics.STACKS[self.fabric].logged
 
     @property
     def least(self) -> float | None:
@@ -131,24 +125,19 @@ def plan(vms: Sequence[Vm]) -> Plan | None:
     gpus, _ = health.due(vms[0])
     if not gpus:
         return None
-    network = _network(vms[0])
+    machine = machines.lookup(vms[0].machine_type)
+    has_all = machine is not None and vms[0].interfaces == machine.nics
+    fabric = (fabrics.on_vms(machine) if has_all else None) or Fabric.TCP
+    network = machine.gpu_network if machine and fabric is not Fabric.TCP else None
     reference = bandwidths.find(vms[0].machine_type, network)
     return Plan(
         vms={vm.name: vm for vm in vms},
         gpus=gpus,
-        network=network,
+        fabric=fabric,
         reference=reference,
         collective=reference.collective if reference else Collective.ALL_GATHER,
         size=reference.size if reference else _LARGEST,
     )
-
-
-def _network(vm: Vm) -> GpuNetwork | None:
-    """The network that NCCL should use on a VM: that of its machine, if it has all interfaces."""
-    machine = machines.lookup(vm.machine_type)
-    if machine is None or vm.interfaces != machine.nics:
-        return None
-    return machine.gpu_network if machine.gpu_network in _ON_VMS else None
 
 
 def outcome(plan: Plan, group: Vms, answers: Mapping[str, Answer]) -> Outcome:
@@ -194,9 +183,9 @@ def _own_failure(answer: Answer) -> str:
 
 def _on_sockets(plan: Plan, found: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The VMs on which NCCL did not use the network that it should."""
-    if plan.network is None:
+    if plan.fabric is Fabric.TCP:
         return {}
-    wanted = NAMES[plan.network]
+    wanted = plan.wanted
     return {
         name: f"NCCL used {words.listed(used)} there instead of {wanted}"
         for name, it in found.items()
@@ -207,9 +196,9 @@ def _on_sockets(plan: Plan, found: Mapping[str, Mapping[str, Any]]) -> dict[str,
 def _why(plan: Plan, rows: Sequence[BandwidthRow], reached: float, networks: Sequence[str]) -> str:
     if wrong := sum(row.wrong for row in rows):
         return f"NCCL computed {wrong} wrong values"
-    wanted = NAMES[plan.network]
-    if plan.network is not None and wanted not in networks:
-        return f"NCCL used {words.listed(networks) or 'an unknown network'} instead of {wanted}"
+    if plan.fabric is not Fabric.TCP and plan.wanted not in networks:
+        used = words.listed(networks) or "an unknown network"
+        return f"NCCL used {used} instead of {plan.wanted}"
     if plan.reference is not None and plan.least is not None and reached < plan.least:
         part = reached / plan.reference.peak
         return f"{reached:.1f} GB/s, {part:.0%} of the {plan.reference.peak:g} GB/s published"

@@ -99,6 +99,9 @@ def _faults(vm: Vm, found: Mapping[str, Any]) -> Iterator[str]:
         named = "; ".join(map(str, failures[:_MOST]))
         more = f"; and {len(failures) - _MOST} more" if len(failures) > _MOST else ""
         yield f"DCGM's diagnostic failed: {named}{more}"
+    fabric = found.get("fabric")
+    if isinstance(fabric, dict):
+        yield from (f"the fabric {fabric.get('kind')}: {it}" for it in fabric.get("faults") or ())
     machine = machines.lookup(vm.machine_type)
     yield from _of_interfaces(vm, _list(found, "interfaces"), machine)
     if machine is not None and not vm.attached:

@@ -123,7 +123,8 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
         while True:
             answers |= dict(_read(folder, number, answers))
             over = sum(it.is_over for it in answers.values())
-            stage.news(f"{before}: {over} of {len(answers)} VMs have answered")
+            said = f"{over} of {len(answers)} VMs have answered"
+            stage.news(f"{before}: {said}" if before else said)
             silent = [name for name, it in answers.items() if it.state == SILENT]
             given_up = len(silent) if deadline.passed > _BEGIN else 0
             if over + given_up == len(answers) or deadline.is_over:

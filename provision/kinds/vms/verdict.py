@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.catalogue import bandwidths
+from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.documents.checks import BandwidthTry, VmBandwidth
 from provision.errors import Problem
@@ -74,7 +75,7 @@ class Measured:
         """Why no VM could measure, where none has to be able to; "" otherwise."""
         first = self.outcomes[0]
         lacking = [why for why in first.blamed.values() if why.startswith("can't measure")]
-        if self.plan.network is None and len(lacking) == len(first.vms):
+        if self.plan.fabric is Fabric.TCP and len(lacking) == len(first.vms):
             return lacking[0]
         return ""
 

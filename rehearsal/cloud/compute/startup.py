@@ -104,7 +104,7 @@ _STEPS = (
         "nvidia-smi shows fewer GPUs than the machine has",
     ),
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
-    Step("agent", 5.0, lambda _: ""),
+    Step("agent", 15.0, lambda _: ""),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
     Step("notebook", 10.0, _no_notebook),
     Step(
@@ -143,6 +143,7 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     pace = call.request.rate
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
+    told["fabric"] = (config.get("fabric") or {}).get("kind", "")
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
@@ -195,6 +196,11 @@ def has_done(instance: Resource, step: str, now: float) -> bool:
 def leaves_out(instance: Resource, step: str) -> bool:
     """Whether a VM's start-up leaves a step out."""
     return step in (instance.get("_startup") or {}).get("skipped", {})
+
+
+def fabric(instance: Resource) -> str:
+    """What a VM's start-up sets NCCL up for, as its configuration calls it; "" for nothing."""
+    return str((instance.get("_startup") or {}).get("fabric") or "")
 
 
 def gpu_check(instance: Resource) -> Resource:

@@ -17,20 +17,12 @@ import time
 from pathlib import Path
 from typing import Any, Dict
 
-from aiinfra_vm import metadata
+from aiinfra_vm import fabric, metadata
 from aiinfra_vm.tasks import meeting, nccl
 
 Result = Dict[str, Any]
 
 _LIBRARIES = Path(__file__).parents[2]
-# What the fabric's step leaves for the jobs of this VM.
-_ENVIRONMENT = """\
-set -a
-for file in /etc/aiinfra/nccl.env /etc/profile.d/aiinfra-nccl.sh; do
-  if [ -r "$file" ]; then . "$file"; fi
-done
-exec env -0
-"""
 _NETWORK = re.compile(r"Using network (\S+)")
 _LINES = 12  # of what a process that failed said
 _PAUSE = 0.2  # seconds between two looks at the processes
@@ -80,18 +72,13 @@ def run(arguments: Result) -> Result:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the jobs on this VM, with what NCCL is to tell."""
-    answer = subprocess.run(  # noqa: S603 - a constant
-        ["/bin/bash", "-c", _ENVIRONMENT],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    pairs = (line.partition("=") for line in answer.stdout.decode("utf-8", "replace").split("\0"))
-    found = {name: value for name, _, value in pairs if name}
-    found.setdefault("PATH", os.environ.get("PATH", ""))
-    return {**found, "PYTHONPATH": str(_LIBRARIES), "NCCL_DEBUG": "INFO"}
+    """The environment of the jobs on this VM, and what NCCL is to tell."""
+    try:
+        variables = fabric.read(fabric.ENVIRONMENT.read_text("utf-8"))
+    except FileNotFoundError:
+        variables = {}
+    given = {name: os.environ[name] for name in os.environ if name not in variables}
+    return {**given, **variables, "PYTHONPATH": str(_LIBRARIES), "NCCL_DEBUG": "INFO"}
 
 
 def _library(environment: dict[str, str]) -> str | None:

@@ -11,6 +11,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
+from aiinfra_vm import configuration, fabric
+
 Result = Dict[str, Any]
 
 SYSTEM = Path("/")
@@ -41,6 +43,7 @@ def run(arguments: Result) -> Result:
         "diagnostic": _diagnostic(),
         "interfaces": list(_interfaces()),
         "local_ssd": _local_ssd(),
+        "fabric": _fabric(),
     }
 
 
@@ -192,6 +195,21 @@ def _text(file: Path) -> str:
     except OSError:
         # The carrier of an interface that is down can't be read.
         return ""
+
+
+def _fabric() -> Result:
+    """The fabric that NCCL is to use here, "" for none, and what is wrong with it."""
+    wanted = configuration.value("fabric")
+    if not wanted:
+        return {"kind": "", "faults": []}
+    try:
+        variables = fabric.read(fabric.ENVIRONMENT.read_text("utf-8"))
+    except FileNotFoundError:
+        return {"kind": wanted["kind"], "faults": [f"{fabric.ENVIRONMENT} is missing"]}
+    try:
+        return {"kind": wanted["kind"], "faults": fabric.faults(wanted, variables)}
+    except (OSError, subprocess.SubprocessError) as error:
+        return {"kind": wanted["kind"], "faults": [f"it can't be looked at: {error}"]}
 
 
 def _local_ssd() -> Result:
