@@ -121,6 +121,8 @@ def _answered(vm: Vm, answer: Answer) -> VmCheck:
 def _unasked(vm: Vm, startup: Startup) -> VmCheck:
     """What is known of a VM whose start-up has not come so far that it hears of tasks."""
     state = f"it can't be asked: it {startup.words}"
+    if startup.state == "done":
+        state += ", by a version of this tool whose VMs hear of nothing; run Create --replace-vms"
     if startup.gpu_check is None:
         return VmCheck(faults=(state,))
     known = health.reported(vm, startup.gpu_check)
