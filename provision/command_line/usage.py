@@ -76,9 +76,9 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
         ),
         Action.TEST: _About(
             "test VMs and the bandwidth between them, or between GKE nodes",
-            "Have each VM check its GPUs, their memory, interfaces and local SSDs, and all VMs measure"
-            " NCCL's bandwidth between them; name the VMs at fault. On GKE, run a job that measures"
-            " between nodes, judge the result and delete the job.",
+            "Have each VM check its GPUs, their memory, interfaces and local SSDs, and all VMs"
+            " measure NCCL's bandwidth between them; name the VMs at fault. On GKE, run a job that"
+            " measures between nodes, judge the result and delete the job.",
             "docs/how-to/test.md",
         ),
         Action.DEBUG: _About(
