@@ -33,19 +33,27 @@ def lines(found: Mapping[str, VmCheck | VmBandwidth | Bandwidth], width: int) ->
     return shown
 
 
+_COLUMNS: Final = ("VM", "GPUs", "driver", "ECC errors", "DCGM", "interfaces", "local SSDs")
+
+
 def _vms(vms: Mapping[str, VmCheck], width: int) -> Iterator[Line]:
     """Those with faults first, each with its faults below it."""
     bad = {name: it for name, it in vms.items() if it.faults}
     good = {name: it for name, it in vms.items() if not it.faults}
     listed = dict(list(good.items())[:_MOST])
-    rows: list[tuple[str, ...]] = [
-        ("VM", "GPUs", "driver", "ECC errors", "DCGM", "interfaces", "local SSDs")
-    ]
-    rows += [_row(name, it) for name, it in (bad | listed).items()]
-    head, *table = layout.columns(rows)
-    yield Line(head, Look.TITLE)
-    for (name, it), text in zip((bad | listed).items(), table, strict=True):
-        yield Line(text, Look.BAD if name in bad else Look.PLAIN)
+    rows = [_row(name, it) for name, it in (bad | listed).items()]
+    head, *table = layout.columns([_COLUMNS, *rows])
+    fits = max(map(len, [head, *table])) <= width
+    if fits:
+        yield Line(head, Look.TITLE)
+    for it, row, text in zip((bad | listed).values(), rows, table, strict=True):
+        look = Look.BAD if it.faults else Look.PLAIN
+        if fits:
+            yield Line(text, look)
+        else:
+            cells = [f"{name} {cell}" for name, cell in zip(_COLUMNS[2:], row[2:], strict=True)]
+            told = f"{row[0]}: {', '.join([row[1], *cells])}"
+            yield from layout.wrapped(told, width, rest="    ", look=look)
         for fault in it.faults:
             yield from layout.wrapped(fault, width, first="  ", rest="    ", look=Look.BAD)
     if len(good) > len(listed):
@@ -53,7 +61,7 @@ def _vms(vms: Mapping[str, VmCheck], width: int) -> Iterator[Line]:
 
 
 def _row(name: str, it: VmCheck) -> tuple[str, ...]:
-    kinds = ", ".join(dict.fromkeys(it.names))
+    kinds = ", ".join(dict.fromkeys(one.removeprefix("NVIDIA ") for one in it.names))
     return (
         name,
         "?" if it.gpus is None else f"{it.gpus} x {kinds}" if it.gpus else "none",
@@ -85,7 +93,7 @@ def _bandwidth(it: VmBandwidth, width: int) -> Iterator[Line]:
             for row in it.rows
         ]
         head, *table = _right(rows)
-        yield Line(f"{head}  (bus bandwidth, GB/s)", Look.FAINT)
+        yield Line(f"{head}  (bus GB/s)", Look.FAINT)
         yield from map(Line, table)
     if it.expected is not None and it.least is not None:
         text = (
