@@ -8,7 +8,7 @@ from rehearsal.cloud import facts
 
 _FACTS: Final = facts.read("bandwidths")
 _BELIEVED: Final = _FACTS["believed"]
-_SHARED: Final = facts.read("shared_with_the_program")["gb_per_second_over_sockets"]
+_SHARED: Final = facts.read("shared_with_the_program")
 
 CHECK: Final[float] = _BELIEVED["seconds_of_a_check"]
 """Seconds of cloud time that a VM looks at itself, DCGM's short diagnostic included."""
@@ -31,7 +31,9 @@ def between(machine: str, *, on_gpu_network: bool) -> float:
         on_gpu_network: Whether NCCL uses the network of the GPUs, or plain sockets.
     """
     if on_gpu_network:
-        known = _FACTS["over_the_gpu_network"].get(machine)
+        shared = _SHARED["gb_per_second_over_the_gpu_network"]
+        known = _FACTS["over_the_gpu_network"].get(machine) or shared.get(machine)
         return float(known or _BELIEVED["over_the_gpu_network_of_others"])
-    known = _FACTS["over_sockets"].get(machine) or _SHARED.get(machine)
+    shared = _SHARED["gb_per_second_over_sockets"]
+    known = _FACTS["over_sockets"].get(machine) or shared.get(machine)
     return float(known or _BELIEVED["over_sockets"])
