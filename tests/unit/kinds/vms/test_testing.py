@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from provision.documents.checks import VmCheck
 from provision.documents.timeline import StageName
+from provision.documents.vm_status import StartupStep
 from provision.kinds.vms import bandwidth, tasks, testing, verdict
 from provision.kinds.vms.instances import Vm
+from provision.kinds.vms.startup import Startup
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 
@@ -282,3 +285,56 @@ def test_an_answer_that_a_program_has_spoiled_is_a_failure(text: str) -> None:
     answer = tasks.Answer.of(text)
     assert answer.is_over
     assert answer.failure == "failed: its answer can't be read"
+
+
+OLDER = "by a version of this tool whose VMs hear of nothing; run Create --replace-vms"
+HEARS = Startup(state="done", steps={"agent": StartupStep(state="done")})
+REPORTED = {"gpus": 8, "names": ["NVIDIA H100 80GB HBM3"] * 8, "driver": "580", "interfaces": 9}
+
+
+@pytest.mark.parametrize(
+    ("startup", "hears"),
+    [
+        (HEARS, True),
+        # Nothing is known of it: guest attributes may be forbidden.
+        (Startup(), True),
+        (Startup(state="failed", step="command", steps=HEARS.steps), True),
+        (Startup(state="failed", step="gpu", steps={"gpu": StartupStep(state="failed")}), False),
+        (Startup(state="running", step="gpu"), False),
+        (Startup(state="done"), False),
+    ],
+)
+def test_only_who_can_hear_of_a_task_is_asked(startup: Startup, *, hears: bool) -> None:
+    assert testing._hears(startup) is hears
+
+
+@pytest.mark.parametrize(
+    ("startup", "faults"),
+    [
+        (
+            Startup(state="failed", step="gpu", gpu_check=REPORTED | {"gpus": 7}),
+            ("7 GPUs instead of 8", "it can't be asked: it failed in the step gpu"),
+        ),
+        (
+            Startup(state="running", step="mounts"),
+            ("it can't be asked: it is at the step mounts",),
+        ),
+        (
+            Startup(state="done"),
+            (f"it can't be asked: it has started up, {OLDER}",),
+        ),
+    ],
+)
+def test_of_who_can_not_be_asked_its_start_up_tells(
+    startup: Startup, faults: tuple[str, ...]
+) -> None:
+    (vm,) = _vms(1)
+    assert testing._unasked(vm, startup).faults == faults
+
+
+def test_many_bad_vms_are_named_and_a_handful_in_full() -> None:
+    vms = _vms(9)
+    checked = {vm.name: VmCheck(faults=("7 GPUs instead of 8",)) for vm in vms}
+    problems = verdict.of_vms(vms, checked, WHERE)
+    assert len(problems) == 6
+    assert problems[5].what == "4 more: vm-5, vm-6, vm-7, vm-8"
