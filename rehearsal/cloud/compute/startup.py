@@ -151,6 +151,7 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
     if failing == "command" and config.get("restart", "never") != "never":
         told["again"] = True
+    told["fabric"] = (config.get("fabric") or {}).get("kind", "")
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
@@ -190,6 +191,32 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
     boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
     overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
     return {key: json.dumps(value) for key, value in {**result, "startup": overall}.items()}
+
+
+def has_done(instance: Resource, step: str, now: float) -> bool:
+    """Whether a VM has done a step of its start-up by a moment."""
+    told = instance.get("_startup")
+    if not told or now < told["begins"]:
+        return False
+    return any(
+        name == step and document["state"] == "done" for name, document, _ in _course(told, now)
+    )
+
+
+def leaves_out(instance: Resource, step: str) -> bool:
+    """Whether a VM's start-up leaves a step out."""
+    return step in (instance.get("_startup") or {}).get("skipped", {})
+
+
+def fabric(instance: Resource) -> str:
+    """What a VM's start-up sets NCCL up for, as its configuration calls it; "" for nothing."""
+    return str((instance.get("_startup") or {}).get("fabric") or "")
+
+
+def gpu_check(instance: Resource) -> Resource:
+    """What a VM's look at its GPUs shows."""
+    found: Resource = (instance.get("_startup") or {}).get("gpu-check") or {}
+    return found
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:

@@ -6,13 +6,14 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from provision.catalogue import machines
+from provision.catalogue import bandwidths, machines
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provision.catalogue.machines import Bandwidth, GpuNetwork
+    from provision.catalogue.bandwidths import Reference
+    from provision.catalogue.machines import GpuNetwork
     from provision.settings import storage
     from provision.spec import pools
     from provision.spec.cluster import GkeSpec
@@ -70,10 +71,9 @@ class GpuPool:
         return machine is not None and machine.family.arm
 
     @property
-    def bandwidth(self) -> Bandwidth | None:
+    def bandwidth(self) -> Reference | None:
         """The published bandwidth of the GPU network; None if there is none."""
-        machine = machines.lookup(self.machine_type)
-        return machine.shape.bandwidth if machine else None
+        return bandwidths.of_machine(self.machine_type)
 
     @property
     def interfaces(self) -> int:
