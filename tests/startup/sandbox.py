@@ -51,7 +51,16 @@ case $PYTHON_PREFIX in
   /usr | /usr/*) ;;
   *) mkdir -p "$root$PYTHON_PREFIX" && mount --rbind "$PYTHON_PREFIX" "$root$PYTHON_PREFIX" ;;
 esac
-mount --rbind /dev "$root/dev"
+mount -t tmpfs dev "$root/dev"
+for device in null zero full random urandom; do
+  touch "$root/dev/$device"
+  mount --bind "/dev/$device" "$root/dev/$device"
+done
+ln -s /proc/self/fd "$root/dev/fd"
+mkdir -p "$root/dev/disk/by-id" "$root/dev/md"
+for disk in "$root"/simulated/disks/*; do
+  [ ! -e "$disk" ] || ln -s "/simulated/disks/${disk##*/}" "$root/dev/disk/by-id/${disk##*/}"
+done
 mount -t proc proc "$root/proc"
 mount -t tmpfs run "$root/run"
 mount -t tmpfs keyrings "$root/usr/share/keyrings"
@@ -77,6 +86,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "files": None,
         "gpus": {"count": 2, "accelerator": "nvidia-tesla-a100"},
         "interfaces": 1,
+        "local_ssds": 0,
         "ops_agent": False,
         "notebook": False,
         "ray": None,

@@ -101,6 +101,7 @@ def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
         "files_destination": spec.files_destination,
         "gpus": gpus if all(gpus.values()) else None,
         "interfaces": interfaces,
+        "local_ssds": spec.group.local_ssds,
         "notebook": spec.notebook,
         "ops_agent": spec.ops_agent,
         "ray": {"version": spec.ray_version} if spec.ray_version else None,

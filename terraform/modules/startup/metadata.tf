@@ -7,6 +7,7 @@ locals {
     mounts      = var.mounts
     gpus        = var.startup.gpus
     interfaces  = var.startup.interfaces
+    local_ssds  = var.startup.local_ssds
     ops_agent   = var.startup.ops_agent
     notebook    = var.startup.notebook
     ray         = var.startup.ray

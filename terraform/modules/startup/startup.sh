@@ -20,6 +20,7 @@ readonly SKIPPED=77
 # Name, limit in seconds, and whether a failure stops the steps after it. The user's command has
 # no limit (0): it may be a training that takes days, and only its owner knows.
 readonly STEPS=(
+  "local-ssd 600 go-on"
   "mounts 900 stop"
   "files 1800 stop"
   "gpu 1200 stop"

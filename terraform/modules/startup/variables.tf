@@ -87,11 +87,12 @@ variable "secrets" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the notebook, the Ops Agent, Ray by version."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), the notebook, the Ops Agent, Ray by version."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
+    local_ssds        = optional(number, 0)
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))
@@ -105,6 +106,10 @@ variable "startup" {
   validation {
     condition     = var.startup.interfaces >= 1 && floor(var.startup.interfaces) == var.startup.interfaces
     error_message = "A VM has a whole number of network interfaces, 1 or more; received ${var.startup.interfaces}. 1 would pass."
+  }
+  validation {
+    condition     = var.startup.local_ssds >= 0 && floor(var.startup.local_ssds) == var.startup.local_ssds
+    error_message = "A VM has a whole number of Local SSDs, 0 or more; received ${var.startup.local_ssds}. 0 would pass."
   }
   validation {
     condition     = var.startup.gpus == null ? true : var.startup.gpus.count >= 1 && floor(var.startup.gpus.count) == var.startup.gpus.count
