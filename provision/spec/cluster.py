@@ -40,6 +40,8 @@ class ClusterSpec(abc.ABC):
         service_account: The service account of the machines: "dedicated", "default" or an email
             address.
         buckets: The Cloud Storage buckets to mount on every machine.
+        bucket_options: The user's options for mounting buckets, such as "uid=1000".
+        bucket_cache_gib: The size of the file cache of each mounted bucket; None for no cache.
         shares: The Filestore shares to create, and to mount on every machine.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
         skipped_checks: The online checks to skip.
@@ -52,6 +54,8 @@ class ClusterSpec(abc.ABC):
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     service_account: str = "dedicated"
     buckets: tuple[Mount, ...] = ()
+    bucket_options: tuple[str, ...] = ()
+    bucket_cache_gib: int | None = None
     shares: tuple[Share, ...] = ()
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
@@ -307,6 +311,8 @@ def _common(settings: Settings) -> dict[str, Any]:
         "labels": settings.labels,
         "service_account": settings.service_account,
         "buckets": settings.gcs_mount_list or (),
+        "bucket_options": settings.gcs_options or (),
+        "bucket_cache_gib": settings.gcs_cache_gb,
         "shares": settings.nfs_fileshare_list or (),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),

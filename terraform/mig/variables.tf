@@ -63,6 +63,12 @@ variable "gcs_mounts" {
   nullable    = false
 }
 
+variable "gcs_options" {
+  description = "Options of gcsfuse for every mounted bucket, as `name` or `name=value`. A change replaces the template."
+  type        = list(string)
+  nullable    = false
+}
+
 variable "gpu_networks" {
   description = "The networks of each VM's second interface and those after it, in order, as multi_nic_network makes them: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
   type = list(object({

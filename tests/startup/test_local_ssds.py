@@ -28,7 +28,7 @@ SIZE = 4 << 20
 OURS = {"local-ssd": "done", "startup": "done"}
 
 
-def _add_disks(vm: VM, count: int) -> list[Path]:
+def add_disks(vm: VM, count: int) -> list[Path]:
     """Give the VM empty Local SSDs, or make those that it has empty, as after a stop."""
     folder = vm.disk / "simulated/disks"
     folder.mkdir(exist_ok=True)
@@ -63,7 +63,7 @@ def _states(vm: VM) -> dict[str, str]:
 
 @pytest.mark.parametrize("count", [1, 16])
 def test_the_disks_of_a_new_vm_become_one_file_system_for_everybody(vm: VM, count: int) -> None:
-    disks = _add_disks(vm, count)
+    disks = add_disks(vm, count)
 
     _boot(vm, count)
 
@@ -83,7 +83,7 @@ def test_the_disks_of_a_new_vm_become_one_file_system_for_everybody(vm: VM, coun
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_reboot_keeps_what_is_on_them(vm: VM, count: int) -> None:
-    _add_disks(vm, count)
+    add_disks(vm, count)
     _boot(vm, count)
 
     _boot(vm, count)
@@ -96,7 +96,7 @@ def test_a_reboot_keeps_what_is_on_them(vm: VM, count: int) -> None:
 
 
 def test_an_array_that_the_image_put_together_at_the_boot_is_found(vm: VM) -> None:
-    _add_disks(vm, 2)
+    add_disks(vm, 2)
     _boot(vm, 2)
     (vm.disk / f"sys/class/block/{LINK}0/holders/md127").mkdir(parents=True)
     (array,) = (vm.disk / "simulated/arrays").iterdir()
@@ -112,9 +112,9 @@ def test_an_array_that_the_image_put_together_at_the_boot_is_found(vm: VM) -> No
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_after_a_stop_they_are_empty_and_made_anew(vm: VM, count: int) -> None:
-    _add_disks(vm, count)
+    add_disks(vm, count)
     _boot(vm, count)
-    _add_disks(vm, count)
+    add_disks(vm, count)
 
     _boot(vm, count)
 
@@ -124,7 +124,7 @@ def test_after_a_stop_they_are_empty_and_made_anew(vm: VM, count: int) -> None:
 
 
 def test_an_array_that_a_reset_left_without_a_file_system_gets_one(vm: VM) -> None:
-    _add_disks(vm, 2)
+    add_disks(vm, 2)
     vm.stubs["mkfs.ext4"] = "kill -KILL $PPID"
     _boot(vm, 2)
     assert _states(vm) == {**OURS, "local-ssd": "failed"}
@@ -166,7 +166,7 @@ def _foreign_array(disk: Path) -> None:
 def test_disks_of_which_one_holds_anything_else_are_never_written_to(
     vm: VM, count: int, write: Callable[[Path], None], words: str
 ) -> None:
-    disks = _add_disks(vm, count)
+    disks = add_disks(vm, count)
     write(disks[0])
     before = [disk.read_bytes() for disk in disks]
 
@@ -181,7 +181,7 @@ def test_disks_of_which_one_holds_anything_else_are_never_written_to(
 
 
 def test_a_disk_that_was_swapped_for_an_empty_one_is_told_and_nothing_is_written(vm: VM) -> None:
-    disks = _add_disks(vm, 2)
+    disks = add_disks(vm, 2)
     _boot(vm, 2)
     disks[1].write_bytes(bytes(SIZE))
     before = [disk.read_bytes() for disk in disks]
@@ -193,7 +193,7 @@ def test_a_disk_that_was_swapped_for_an_empty_one_is_told_and_nothing_is_written
 
 
 def test_an_array_of_which_a_disk_is_gone_is_told(vm: VM) -> None:
-    disks = _add_disks(vm, 2)
+    disks = add_disks(vm, 2)
     _boot(vm, 3)
     assert "this VM has 2 Local SSDs, not 3" in vm.detail("local-ssd")
     assert _is_mounted(vm), "what is there is of use all the same"
@@ -206,7 +206,7 @@ def test_an_array_of_which_a_disk_is_gone_is_told(vm: VM) -> None:
 
 
 def test_mdadm_is_installed_where_several_disks_need_it(vm: VM) -> None:
-    _add_disks(vm, 2)
+    add_disks(vm, 2)
     (vm.disk / "simulated/mdadm").write_text(f"#!/bin/bash\n{vm.stubs.pop('mdadm')}")
 
     _boot(vm, 2)
@@ -217,7 +217,7 @@ def test_mdadm_is_installed_where_several_disks_need_it(vm: VM) -> None:
 
 
 def test_what_the_image_has_mounted_there_stays(vm: VM) -> None:
-    _add_disks(vm, 2)
+    add_disks(vm, 2)
     vm.stubs["install"] = (
         "mkdir -p /mnt/localssd /theirs; /usr/bin/mount --bind /theirs /mnt/localssd\n"
         '/usr/bin/install "$@"'
@@ -230,7 +230,7 @@ def test_what_the_image_has_mounted_there_stays(vm: VM) -> None:
 
 
 def test_the_document_has_the_disks_and_the_size(vm: VM) -> None:
-    _add_disks(vm, 2)
+    add_disks(vm, 2)
     (vm.disk / f"simulated/disks/{LINK}0-part1").touch()
 
     _boot(vm, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import gcsfuse
 from provision.kinds import variables as parts
 from provision.settings.masking import mask, mask_map
 
@@ -28,6 +29,7 @@ def variables(
     networks, group = spec.gpu_networks, spec.group
     return {
         **parts.common(spec, owner, location),
+        "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
         "network_config": str(spec.network),
         "gpu_networks": [dataclasses.asdict(network) for network in networks],
         "group": {
