@@ -52,9 +52,13 @@ class VmsConnection(Connection):
 
     Attributes:
         vms: The VMs.
+        local_ssd_path: Where each mounts its local SSDs; None if it has none.
+        local_ssd_gb: The local SSDs of each together, in GB; 0 for none.
     """
 
     vms: tuple[VmConnection, ...]
+    local_ssd_path: str | None = None
+    local_ssd_gb: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

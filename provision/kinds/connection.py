@@ -119,7 +119,13 @@ def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
     tunnels = [vm.notebook_tunnel for vm in vms if vm.notebook_tunnel]
     if tunnels and not links:
         links += [tunnels[0], f"and then, as long as that runs, {NOTEBOOK}"]
-    return found + _named("notebook", links)
+    found += _named("notebook", links)
+    if connection.local_ssd_path:
+        size = f"{connection.local_ssd_gb:,} GB"
+        found += [
+            ("local SSD", f"{connection.local_ssd_path} on each VM: {size}, lost with the VM")
+        ]
+    return found
 
 
 def _cluster_rows(connection: ClusterConnection) -> list[tuple[str, str]]:

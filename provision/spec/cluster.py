@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import gpu_networks, machines
+from provision.catalogue import gcsfuse, gpu_networks, machines
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools
@@ -92,6 +92,11 @@ class ClusterSpec(abc.ABC):
     @property
     def boot_image(self) -> Image | None:
         """The image that its machines boot from; None where Google chooses it."""
+        return None
+
+    @property
+    def local_ssd_path(self) -> str | None:
+        """Where machines mount their local SSDs, if they have any; None if they don't."""
         return None
 
 
@@ -175,6 +180,11 @@ class VmSpec(ClusterSpec):
     def boot_image(self) -> Image:
         """The image of the VMs."""
         return self.image
+
+    @property
+    def local_ssd_path(self) -> str:
+        """Where VMs mount their local SSDs, if they have any."""
+        return gcsfuse.LOCAL_SSD
 
     @property
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:

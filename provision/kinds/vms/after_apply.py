@@ -162,7 +162,13 @@ def _connection(
         _vm(one, project, zone, url=urls.get(one["name"]), tunnel=one["name"] in shown)
         for one in found
     )
-    return functools.partial(VmsConnection, vms=vms)
+    machine = made.target.spec.group.machine
+    return functools.partial(
+        VmsConnection,
+        vms=vms,
+        local_ssd_path=made.target.spec.local_ssd_path if machine and machine.local_ssds else None,
+        local_ssd_gb=machine.local_ssd_gb if machine else 0,
+    )
 
 
 def _vm(
