@@ -47,16 +47,33 @@ class VmConnection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RayConnection:
+    """The dashboard of a Ray cluster on VMs.
+
+    Attributes:
+        tunnel: The command that opens a tunnel to it, through one of the VMs.
+        dashboard: Its URL while the tunnel is open.
+        token: The command that prints the token which it asks for.
+    """
+
+    tunnel: str
+    dashboard: str
+    token: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class VmsConnection(Connection):
     """A group of VMs.
 
     Attributes:
         vms: The VMs.
+        ray: The dashboard of its Ray cluster; None if it has none.
         local_ssd_path: Where each mounts its local SSDs; None if it has none.
         local_ssd_gb: The local SSDs of each together, in GB; 0 for none.
     """
 
     vms: tuple[VmConnection, ...]
+    ray: RayConnection | None
     local_ssd_path: str | None = None
     local_ssd_gb: int = 0
 

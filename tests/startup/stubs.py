@@ -47,6 +47,12 @@ case $* in
 esac
 """
 
+# The time since the boot goes on while somebody sleeps, and else as tests say: it is a file.
+_SLEEP = r"""
+read -r uptime _ </proc/uptime
+echo "$((${uptime%.*} + ${1%.*})).00 0.00" >/proc/uptime
+"""
+
 _SYSTEMCTL = r"""
 case $1 in
   cat) [[ -e /simulated/$2 ]] ;;
@@ -135,12 +141,15 @@ STUBS = {
     "curl": _CURL,
     "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
+    "id": "case $1 in aiinfra-ray) [[ -e /simulated/$1 ]] ;; jupyter) exit 1 ;; esac",
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
     "mdadm": MDADM,
     "mount": _MOUNT,
+    "ip": "cat /simulated/links.json",
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,
     "python3": _PYTHON3,
-    "sleep": "",
+    "sleep": _SLEEP,
     "systemctl": _SYSTEMCTL,
+    "useradd": 'touch "/simulated/${!#}"',
 }

@@ -38,8 +38,11 @@ _AT_ONCE: Final = 8
 PER_SECOND: Final = 10.0
 """Requests per second of cloud time, which is 600 per minute."""
 _POLL: Final = 15.0
-AT_MOST: Final = 1800.0
-"""The longest wait for all VMs together, in seconds of cloud time."""
+AT_MOST: Final = 2700.0
+"""The longest wait for all VMs together, in seconds of cloud time.
+
+That is what a VM takes to boot and what its steps may take together (START_UP of startup.sh).
+"""
 _COMMAND_AT_MOST: Final = 300.0
 """The longest wait once only STARTUP_COMMAND is still running, in seconds of cloud time."""
 _AFTER_FAILURE: Final = 60.0

@@ -16,6 +16,11 @@ readonly PROGRAMS=/opt/aiinfra KEPT=/var/lib/aiinfra LOGS=/var/log/aiinfra
 readonly SAMPLES=/home/jupyter/aiinfra-sample
 # A step's exit code for "there is nothing to do", with the reason as its last line.
 readonly SKIPPED=77
+# What a command that is tried again returns when trying is of no use.
+readonly HOPELESS=78
+# What all steps before the command may take together, in seconds: one that begins late has less
+# than its own limit. Create waits a little longer than that (AT_MOST of kinds/vms/startup.py).
+readonly START_UP=2400
 
 # Name, limit in seconds, and whether a failure stops the steps after it. The user's command has
 # no limit (0): it may be a training that takes days, and only its owner knows.
@@ -24,7 +29,9 @@ readonly STEPS=(
   "mounts 900 stop"
   "files 1800 stop"
   "gpu 1200 stop"
+  "fabric 1500 stop"
   "ops-agent 600 go-on"
+  "agent 420 go-on"
   "ray 1800 stop"
   "notebook 420 go-on"
   "command 0 stop"
@@ -42,19 +49,41 @@ skip() {
   exit "$SKIPPED"
 }
 
-# retry TRIES COMMAND...: try until it succeeds, waiting 2, 4, 8, 16, then 30 seconds, and up to
-# half as long again, so that a thousand VMs don't ask at the same moments. The command is one
-# program, or a function that joins its own with &&: errexit is off inside it.
-retry() {
-  local left=$1 pause=2
+# uptime: whole seconds since the boot. A VM's clock may be set meanwhile, and more than once.
+uptime() {
+  local seconds
+  read -r seconds _ </proc/uptime
+  echo "${seconds%.*}"
+}
+
+# time_left: the seconds that this step may still take, less some to tell how it ended; at least 1.
+time_left() {
+  local left=$((STEP_ENDS - $(uptime) - 15))
+  echo $((left > 1 ? left : 1))
+}
+
+# retry_for SECONDS COMMAND...: try until it succeeds or the time is up, that of the step included,
+# or it is hopeless, waiting 2, 4, 8, 16, then 30 seconds, and up to half as long again, so that a
+# thousand VMs don't ask at the same moments. The command is one program, or a function that joins
+# its own with &&: errexit is off inside it.
+retry_for() {
+  local pause=2 seconds=$1 left nap code ends
   shift
-  until "$@"; do
-    left=$((left - 1))
-    if ((left <= 0)); then return 1; fi
-    sleep $((pause + RANDOM % (pause / 2 + 1)))
+  left=$(time_left)
+  ends=$(($(uptime) + (seconds < left ? seconds : left)))
+  while true; do
+    code=0
+    "$@" || code=$?
+    left=$((ends - $(uptime)))
+    if ((code == 0 || code == HOPELESS || left <= 0)); then return "$code"; fi
+    nap=$((pause + RANDOM % (pause / 2 + 1)))
+    sleep $((nap < left ? nap : left))
     pause=$((pause < 16 ? pause * 2 : 30))
   done
 }
+
+# retry TRIES COMMAND...: the old form, until its last callers name seconds.
+retry() { retry_for 300 "${@:2}"; }
 
 # attribute NAME: a value of the VM's metadata, byte for byte.
 attribute() {
@@ -83,22 +112,80 @@ fetch() {
     --output "$2.part" "$1" && mv "$2.part" "$2"
 }
 
-# apt_install PACKAGE...: from the package lists as they are; if that fails, from newer ones.
-# dpkg may be busy with the image's own first boot.
-apt_install() {
-  local apt=(timeout 300 apt-get --quiet --yes -o DPkg::Lock::Timeout=240)
+# apt_get ARGUMENTS...: apt-get, once nobody else is at it, for as long as the step may. It waits for
+# dpkg's lock itself; of those on the lists and the downloads it says "Could not get lock" at once.
+# An image's first boot, its own updates and people may hold them.
+apt_get() {
+  local said=$PROGRAMS/apt.log left code
   command -v apt-get >/dev/null || {
-    echo "this image has no apt-get to install $* with: choose one that has them" >&2
+    echo "this image has no apt-get, for: $*. Choose one of Ubuntu or Debian, or one that has it" >&2
     return 1
   }
-  "${apt[@]}" install "$@" || { "${apt[@]}" update && "${apt[@]}" install "$@"; }
+  while true; do
+    left=$(time_left) code=0
+    LC_ALL=C timeout "$left" apt-get --quiet --yes -o DPkg::Lock::Timeout="$left" "$@" 2>&1 |
+      tee "$said" >&2 || code=$?
+    if ((code == 0)); then return 0; fi
+    grep -Eq 'Could not get lock|Unable to (acquire|lock)' "$said" || return "$code"
+    if (($(time_left) < 10)); then return "$code"; fi
+    sleep 5
+  done
+}
+
+# apt_install PACKAGE...: from the package lists as they are; if that fails, from newer ones.
+apt_install() { apt_get install "$@" || { apt_get update && apt_get install "$@"; }; }
+
+# apt_install_from NAME LINE PACKAGE...: install from a package source that is there for no longer:
+# one that vanishes, or whose key does, would break apt on the VM for good.
+apt_install_from() {
+  local file=/etc/apt/sources.list.d/aiinfra-$1.list line=$2 code=0
+  shift 2
+  echo "$line" >"$file"
+  if apt_get update -o "Dir::Etc::SourceList=$file" -o Dir::Etc::SourceParts=- \
+    -o APT::Get::List-Cleanup=0 -o APT::Update::Error-Mode=any; then
+    apt_install "$@" || code=$?
+  else
+    code=$?
+    echo "this package source cannot be read, and was taken away again: $line" >&2
+    # Of the suite of a new release, which may come months later, or not.
+    if grep -q 'does not have a Release file' "$PROGRAMS/apt.log"; then code=$HOPELESS; fi
+  fi
+  rm -f "$file"
+  return "$code"
+}
+
+# Also those of a step or a boot that was cut off, or of an older version of this script.
+remove_sources() { rm -f /etc/apt/sources.list.d/aiinfra-*.list; }
+
+# Updates by the image's own timers wait until start-up is over. One that is under way goes on,
+# and apt_get waits for it: ended halfway, it would leave packages half installed. What is stopped
+# and masked here is so until the next boot at most, also if this script is killed.
+readonly UPDATES=(apt-daily apt-daily-upgrade)
+HELD_TIMERS=()
+hold_updates() {
+  local name
+  for name in "${UPDATES[@]}"; do
+    if systemctl is-active --quiet "$name.timer"; then
+      HELD_TIMERS+=("$name.timer")
+      systemctl stop "$name.timer"
+    fi
+  done
+  systemctl mask --runtime "${UPDATES[@]/%/.service}"
+}
+
+release_updates() {
+  systemctl unmask --runtime "${UPDATES[@]/%/.service}"
+  if ((${#HELD_TIMERS[@]})); then systemctl start "${HELD_TIMERS[@]}"; fi
 }
 
 #------------------------------------------------------------------------------- all steps
 
-# run_step NAME: each step is a file of the payload that defines `run`, and is sourced here.
+# run_step NAME LIMIT: each step is a file of the payload that defines `run`, and is sourced here.
 run_step() {
   set -o errexit
+  # Without a limit, it is what nobody waits for.
+  STEP_ENDS=$(($(uptime) + ($2 ? $2 : 10 ** 9)))
+  readonly STEP_ENDS
   # shellcheck source=/dev/null
   source "$PROGRAMS/steps/$1.sh"
   run
@@ -109,13 +196,14 @@ supervise() {
   local name=$1 limit=$2 code=0 output=$LOGS/$1.log
   log "$name"
   report begin "$name"
-  timeout --kill-after=30 "$limit" bash "${BASH_SOURCE[0]}" step "$name" \
+  timeout --kill-after=30 "$limit" bash "${BASH_SOURCE[0]}" step "$name" "$limit" \
     >"$output" 2>&1 </dev/null 9>&- || code=$?
   case $code in
     0) report end "$name" "done" "$output" ;;
     "$SKIPPED") report end "$name" skipped "$output" && code=0 ;;
     124 | 137) echo "stopped: it took too long; its limit is $limit seconds" >>"$output" ;;
   esac
+  remove_sources
   if ((code != 0)); then report end "$name" failed "$output"; fi
   log "$name: exit code $code"
   return "$code"
@@ -125,14 +213,17 @@ supervise() {
 unpack() {
   install --directory "$PROGRAMS" "$KEPT" && install --directory --mode=750 "$LOGS" &&
     attribute aiinfra-config >"$PROGRAMS/config.json" &&
-    attribute aiinfra-payload >"$PROGRAMS/payload.json" &&
+    attribute aiinfra-payload >"$PROGRAMS/payload" &&
     python3 - "$PROGRAMS" <<'PYTHON'
+import base64
+import gzip
 import json
 import pathlib
 import sys
 
 programs = pathlib.Path(sys.argv[1])
-for name, text in json.loads((programs / "payload.json").read_text("utf-8")).items():
+packed = base64.b64decode((programs / "payload").read_bytes())
+for name, text in json.loads(gzip.decompress(packed).decode()).items():
     file = programs / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")
@@ -147,19 +238,24 @@ report_no_start() {
 }
 
 main() {
-  local step name limit after
+  local step name limit after left ends=$(($(uptime) + START_UP))
   exec 9>/run/aiinfra-startup.lock
   flock --nonblock 9 || fail "another run of this script is not over yet"
   unpack || {
     report_no_start
     fail "configuration and programs could not be read from the metadata"
   }
+  remove_sources
+  trap release_updates EXIT
+  hold_updates
   # What people change in their samples stays.
   if [[ ! -e $SAMPLES ]]; then
     mkdir -p "${SAMPLES%/*}" && cp -R "$PROGRAMS/samples" "$SAMPLES"
   fi
   for step in "${STEPS[@]}"; do
     read -r name limit after <<<"$step"
+    left=$((ends - $(uptime)))
+    if ((limit && limit > left)); then limit=$((left > 1 ? left : 1)); fi
     if ! supervise "$name" "$limit" && [[ $after == stop ]]; then
       report over failed "$name"
       fail "start-up failed at $name"
@@ -168,4 +264,4 @@ main() {
   report over "done"
 }
 
-if [[ ${1-} == step ]]; then run_step "$2"; else main; fi
+if [[ ${1-} == step ]]; then run_step "$2" "$3"; else main; fi

@@ -136,7 +136,7 @@ def test_a_failure_is_told_although_others_never_end(monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("impatient")
 def test_a_vm_that_says_nothing_is_late_in_the_end() -> None:
     (problem,) = _failure(FakeApi(a=[{}]))
-    assert problem.what == "After 30 minutes, a has not begun its start-up"
+    assert problem.what == "After 45 minutes, a has not begun its start-up"
     assert "guest agent" in problem.why
 
 

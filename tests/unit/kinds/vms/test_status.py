@@ -143,9 +143,9 @@ def test_those_that_failed_in_the_same_step_are_one_trouble_with_the_last_of_the
 
 @pytest.mark.parametrize(
     ("step", "minutes", "late"),
-    [(None, 10, False), (None, 40, True), ("ray", 40, True), ("command", 400, False)],
+    [(None, 10, False), (None, 60, True), ("ray", 60, True), ("command", 400, False)],
 )
-def test_a_start_up_is_late_after_half_an_hour_but_for_the_users_own_command(
+def test_a_start_up_is_late_in_the_end_but_for_the_users_own_command(
     step: str | None,
     minutes: float,
     late: bool,  # noqa: FBT001 - a case

@@ -11,7 +11,7 @@ run() {
   if [[ -e $marker && $(<"$marker") == "$sum" ]]; then return; fi
   command -v gcloud >/dev/null || fail "this image has no gcloud to fetch the copied files with"
   archive=$KEPT/files.tar.gz
-  retry 6 timeout 600 gcloud storage cp "gs://$(setting state.bucket)/$object" "$archive"
+  retry_for 600 timeout 600 gcloud storage cp "gs://$(setting state.bucket)/$object" "$archive"
   echo "$sum  $archive" | sha256sum --check --status ||
     fail "gs://$(setting state.bucket)/$object is not what was copied: its checksum differs"
   mkdir -p -- "$destination"

@@ -5,16 +5,27 @@
 # Turing (V100, P100, P4), and waiting does not change that.
 refused_by_open_module() { dmesg 2>/dev/null | grep 'not supported by open nvidia.ko' >&2; }
 
-driver_has_answered() { timeout 60 nvidia-smi -L || refused_by_open_module; }
+driver_answers() {
+  timeout 60 nvidia-smi -L && return
+  if refused_by_open_module; then return "$HOPELESS"; fi
+  return 1
+}
 
 # The Deep Learning VM images may install the driver at their first boot, which takes minutes.
 run() {
+  local code=0
   if [[ -n $(setting gpus.count) ]]; then
-    retry 30 driver_has_answered ||
-      fail "the NVIDIA driver does not answer: nvidia-smi -L fails, 15 minutes after the boot"
-    timeout 60 nvidia-smi -L >/dev/null ||
-      fail "this image has NVIDIA's open kernel module, which does not support this VM's GPUs:" \
-        "choose an image with the proprietary driver"
+    retry_for 900 driver_answers || code=$?
+    case $code in
+      0) ;;
+      "$HOPELESS")
+        fail "this image has NVIDIA's open kernel module, which does not support this VM's GPUs:" \
+          "choose an image with the proprietary driver"
+        ;;
+      *) fail "the NVIDIA driver does not answer: nvidia-smi -L fails, 15 minutes after the boot" ;;
+    esac
   fi
+  # A machine with many interfaces has the last of them minutes after the boot.
+  retry_for 180 vm interfaces || log "some network interfaces are not ready, 3 minutes after the others"
   vm gpu_check
 }

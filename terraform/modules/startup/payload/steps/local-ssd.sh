@@ -8,7 +8,7 @@ run() {
   expected=$(setting local_ssds)
   if ((disks + ${expected:-0} == 0)); then skip "this VM has no Local SSD"; fi
   if ((disks > 1)) && ! command -v mdadm >/dev/null; then
-    retry 4 apt_install --no-install-recommends mdadm
+    retry_for 300 apt_install --no-install-recommends mdadm
   fi
   install --mode=644 "$PROGRAMS/systemd/aiinfra-local-ssd.service" /etc/systemd/system/
   systemctl daemon-reload

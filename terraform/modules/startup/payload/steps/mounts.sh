@@ -9,10 +9,7 @@ install_gcsfuse() {
   command -v gcsfuse >/dev/null && return
   codename=$(os_release VERSION_CODENAME) &&
     fetch "$from/doc/apt-key.gpg" "$key" &&
-    echo "deb [signed-by=$key] $from gcsfuse-$codename main" \
-      >/etc/apt/sources.list.d/aiinfra-gcsfuse.list &&
-    timeout 300 apt-get --quiet update &&
-    apt_install gcsfuse
+    apt_install_from gcsfuse "deb [signed-by=$key] $from gcsfuse-$codename main" gcsfuse
 }
 
 install_nfs() {
@@ -28,8 +25,8 @@ run() {
   local types points point
   types=$(vm mounts types)
   [[ -n $types ]] || skip "no storage is mounted"
-  if grep -qx gcsfuse <<<"$types"; then retry 4 install_gcsfuse; fi
-  if grep -qx nfs <<<"$types"; then retry 4 install_nfs; fi
+  if grep -qx gcsfuse <<<"$types"; then retry_for 300 install_gcsfuse; fi
+  if grep -qx nfs <<<"$types"; then retry_for 300 install_nfs; fi
   if [[ -n $(vm mounts cached) ]] && ! grep -q ' /mnt/localssd ' /proc/self/mounts; then
     fail "GCS_CACHE_GB needs the Local SSDs at /mnt/localssd: see what the step local-ssd says"
   fi
@@ -39,7 +36,7 @@ run() {
   while IFS= read -r point; do
     mkdir -p -- "$point"
     # A role that was just granted takes minutes to reach every server.
-    retry 12 mount_at "$point" || fail "could not mount $point"
+    retry_for 300 mount_at "$point" || fail "could not mount $point"
   done <<<"$points"
   vm mounts open
 }

@@ -32,13 +32,13 @@ install_dcgm() {
 run() {
   local ours=$PROGRAMS/ops-agent/config.yaml theirs=/etc/google-cloud-ops-agent/config.yaml
   [[ -n $(setting ops_agent) ]] || skip "DISABLE_OPS_AGENT is set"
-  retry 4 install_ops_agent || fail "the Ops Agent could not be installed"
+  retry_for 240 install_ops_agent || fail "the Ops Agent could not be installed"
   if ! cmp --quiet "$ours" "$theirs"; then
     install -D --mode=644 "$ours" "$theirs"
     timeout 120 systemctl restart google-cloud-ops-agent.service
   fi
   if [[ -n $(setting gpus.count) ]]; then
-    retry 2 install_dcgm || fail "the Ops Agent runs, but without NVLink and pipe metrics:" \
+    retry_for 240 install_dcgm || fail "the Ops Agent runs, but without NVLink and pipe metrics:" \
       "NVIDIA's DCGM could not be installed"
   fi
 }
