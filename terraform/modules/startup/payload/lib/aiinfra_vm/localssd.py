@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOUNT_POINT = Path("/mnt/localssd")
-# For Ray's spilled objects: whoever runs Ray may write there.
-_RAY = MOUNT_POINT / "ray"
 _LINKS = Path("/dev/disk/by-id")
 _LINK = re.compile(r"google-local-nvme-ssd-(\d+)")  # a partition's has more behind the number
 _MOUNTS = Path("/proc/self/mounts")
@@ -116,8 +114,6 @@ def prepare() -> None:
     options = ["-t", _FILE_SYSTEM, "-o", "discard"]
     _run("mount", *options, str(device), str(MOUNT_POINT))
     MOUNT_POINT.chmod(_EVERYBODY)
-    _RAY.mkdir(exist_ok=True)
-    _RAY.chmod(_EVERYBODY)
 
 
 def _is_mounted() -> bool:
