@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rehearsal.cloud import policies, secrets
 from rehearsal.cloud.compute import images, links, properties
 from rehearsal.cloud.facts import images as image_facts
+from rehearsal.cloud.facts import machines as machine_facts
 from rehearsal.cloud.instants import rfc3339
 
 if TYPE_CHECKING:
@@ -91,9 +92,11 @@ def _no_notebook(config: Resource) -> str:
     return "" if config["_has_notebook"] else "the image has no notebook"
 
 
-# In the order in which they run. Whether a failure stops the rest is of no matter here: what fails
-# in a rehearsal is always a step that does.
+# In the order in which they run.
 _STEPS = (
+    Step(
+        "local-ssd", 10.0, lambda config: "" if config["_local_ssds"] else "no Local SSD is there"
+    ),
     Step("mounts", 15.0, _unless("mounts", "nothing is to be mounted")),
     Step("files", 10.0, _unless("files", "no files were copied")),
     Step(
@@ -142,7 +145,11 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
         return {}
     _, image = images.of_boot_disk(call, wanted)
     content = image.public if image else None
-    config = {**json.loads(text), "_has_notebook": content is not None and content.jupyter}
+    config = {
+        **json.loads(text),
+        "_has_notebook": content is not None and content.jupyter,
+        "_local_ssds": _local_ssds(wanted),
+    }
     skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
     failing = _failing_step(call, member, group, skipped)
     unreadable = "" if "command" in skipped else _unreadable(call, config, wanted)
@@ -152,6 +159,9 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     if failing == "command" and config.get("restart", "never") != "never":
         told["again"] = True
     told["fabric"] = (config.get("fabric") or {}).get("kind", "")
+    if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
+        why = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
+        told["went-on"] = {"local-ssd": why}
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
@@ -182,7 +192,8 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
     for name, document, ended in _course(told, now):
         result[f"step-{name}"] = document
         at = ended
-        if document["state"] in {"running", "failed"}:
+        stops = document["state"] == "failed" and name not in told.get("went-on", {})
+        if document["state"] == "running" or stops:
             state, step = document["state"], name
         elif document["state"] == "failing":
             state, step = "running", name
@@ -248,6 +259,10 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
             at = {"at": rfc3339(moment), "detail": told.get("failure", step.failure)}
             yield step.name, {"state": "failed", **at}, moment
             return
+        if step.name in (went_on := told.get("went-on", {})):
+            at = {"at": rfc3339(moment), "detail": went_on[step.name]}
+            yield step.name, {"state": "failed", **at}, moment
+            continue
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
 
 
@@ -332,6 +347,13 @@ def _may_tell_url(call: Call, content: image_facts.PublicImage | None, wanted: R
         binding["role"] in _METADATA_ROLES and accounts & set(binding["members"])
         for binding in policy.get("bindings", [])
     )
+
+
+def _local_ssds(wanted: Resource) -> int:
+    """How many Local SSDs a VM has: those of its machine type, and those that its template adds."""
+    machine = machine_facts.find(wanted["machineType"])
+    added = sum(1 for disk in wanted.get("disks") or [] if disk.get("type") == "SCRATCH")
+    return added + (machine.local_ssds if machine else 0)
 
 
 def _gpu_check(config: Resource, wanted: Resource, driver: str, *, faulty: bool) -> Resource:
