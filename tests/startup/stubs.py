@@ -140,12 +140,20 @@ fi
 grep -qF " ${2// /\\040} " /etc/fstab && echo "$2" >>/run/mounted
 """
 
+_ID = r"""
+case $1 in
+  aiinfra-ray) [[ -e /simulated/$1 ]] ;;
+  jupyter) exit 1 ;;
+  *) exec /usr/bin/id "$@" ;;
+esac
+"""
+
 STUBS = {
     "apt-get": _INSTALL,
     "curl": _CURL,
     "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
-    "id": 'case $1 in aiinfra-ray) [[ -e /simulated/$1 ]] ;; jupyter) exit 1 ;; *) exec /usr/bin/id "$@" ;; esac',
+    "id": _ID,
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
     "mdadm": MDADM,
     "mount": _MOUNT,
