@@ -52,11 +52,15 @@ read -r uptime _ </proc/uptime
 echo "$((${uptime%.*} + ${1%.*})).00 0.00" >/proc/uptime
 """
 
-_SYSTEMCTL = r"""
-case $1 in
-  cat) [[ -e /simulated/$2 ]] ;;
+# Only the unit of the command is really run, by tests/startup/systemd.py.
+_SYSTEMCTL = rf"""
+case $* in
+  cat*) [[ -e /simulated/$2 ]] ;;
+  start*aiinfra-command.service) exec {_PYTHON} /stubs/systemd.py "$@" ;;
 esac
 """
+SETTLE = f"{_PYTHON} /stubs/systemd.py settle"
+"""Waits for the units that were started."""
 
 # venv and pip are simulated, the rest of Python is real.
 _PYTHON3 = rf"""
@@ -77,7 +81,7 @@ STUBS = {
     "curl": _CURL,
     "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
-    "id": "[[ $1 != aiinfra-ray || -e /simulated/aiinfra-ray ]]",
+    "id": '[[ $1 == aiinfra-ray ]] || exec /usr/bin/id "$@"; [[ -e /simulated/$1 ]]',
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
     "ip": "cat /simulated/links.json",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',

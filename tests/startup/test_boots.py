@@ -104,6 +104,10 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
     assert (vm.disk / "srv/my files/train").readlink().as_posix() == "bin/train.sh"
     assert vm.read("home/jupyter/aiinfra-sample/training.py")
     assert vm.read("etc/systemd/system/aiinfra-ray.service")
+    assert "RAY_AUTH_MODE=token" in vm.read("etc/profile.d/aiinfra-ray.sh")
+    (made,) = vm.calls("useradd")
+    assert "--system" in made
+    assert made.endswith(" aiinfra-ray")
     assert vm.read("etc/systemd/system/aiinfra-agent.service")
     assert vm.read("etc/profile.d/aiinfra.sh")
     fstab = vm.read("etc/fstab")
@@ -116,7 +120,7 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
     assert vm.read("etc/fstab") == fstab
     assert vm.read("srv/my files/bin/train.sh") == "changed\n"
     assert vm.read("out") == "ran\n"
-    for program in ("apt-get", "gcloud", "installer", "pip", "python3 -m venv"):
+    for program in ("apt-get", "gcloud", "installer", "pip", "python3 -m venv", "useradd"):
         assert vm.calls(program) == []
     assert [call for call in vm.calls("mount ") if "/mnt" in call] == [
         "mount -- /mnt/my data",
@@ -192,28 +196,6 @@ def test_a_start_up_command_arrives_as_it_was_written(vm: VM, command: str, want
 
     assert result.returncode == 0, vm.detail("command")
     assert vm.read("out") == wanted
-
-
-def test_a_command_that_a_reboot_cut_off_is_not_begun_again(vm: VM) -> None:
-    vm.configure("echo begun >>/out; kill -KILL $PPID $$")
-    vm.boot()
-
-    assert vm.boot().returncode == 0
-
-    assert vm.read("out") == "begun\n"
-    assert vm.detail("command") == "it was cut off at an earlier boot, and is not begun again"
-
-
-def test_a_command_that_failed_is_told_again_at_the_next_boot_but_not_run(vm: VM) -> None:
-    vm.configure("echo begun >>/out; exit 77")
-    vm.boot()
-    assert vm.states()["command"] == "failed"
-
-    assert vm.boot().returncode == 1
-
-    assert vm.read("out") == "begun\n"
-    assert "exit code 77" in vm.detail("command")
-    assert vm.states()["startup"] == "failed"
 
 
 def test_a_metadata_server_that_is_busy_is_asked_again(vm: VM) -> None:

@@ -119,6 +119,12 @@ _STEPS = (
 )
 _ORDER_OF_FAILURE = ("command", "gpu")
 
+_FIRST_PAUSE = 10.0
+_LONGEST_PAUSE = 300.0
+"""Seconds before a command that failed is begun again: at first, and after many failures."""
+_AT_ONCE = 4
+"""Its failures where no time passes."""
+
 
 def plan(call: Call, member: str, group: str, template: Resource, running: float) -> Resource:
     """What a new VM will tell, to be kept with it; {} for one that is not of the tool's.
@@ -144,6 +150,8 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
     told["fabric"] = (config.get("fabric") or {}).get("kind", "")
+    if failing == "command" and config.get("restart", "never") != "never":
+        told["again"] = True
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
@@ -176,6 +184,8 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
         at = ended
         if document["state"] in {"running", "failed"}:
             state, step = document["state"], name
+        elif document["state"] == "failing":
+            state, step = "running", name
         if name == "gpu" and document["state"] in {"done", "failed"} and "gpu-check" in told:
             result["gpu-check"] = told["gpu-check"]
     boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
@@ -231,11 +241,37 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
         if now < moment:
             yield step.name, {"state": "running", "at": rfc3339(began)}, began
             return
+        if step.name == told.get("failing") and told.get("again"):
+            yield step.name, *_failures(told, step, moment, now)
+            return
         if step.name == told.get("failing"):
             at = {"at": rfc3339(moment), "detail": told.get("failure", step.failure)}
             yield step.name, {"state": "failed", **at}, moment
             return
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
+
+
+def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Resource, float]:
+    """What is told of a command that fails, and is begun again for ever.
+
+    Args:
+        told: What the VM tells.
+        step: Its last step.
+        failed: The moment of the first failure.
+        now: The moment that is looked at.
+    """
+    number = 1
+    while True:
+        pause = min(_FIRST_PAUSE * 2 ** (number - 1), _LONGEST_PAUSE)
+        following = failed + (pause + step.seconds) * told["pace"]
+        # Where no time passes, some have passed already.
+        if now < following or (told["pace"] == 0 and number == _AT_ONCE):
+            break
+        number, failed = number + 1, following
+    detail = told.get("failure", step.failure)
+    again = f"{detail}, attempt {number}; begun again after {pause:g} seconds"
+    counted = {"attempt": number, "failures": number, "code": 1}
+    return {"state": "failing", "at": rfc3339(failed), "detail": again, **counted}, failed
 
 
 def _length(skipped: Resource) -> float:
