@@ -18,8 +18,6 @@ from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.storage import buckets, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rehearsal.cloud.compute.resources import Resource
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Reply, Request, Service
@@ -52,7 +50,12 @@ def _folder(request: Request) -> tuple[str, str] | None:
 
 
 def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
-    living = {it["name"]: it for it in _living(request, store, bucket, folder)}
+    sharing = [
+        vm for _, vm in store.list(INSTANCE.stored) if startup.shared_folder(vm) == (bucket, folder)
+    ]
+    if not sharing:  # whoever writes there is none of this cloud's VMs
+        return
+    living = {vm["name"]: _member(vm) for vm in sharing if _lives(vm, request.now)}
     for name, member in living.items():
         _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
     for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
@@ -69,15 +72,9 @@ def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
 
 
-def _living(request: Request, store: Store, bucket: str, folder: str) -> Iterator[dict[str, Any]]:
-    """The members of a folder whose VM runs, and whose agent does."""
-    for _, vm in store.list(INSTANCE.stored):
-        if (
-            startup.shared_folder(vm) == (bucket, folder)
-            and fleet.status(vm, request.now) == "RUNNING"
-            and startup.has_done(vm, "agent", request.now)
-        ):
-            yield _member(vm)
+def _lives(vm: Resource, now: float) -> bool:
+    """Whether a VM runs, and its agent does."""
+    return fleet.status(vm, now) == "RUNNING" and startup.has_done(vm, "agent", now)
 
 
 def _member(vm: Resource) -> dict[str, Any]:
