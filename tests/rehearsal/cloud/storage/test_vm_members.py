@@ -130,6 +130,6 @@ def test_a_vm_that_is_not_so_far_or_may_not_write_says_nothing(state: State) -> 
     state.size(3)
     state.boot("np-vm-a", 1)
     state.boot("np-vm-b", 2, begins=NOW - 1)
-    state.boot("np-vm-c", 3, apart="may not write")
+    state.boot("np-vm-c", 3, **{"went-on": {"agent": "it may not write"}})
 
     assert state.ranks() == {"np-vm-a": 0}
