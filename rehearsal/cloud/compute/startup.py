@@ -41,6 +41,8 @@ _REFUSED = (
     "this image has NVIDIA's open kernel module, which does not support this VM's GPUs: choose an"
     " image with the proprietary driver"
 )
+_NO_MLX5 = "an image without their driver (mlx5, DOCA-OFED) has none"
+_NOT_USED = "NCCL would not use the GPU network on this VM: see above"
 _GPU_NAMES: Mapping[str, str] = {
     "nvidia-a100-80gb": "NVIDIA A100-SXM4-80GB",
     "nvidia-b200": "NVIDIA B200",
@@ -85,6 +87,12 @@ def _unless(key: str, reason: str) -> Callable[[Resource], str]:
     return lambda config: "" if config.get(key) else reason
 
 
+def _no_fabric(config: Resource) -> str:
+    if not config.get("gpus"):
+        return "this VM has no GPUs"
+    return "" if config.get("fabric") else "NCCL uses the one network interface that there is"
+
+
 def _no_notebook(config: Resource) -> str:
     if not config.get("notebook"):
         return "no notebook is wanted"
@@ -103,6 +111,7 @@ _STEPS = (
         "NVRM: Xid (PCI:0000:04:00): 79, GPU has fallen off the bus.\n"
         "nvidia-smi shows fewer GPUs than the machine has",
     ),
+    Step("fabric", 60.0, _no_fabric),
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
     Step("notebook", 10.0, _no_notebook),
@@ -151,6 +160,10 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
             # The check comes after the driver's first answer.
             del told["gpu-check"]
             told |= {"failing": "gpu", "failure": silent}
+    if "fabric" not in skipped and told["failing"] != "gpu":
+        told["fabric"], broken = _fabric(content, config["fabric"])
+        if broken:
+            told |= {"failing": "fabric", "failure": broken}
     if "notebook" not in skipped and _may_tell_url(call, content, wanted):
         told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
     return {"_startup": told}
@@ -176,6 +189,8 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
             state, step = document["state"], name
         if name == "gpu" and document["state"] in {"done", "failed"} and "gpu-check" in told:
             result["gpu-check"] = told["gpu-check"]
+        if name == "fabric" and document["state"] in {"done", "failed"} and told.get("fabric"):
+            result["fabric"] = told["fabric"]
     boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
     overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
     return {key: json.dumps(value) for key, value in {**result, "startup": overall}.items()}
@@ -251,6 +266,32 @@ def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:
         return f"timeout: failed to run command 'nvidia-smi': No such file or directory\n{_SILENT}"
     kinds = {kind for kind, _ in properties.accelerators(wanted)}
     return _REFUSED if content.driver.open and kinds & image_facts.WITHOUT_GSP else ""
+
+
+def _fabric(
+    content: image_facts.PublicImage | None, wanted: Resource
+) -> tuple[Resource | None, str]:
+    """What a VM says of NCCL's fabric, and its last lines where its image can't have it.
+
+    What somebody's own image has nobody knows, so it is a good one. The first is None where the VM
+    does not come to its check.
+    """
+    document = {"kind": wanted["kind"], "plugin": wanted["plugin"], "faults": [], "notes": []}
+    if content is None or wanted["kind"] == "tcp":
+        return document, ""
+    if not content.apt:
+        return None, (
+            "this image has no apt-get, for: install. Choose one of Ubuntu or Debian, or one that"
+            f" has it\n{wanted['plugin']} could not be installed"
+        )
+    broken = ""
+    if wanted["kind"] == "gib" and not content.rdma:
+        broken = f"0 RDMA devices are active, not {wanted['interfaces']}: {_NO_MLX5}"
+    elif wanted["kind"] == "tcpxo" and content.driver is not None and not content.driver.open:
+        broken = "the receive-datapath manager (aiinfra-rxdm) is not healthy: 503"
+    if not broken:
+        return document, ""
+    return {**document, "faults": [broken]}, f"{broken}\n{_NOT_USED}"
 
 
 def _may_tell_url(call: Call, content: image_facts.PublicImage | None, wanted: Resource) -> bool:
