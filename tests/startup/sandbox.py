@@ -7,6 +7,8 @@ configuration refuses that, the tests fail; they don't skip.
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import shlex
@@ -68,6 +70,8 @@ mount --rbind "$root/simulated/local" "$root/usr/local"
 mount -t proc proc "$root/proc"
 mount --bind "$root/simulated/uptime" "$root/proc/uptime"
 mount -t tmpfs run "$root/run"
+mkdir "$root/run/aiinfra"
+cp "$root/simulated/peers.json" "$root/run/aiinfra"
 mount -t tmpfs keyrings "$root/usr/share/keyrings"
 exec chroot "$root" /usr/bin/env -i "$@"
 """
@@ -75,8 +79,8 @@ _NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fo
 
 
 def payload() -> dict[str, str]:
-    """What the module puts into the metadata key `aiinfra-payload`."""
-    kinds = {".md", ".py", ".service", ".sh", ".txt", ".yaml"}
+    """What the module puts into the metadata key `aiinfra-payload`, before it is packed."""
+    kinds = {".json", ".md", ".py", ".service", ".sh", ".txt", ".yaml"}
     files = sorted(path for path in PAYLOAD.rglob("*") if path.suffix in kinds)
     return {file.relative_to(PAYLOAD).as_posix(): file.read_text("utf-8") for file in files}
 
@@ -93,11 +97,34 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "interfaces": 1,
         "fabric": None,
         "ops_agent": False,
+        "node_ssh": False,
         "notebook": False,
         "ray": None,
         "secrets": None,
         "has_command": False,
     } | changes
+
+
+AGREED = {
+    "name": "train-vm-1",
+    "rank": 0,
+    "complete": True,
+    "nnodes": 1,
+    "generation": 1,
+    "members": [
+        {
+            "rank": 0,
+            "present": True,
+            "name": "train-vm-1",
+            "instance_id": "1",
+            "address": "10.0.0.2",
+            "boot": "5a1c",
+            "key": "",
+            "host_keys": [],
+        }
+    ],
+}
+"""What the agent of a group's only VM has on its disk; none runs here."""
 
 
 @dataclass
@@ -124,6 +151,7 @@ class VM:
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
         )
+        (self.disk / "simulated/peers.json").write_text(json.dumps(AGREED))
         self.add_interface("ens4", "10.0.0.2")
         self.server.values["network-interfaces/0/ip"] = "10.0.0.2"
 
@@ -141,7 +169,9 @@ class VM:
         config = configuration(**changes, has_command=command is not None)
         metadata = {
             "aiinfra-config": json.dumps(config),
-            "aiinfra-payload": json.dumps(payload()),
+            "aiinfra-payload": base64.b64encode(
+                gzip.compress(json.dumps(payload()).encode())
+            ).decode(),
         }
         if command is not None:
             metadata["aiinfra-startup-command"] = command

@@ -77,6 +77,7 @@ STUBS = {
     "curl": _CURL,
     "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
+    "id": "[[ $1 != aiinfra-ray || -e /simulated/aiinfra-ray ]]",
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
     "ip": "cat /simulated/links.json",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',
@@ -85,4 +86,5 @@ STUBS = {
     "python3": _PYTHON3,
     "sleep": _SLEEP,
     "systemctl": _SYSTEMCTL,
+    "useradd": 'touch "/simulated/${!#}"',
 }

@@ -37,6 +37,7 @@ ALL_STEPS = {
     "gpu": "done",
     "fabric": "skipped",
     "ops-agent": "done",
+    "agent": "done",
     "ray": "done",
     "notebook": "done",
     "command": "done",
@@ -103,6 +104,8 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
     assert (vm.disk / "srv/my files/train").readlink().as_posix() == "bin/train.sh"
     assert vm.read("home/jupyter/aiinfra-sample/training.py")
     assert vm.read("etc/systemd/system/aiinfra-ray.service")
+    assert vm.read("etc/systemd/system/aiinfra-agent.service")
+    assert vm.read("etc/profile.d/aiinfra.sh")
     fstab = vm.read("etc/fstab")
     (vm.disk / "srv/my files/bin/train.sh").write_text("changed\n")
 

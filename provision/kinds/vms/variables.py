@@ -102,6 +102,7 @@ def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
         "files_destination": spec.files_destination,
         "gpus": gpus if all(gpus.values()) else None,
         "interfaces": interfaces,
+        "node_ssh": spec.node_ssh,
         "fabric": _fabric(spec) if all(gpus.values()) else None,
         "notebook": spec.notebook,
         "ops_agent": spec.ops_agent,

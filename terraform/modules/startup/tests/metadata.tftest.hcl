@@ -37,6 +37,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       interfaces  = 1
       fabric      = null
       ops_agent   = true
+      node_ssh    = true
       notebook    = false
       ray         = null
       secrets     = null
@@ -46,10 +47,16 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   }
   assert {
     condition = length(setsubtract([
-      "lib/aiinfra_vm/ray_node.py", "ops-agent/config.yaml", "ray-2.60.0.txt", "samples/README.md",
-      "samples/many_gpus.py", "systemd/aiinfra-ray.service",
-    ], keys(jsondecode(output.metadata["aiinfra-payload"])))) == 0
-    error_message = "The payload is ${jsonencode(keys(jsondecode(output.metadata["aiinfra-payload"])))}."
+      "lib/aiinfra_vm/ray_node.py", "lib/aiinfra_vm/tasks/__init__.py", "ops-agent/config.yaml",
+      "profile.d/aiinfra.sh", "ray-2.60.0.txt", "samples/README.md", "samples/many_gpus.py",
+      "systemd/aiinfra-ray.service",
+    ], output.payload)) == 0
+    error_message = "The payload is ${jsonencode(output.payload)}."
+  }
+  # Compressed: 512 KiB of metadata have room for the user's keys and command beside it.
+  assert {
+    condition     = startswith(output.metadata["aiinfra-payload"], "H4sI")
+    error_message = "The payload is no gzip in base64."
   }
   # It comes with every VM of every list that asks for metadata.
   assert {
