@@ -94,9 +94,7 @@ def bootstrap(root: Path, release: str, packages: Iterable[str]) -> None:
     _tell(["unshare", "--mount", "debootstrap", "--variant=minbase", *more, release, str(root)])
 
 
-def run_in(
-    root: Path, script: str, folder: Path | None = None, layer: Path | None = None
-) -> None:
+def run_in(root: Path, script: str, folder: Path | None = None, layer: Path | None = None) -> None:
     """Run a shell script in a root file system, as root of the machine and with its network.
 
     Args:

@@ -106,8 +106,9 @@ class DebianVM(VM):
         (self.disk / _WANTED_BY).parent.mkdir()
         (self.disk / _WANTED_BY).symlink_to(f"/etc/systemd/system/{_SERVICE}")
 
-    def add_interface(self, name: str) -> None:
+    def add_interface(self, name: str, *addresses: str, mtu: int = 1460, state: str = "UP") -> None:
         """Give the VM a network interface with a device, as virtual ones have none."""
+        super().add_interface(name, *addresses, mtu=mtu, state=state)
         (self.disk.parent / "interfaces" / name / "device").mkdir(parents=True)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
