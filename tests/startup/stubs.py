@@ -77,7 +77,8 @@ STUBS = {
     "curl": _CURL,
     "dmesg": "",
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
-    "id": "[[ $1 != aiinfra-ray || -e /simulated/aiinfra-ray ]]",
+    # Of the users that steps ask for, an image has none.
+    "id": "[[ -e /simulated/$1 ]]",
     "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
     "ip": "cat /simulated/links.json",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',
