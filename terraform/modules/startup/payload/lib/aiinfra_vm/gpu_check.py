@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from aiinfra_vm import configuration, metadata
+from aiinfra_vm import configuration, report
 
 _QUERY = "name,driver_version,ecc.errors.uncorrected.volatile.total"
 _SECONDS = 120  # a GPU that fell off its bus can make nvidia-smi hang
@@ -70,7 +70,7 @@ def main() -> int:
     }
     found = gpus() if expected["gpus"] else []
     checked = document(found, interfaces(), expected)
-    metadata.put_guest_attribute("gpu-check", json.dumps(checked))
+    report.tell("gpu_check", checked)
     wrong = complaints(checked)
     sys.stderr.write("".join(f"{complaint}\n" for complaint in [json.dumps(checked), *wrong]))
     return 1 if wrong else 0
