@@ -80,6 +80,8 @@ ROUTER = DerivedName("router", "-router", 63, bound=True)
 NAT = DerivedName("Cloud NAT", "-nat", 63)
 FIREWALL_INTERNAL = DerivedName("firewall rule", "-internal", 63, bound=True)
 FIREWALL_SSH = DerivedName("firewall rule", "-iap-ssh", 63, bound=True)
+FIREWALL_RAY_ALLOW = DerivedName("firewall rule", "-ray-allow", 63, bound=True)
+FIREWALL_RAY_DENY = DerivedName("firewall rule", "-ray-deny", 63, bound=True)
 # One digit is enough: no machine type has more than nine additional interfaces.
 GPU_NETWORK = DerivedName("GPU network", "-gpu-net-x", 63, bound=True)
 GPU_SUBNETWORK = DerivedName("GPU subnetwork", "-gpu-subnet-x", 63, bound=True)
@@ -100,6 +102,8 @@ ALL = (
     NAT,
     FIREWALL_INTERNAL,
     FIREWALL_SSH,
+    FIREWALL_RAY_ALLOW,
+    FIREWALL_RAY_DENY,
     GPU_NETWORK,
     GPU_SUBNETWORK,
     FIREWALL_GPU,

@@ -47,14 +47,31 @@ class VmConnection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RayConnection:
+    """The dashboard of a Ray cluster on VMs.
+
+    Attributes:
+        tunnel: The command that opens a tunnel to it, through one of the VMs.
+        dashboard: Its URL while the tunnel is open.
+        token: The command that prints the token which it asks for.
+    """
+
+    tunnel: str
+    dashboard: str
+    token: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class VmsConnection(Connection):
     """A group of VMs.
 
     Attributes:
         vms: The VMs.
+        ray: The dashboard of its Ray cluster; None if it has none.
     """
 
     vms: tuple[VmConnection, ...]
+    ray: RayConnection | None
 
 
 @dataclass(frozen=True, kw_only=True)

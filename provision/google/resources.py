@@ -298,7 +298,13 @@ FIREWALL: Final = Resource(
     type="google_compute_firewall",
     noun="firewall rule",
     lookup=_compute(f"{_GLOBAL}/firewalls/{{name}}"),
-    names=(names.FIREWALL_INTERNAL, names.FIREWALL_SSH, names.FIREWALL_GPU),
+    names=(
+        names.FIREWALL_INTERNAL,
+        names.FIREWALL_SSH,
+        names.FIREWALL_RAY_ALLOW,
+        names.FIREWALL_RAY_DENY,
+        names.FIREWALL_GPU,
+    ),
     permissions={"compute.firewalls": "create delete get", "compute.networks": "updatePolicy"},
 )
 SUBNETWORK: Final = Resource(

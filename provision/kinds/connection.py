@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Final
 from provision import words
 from provision.codes import Code
 from provision.documents import plain
-from provision.documents.connection import ClusterConnection, Connection, VmsConnection
+from provision.documents.connection import (
+    ClusterConnection,
+    Connection,
+    RayConnection,
+    VmsConnection,
+)
 from provision.errors import Problem
 from provision.google.owner import MARKER
 from provision.screens import ready
@@ -38,6 +43,25 @@ def tunnel(ssh: str) -> str:
         ssh: The command that opens a shell on it.
     """
     return f"{ssh} {_FORWARDED}"
+
+
+RAY_PORT: Final = 8265
+"""Where every VM has the dashboard of its Ray cluster (ray-ports.json of modules/startup)."""
+RAY_TOKEN_FILE: Final = "/run/aiinfra-ray/token"  # noqa: S105 - a path
+"""Where every VM has Ray's token (aiinfra-ray.service, there)."""
+
+
+def ray(ssh: str) -> RayConnection:
+    """The ways to the dashboard of a Ray cluster.
+
+    Args:
+        ssh: The command that opens a shell on one of its VMs, whichever.
+    """
+    return RayConnection(
+        tunnel=f"{ssh} -- -L {RAY_PORT}:localhost:{RAY_PORT}",
+        dashboard=f"http://localhost:{RAY_PORT}",
+        token=f"{ssh} --command 'cat {RAY_TOKEN_FILE}'",
+    )
 
 
 def tell(  # noqa: PLR0913 - what is found, and how it is told
@@ -119,7 +143,11 @@ def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
     tunnels = [vm.notebook_tunnel for vm in vms if vm.notebook_tunnel]
     if tunnels and not links:
         links += [tunnels[0], f"and then, as long as that runs, {NOTEBOOK}"]
-    return found + _named("notebook", links)
+    found += _named("notebook", links)
+    if connection.ray:
+        then = f"and then, as long as that runs, {connection.ray.dashboard}"
+        found += [*_named("ray", [connection.ray.tunnel, then]), ("token", connection.ray.token)]
+    return found
 
 
 def _cluster_rows(connection: ClusterConnection) -> list[tuple[str, str]]:

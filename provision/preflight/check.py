@@ -141,6 +141,7 @@ class OfKind:
         main: Its main resource, the cluster or group, with its name.
         ranges: IP ranges that it needs in its network, besides that of the first subnetwork.
         policies: The names of the resource policies that it makes.
+        rules: The firewall rules that it makes in its first network, whosever that is.
         used: Collection -> the verbs of the permissions on the project that Create needs for more
             than creating and deleting resources.
         swept: Collection -> the verbs of the permissions with which Destroy finds and removes what
@@ -157,6 +158,7 @@ class OfKind:
     main: tuple[Resource, DerivedName]
     ranges: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
+    rules: tuple[DerivedName, ...] = ()
     used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     swept: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     beside_the_role: tuple[str, ...] = ()

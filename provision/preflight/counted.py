@@ -33,6 +33,9 @@ _METRICS: Final = {
     resources.RESOURCE_POLICY: Metric(name="RESOURCE_POLICIES"),
 }
 
+_DEFAULT: Final = "default"
+"""The name of the network that Google makes with a project."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
@@ -60,6 +63,9 @@ def wanted(ctx: CheckContext[ClusterSpec]) -> Iterator[Wanted]:
     if spec.makes_network:
         yield from _first_network(spec.name_prefix, spec.region)
         yield from _gpu_networks(spec)
+    network = names.NETWORK.at(spec.name_prefix, spec.region) if spec.makes_network else _DEFAULT
+    for rule in ctx.of_kind.rules:
+        yield _bound(resources.FIREWALL, rule, spec.name_prefix, network)
     for name in ctx.of_kind.policies:
         yield Wanted(row=resources.RESOURCE_POLICY, name=name, plain=name)
 

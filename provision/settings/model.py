@@ -370,6 +370,13 @@ class Settings(BaseSettings):
         " deleted with the cluster.",
         "/mnt/nfs:BASIC_SSD:2560",
     )
+    enable_node_ssh: Switch = _setting(
+        "Let the VMs reach each other by ssh as the user `aiinfra`, for mpirun and the like; each"
+        " VM makes a key of its own.",
+        "yes",
+        True,
+        only_with=_VMS,
+    )
     enable_notebook: Switch = _setting(
         "Run Jupyter on the VMs, reached through ssh; Create prints how.",
         "yes",

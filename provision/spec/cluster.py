@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import gpu_networks, machines
+from provision.catalogue import fabrics, gpu_networks, machines
+from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools
@@ -135,6 +136,7 @@ class VmSpec(ClusterSpec):
         command: The user's shell command for the first boot; None for none.
         secrets: The secrets in the command's environment.
         files_destination: The folder on the VMs for the copied files.
+        node_ssh: Whether the VMs reach each other by ssh.
         notebook: Whether to run Jupyter.
         shows_urls: Whether Create waits for the notebooks' URLs.
         ops_agent: Whether to install the Ops Agent and to create a dashboard.
@@ -148,6 +150,7 @@ class VmSpec(ClusterSpec):
     command: str | None
     secrets: tuple[Secret, ...]
     files_destination: str
+    node_ssh: bool
     notebook: bool
     shows_urls: bool
     ops_agent: bool
@@ -168,6 +171,11 @@ class VmSpec(ClusterSpec):
         return self.network is not NetworkConfig.DEFAULT
 
     @property
+    def closes_ray(self) -> bool:
+        """Whether firewall rules leave Ray's ports to the VMs' account, which is theirs alone."""
+        return self.ray_version is not None and self.service_account != "default"
+
+    @property
     def boot_image(self) -> Image:
         """The image of the VMs."""
         return self.image
@@ -178,6 +186,13 @@ class VmSpec(ClusterSpec):
         if self.network is not NetworkConfig.MULTI_NIC:
             return ()
         return gpu_networks.beside_the_first(self.group.machine)
+
+    @property
+    def fabric(self) -> Fabric | None:
+        """What NCCL uses between these VMs; None where they have one interface and so no choice."""
+        if self.network is not NetworkConfig.MULTI_NIC:
+            return None
+        return fabrics.on_vms(self.group.machine) or Fabric.TCP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +266,7 @@ def vms(settings: Settings) -> VmSpec:
         command=settings.startup_command,
         secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
+        node_ssh=settings.enable_node_ssh,
         notebook=settings.enable_notebook,
         shows_urls=_expects_urls(settings),
         ops_agent=not settings.disable_ops_agent,

@@ -19,6 +19,20 @@ module "network" {
   region         = var.region
 }
 
+# The ports of Ray are open to this cluster's own account alone. Whoever runs VMs as the
+# project's default account has many others that act as it: there the token is all.
+module "ray_firewall" {
+  source = "../modules/ray-firewall"
+  count  = var.startup.ray != null && (var.service_account.create || var.service_account.email != null) ? 1 : 0
+
+  marker                = var.marker
+  name_prefix           = var.name_prefix
+  network               = module.network.network
+  ports                 = module.startup.ray_ports
+  project_id            = var.project_id
+  service_account_email = module.service_account.email
+}
+
 module "gpu_networks" {
   source = "../modules/gpu-networks"
 

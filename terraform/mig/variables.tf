@@ -247,11 +247,13 @@ variable "service_account" {
 }
 
 variable "startup" {
-  description = "What VMs do when they start: where files land, GPUs and interfaces that each is to have, and what is set up beside: Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version."
+  description = "What VMs do when they start: where files land, GPUs and interfaces that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
+    node_ssh          = optional(bool, true)
+    fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))

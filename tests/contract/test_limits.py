@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import hcl2
 
 from provision.catalogue import limits
+from tests.startup import sandbox
 
 TERRAFORM = Path(__file__).parents[2] / "terraform"
 STARTUP = TERRAFORM / "modules" / "startup"
@@ -46,7 +50,8 @@ def test_a_key_of_metadata_may_be_as_long_for_terraform_as_for_python() -> None:
 
 
 def test_the_users_shares_leave_room_for_the_tools_own_files() -> None:
-    payload = [file for file in (STARTUP / "payload").rglob("*") if file.suffix != ".pyc"]
-    own = sum(file.stat().st_size for file in [*payload, STARTUP / "startup.sh"] if file.is_file())
-    # JSON escapes quotes and ends of lines; the configuration has mounts and names.
-    assert 1.25 * own + limits.USERS_METADATA_BYTES + limits.COMMAND_BYTES < limits.METADATA_BYTES
+    texts = json.dumps(sandbox.payload()).encode()
+    packed = len(base64.b64encode(gzip.compress(texts)))
+    # The configuration has mounts and names.
+    own = packed + (STARTUP / "startup.sh").stat().st_size + 32 * 1024
+    assert own + limits.USERS_METADATA_BYTES + limits.COMMAND_BYTES < limits.METADATA_BYTES

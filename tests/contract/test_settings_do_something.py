@@ -58,6 +58,7 @@ OTHERS: Final = {
     "vm_localfile_dest_path": ("/data", {}),
     "vm_type": ("a2-highgpu-1g", {}),
     "zone": ("us-central1-b", {}),
+    "enable_node_ssh": ("no", {}),
     "enable_notebook": ("no", {}),
     "show_proxy_url": ("no", {"SERVICE_ACCOUNT": "me@my-project.iam.gserviceaccount.com"}),
     "gke_max_node_count": ("7", {"GKE_MIN_NODE_COUNT": "0"}),

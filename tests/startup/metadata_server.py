@@ -31,6 +31,7 @@ class MetadataServer:
 
     values: dict[str, str]
     address: str = "127.0.0.1"
+    port: int = 0
     written: list[tuple[str, str]] = field(default_factory=list)
     refuse: int = 0
     secrets: dict[str, bytes] = field(default_factory=dict)
@@ -38,7 +39,7 @@ class MetadataServer:
     drop: int = 0
 
     def __enter__(self) -> Self:
-        self._server = _Server((self.address, 0), self)
+        self._server = _Server((self.address, self.port), self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
         return self

@@ -1,13 +1,17 @@
 """A room of VMs: network namespaces on one bridge, with the simulated Google Cloud on it.
 
-`enter` starts this again inside user, network, mount and process namespaces of its own, where it
-may make bridges as root and leaves nothing behind. Each VM has its own address, /tmp, /dev/shm and
+`enter` starts this again inside network, mount and process namespaces of its own, where it may make
+bridges as root and leaves nothing behind. Each VM has its own address, users, /tmp, /dev/shm and
 processes: to kill a VM is to kill the first of its processes.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import pwd
+import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -17,6 +21,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from rehearsal.cloud.server import Cloud
@@ -24,28 +29,66 @@ from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import PAYLOAD, configuration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from tests.startup.environments import Environment
 
 _BRIDGE = "10.77.0.1"
+# Users other than root take a range of ids: root of this machine has all, others those that
+# newuidmap gives them.
+_USERS = () if os.geteuid() == 0 else ("--user", "--map-root-user", "--map-auto")
 _ENTER = (
-    "unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork",
-    "--kill-child", "--mount-proc",
+    "unshare", *_USERS, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
 )  # fmt: skip
 _VM = (
     "unshare", "--uts", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
     "bash", "-c",
 )  # fmt: skip
-# Its disk is at /mnt. Waits for its network card, then is the service that systemd would start,
-# in the folder that systemd would start it in: the test's own may lie under the /tmp of before.
-_BOOT = """
-cd / && mount --bind "$1" /mnt && shift || exit
-cat /mnt/name >/proc/sys/kernel/hostname && mount --bind /mnt/hosts /etc/hosts || exit
-mount -t tmpfs shm /dev/shm && mount -t tmpfs tmp /tmp && ip link set lo up || exit
+# $1 is the VM's disk, $2 its address, $3 the folder that has Ray's Python, $4 where the venv is
+# below it; the rest is what the VM does.
+# What belongs to whoever tests is covered: it's neither the VM's nor for its users.
+_BOOT = r"""
+set -o errexit -o nounset
+cd /
+mount --bind "$1" /mnt
+mkdir -p /mnt/environment
+mount --bind "$3" /mnt/environment
+for folder in /home /opt /root /run /var/lib; do mount -t tmpfs -o mode=755 vm "$folder"; done
+for folder in /dev/shm /tmp; do mount -t tmpfs -o mode=1777 vm "$folder"; done
+mkdir -p "$3" /opt/aiinfra
+mount --bind /mnt/environment "$3"
+mount --bind /mnt/opt /opt/aiinfra
+mount --bind "$3/$4" /opt/aiinfra/ray
+for file in group hosts passwd profile.d; do mount --bind "/mnt/etc/$file" "/etc/$file"; done
+install -d -o aiinfra-ray -g aiinfra-ray /run/aiinfra-ray /var/lib/aiinfra-ray
+install -d -o ana -g ana /home/ana
+# Tokens of other clusters, as a local ray.init() leaves behind.
+for home in /home/ana /var/lib/aiinfra-ray; do
+  install -d "$home/.ray" && echo stray >"$home/.ray/auth_token"
+done
+mkdir /home/jupyter
+cp -R /opt/aiinfra/samples /home/jupyter/aiinfra-sample
+cat /mnt/name >/proc/sys/kernel/hostname
+ip link set lo up
 until ip link show eth0 >/dev/null 2>&1; do sleep 0.05; done
-ip address add "$1/24" dev eth0 && ip link set eth0 up && ip route add default via 10.77.0.1
-shift
+ip address add "$2/24" dev eth0
+ip link set eth0 up
+ip route add default via 10.77.0.1
+shift 4
 exec "$@"
 """
+_AT_SAMPLES = "cd /home/jupyter/aiinfra-sample\n"
+# As systemd does by the unit's User=, CapabilityBoundingSet= and NoNewPrivileges=.
+_AS_SERVICE = (
+    "setpriv", "--reuid=aiinfra-ray", "--regid=aiinfra-ray", "--clear-groups",
+    "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs",
+)  # fmt: skip
+_UNIT = PAYLOAD / "systemd/aiinfra-ray.service"
+
+
+def _of_unit(setting: str) -> list[str]:
+    """The values that the service's unit gives to a setting."""
+    return re.findall(rf"^{setting}=(.*)$", _UNIT.read_text("utf-8"), re.MULTILINE)
 
 
 def enter(scenario: str, *arguments: str, seconds: float) -> list[dict[str, Any]]:
@@ -57,69 +100,109 @@ def enter(scenario: str, *arguments: str, seconds: float) -> list[dict[str, Any]
 
 
 class Machine:
-    """One VM of the room, running Ray's service.
+    """One VM of the room.
 
     Args:
         number: 1 and so on; its address ends with it plus 10.
         folder: For what it has on its disk.
-        python: The Python that has Ray.
-        variables: What that needs in its environment.
+        environment: What has Ray's Python.
     """
 
-    def __init__(
-        self, number: int, folder: Path, python: Path, variables: Mapping[str, str]
-    ) -> None:
+    def __init__(self, number: int, folder: Path, environment: Environment) -> None:
         self.name = f"train-vm-{number}"
         self.address = f"10.77.0.{number + 10}"
         self._number = number
         self._folder = folder / self.name
-        self._python = python
-        self._variables = dict(variables)
+        self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
 
-    def boot(self, cloud: str, metadata_host: str) -> None:
-        """Start the VM; its service goes on until the VM is killed."""
+    def boot(self, cloud: str, metadata_host: str, *, ray: bool = True) -> None:
+        """Start the VM, which goes on until it is killed, with Ray's service or with nothing."""
         programs = self._folder / "opt"
         if not programs.exists():
             shutil.copytree(PAYLOAD, programs, ignore=shutil.ignore_patterns("__pycache__"))
-        # As on Google Cloud, a VM's own name leads to its address, not to loopback.
-        (self._folder / "name").write_text(self.name)
-        (self._folder / "hosts").write_text(f"127.0.0.1 localhost\n{self.address} {self.name}\n")
+            (programs / "ray").mkdir()
+            self._install()
         (programs / "config.json").write_text(json.dumps(configuration()))
-        environment = {
-            "PATH": f"{self._python.parent}:/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME": "/mnt",
+        given = {
+            **dict(pair.split("=", 1) for line in _of_unit("Environment") for pair in line.split()),
+            "HOME": "/var/lib/aiinfra-ray",
+            "USER": "aiinfra-ray",
+            "LOGNAME": "aiinfra-ray",
             "GCE_METADATA_HOST": metadata_host,
             "STORAGE_EMULATOR_HOST": cloud,
-            **self._variables,
-            "PYTHONPATH": "/mnt/opt/lib",
+            **self._environment.variables,
         }
-        service = [str(self._python), "-m", "aiinfra_vm.ray_node", "--renew=1", "--expiry=5"]
+        (start,) = _of_unit("ExecStart")
+        service = [*_AS_SERVICE, "env", "--ignore-environment"]
+        service += [f"{name}={value}" for name, value in given.items()]
+        service += [*shlex.split(start), "--renew=1", "--expiry=5"]
+        venv = self._environment.python.parent.parent
+        home = venv.parent
+        places = [str(self._folder), self.address, str(home), str(venv.relative_to(home))]
         with (self._folder / "journal").open("ab") as journal:
             self._process = subprocess.Popen(
-                [*_VM, _BOOT, self.name, str(self._folder), self.address, *service],
-                env=environment,
+                [*_VM, _BOOT, self.name, *places, *(service if ray else ("sleep", "infinity"))],
                 stdout=journal,
                 stderr=subprocess.STDOUT,
             )
         self._plug_in(self._inside())
 
-    def run(self, *command: str, seconds: float = 90) -> str:
-        """Run Python on the VM; what it printed."""
-        target = f"--target={self._inside()}"
-        enter = ["nsenter", target, "--uts", "--net", "--mount", "--pid"]
-        path = f"{self._python.parent}:/usr/bin:/bin"
-        done = subprocess.run(
-            [*enter, "--wd=/", str(self._python), *command],
-            env={"PATH": path, "HOME": "/mnt", **self._variables},
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
+    def run(self, command: str, *, user: str = "ana", seconds: float = 90) -> str:
+        """Run a command in the shell that a user gets by ssh; what it printed.
+
+        Raises:
+            RuntimeError: It failed.
+        """
+        done = self._run(self._shell(user, command), seconds)
         if done.returncode:
-            raise RuntimeError(done.stderr[-3000:])
+            raise RuntimeError(f"{command}: {done.stdout[-2000:]}{done.stderr[-3000:]}")
         return done.stdout
+
+    def fails(self, command: str, *, user: str, seconds: float = 90) -> str:
+        """Run a command that is to fail; what it said.
+
+        Raises:
+            RuntimeError: It did not.
+        """
+        done = self._run(self._shell(user, command), seconds)
+        if done.returncode == 0:
+            raise RuntimeError(f"{command} was let in: {done.stdout[-2000:]}")
+        return done.stderr + done.stdout
+
+    def _shell(self, user: str, command: str) -> list[str]:
+        about = pwd.getpwnam("nobody") if user == "nobody" else None
+        home = about.pw_dir if about else f"/home/{user}"
+        gid = str(about.pw_gid) if about else user
+        who = ["setpriv", f"--reuid={user}", f"--regid={gid}", "--clear-groups"]
+        clean = ["env", "--ignore-environment", f"HOME={home}", f"USER={user}", f"LOGNAME={user}"]
+        return [*who, *clean, "bash", "--login", "-c", _AT_SAMPLES + command]
+
+    def _run(self, command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+        target = f"--target={self._inside()}"
+        enter = ["nsenter", target, "--uts", "--net", "--mount", "--pid", "--wd=/"]
+        return subprocess.run(
+            [*enter, *command], capture_output=True, text=True, timeout=seconds, check=False
+        )
+
+    def _install(self) -> None:
+        """Make what the step `ray` makes beside the venv, and what an image has."""
+        etc = self._folder / "etc"
+        shutil.copytree(PAYLOAD / "profile.d", etc / "profile.d")
+        given = (f"export {name}={value}\n" for name, value in self._environment.variables.items())
+        (etc / "profile.d/environment.sh").write_text("".join(given))
+        users = {"aiinfra-ray": 880, "ana": 1500}
+        for file in ("passwd", "group"):
+            lines = [
+                f"{name}:x:{number}:"
+                + (f"{number}::/home/{name}:/bin/bash" if file == "passwd" else "")
+                for name, number in users.items()
+            ]
+            before = Path("/etc", file).read_text()
+            (etc / file).write_text(before + "\n".join(lines) + "\n")
+        # As on Google Cloud, a VM's own name leads to its address, not to loopback.
+        (self._folder / "name").write_text(self.name)
+        (etc / "hosts").write_text(f"127.0.0.1 localhost\n{self.address} {self.name}\n")
 
     def kill(self) -> None:
         """End all of the VM's processes at once, as when its host dies."""
@@ -166,14 +249,16 @@ class Room:
         _ip("address", "add", f"{_BRIDGE}/24", "dev", "br0")
         _ip("link", "set", "br0", "up")
         cloud = self._stack.enter_context(Cloud(database=self.folder / "cloud.sqlite"))
-        self.cloud = f"http://{_BRIDGE}:{_relay(int(cloud.base_url.rpartition(':')[2]))}"
-        self._make_bucket(cloud.base_url)
+        self.wire = Wire(int(cloud.base_url.rpartition(":")[2]))
+        self.cloud = f"http://{_BRIDGE}:{self.wire.port}"
+        self._base_url = cloud.base_url
+        self._make_bucket()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def boot(self, machine: Machine) -> None:
+    def boot(self, machine: Machine, *, ray: bool = True) -> None:
         """Boot a VM; a VM that was killed has another instance id, as one that was re-created."""
         server = MetadataServer(
             {
@@ -186,39 +271,68 @@ class Room:
         )
         self._stack.enter_context(server)
         (self.folder / machine.name).mkdir(exist_ok=True)
-        machine.boot(self.cloud, server.host)
+        machine.boot(self.cloud, server.host, ray=ray)
 
-    def _make_bucket(self, base_url: str) -> None:
+    def object(self, name: str, method: str = "GET") -> bytes:
+        """Read or delete an object of the state folder, as its owner may."""
+        state = configuration()["state"]
+        path = quote(f"{state['folder']}/{name}", safe="")
+        url = f"{self._base_url}/storage/v1/b/{state['bucket']}/o/{path}"
+        content = "?alt=media" if method == "GET" else ""
+        with urlopen(self._request(url + content, method=method)) as answer:  # noqa: S310 - loopback
+            return bytes(answer.read())
+
+    def _make_bucket(self) -> None:
         host = {"Metadata-Flavor": "Google"}
-        token = f"{base_url}/computeMetadata/v1/instance/service-accounts/default/token"
+        token = f"{self._base_url}/computeMetadata/v1/instance/service-accounts/default/token"
         with urlopen(Request(token, headers=host)) as answer:  # noqa: S310 - loopback
             self._token = answer.read().decode()
-        request = Request(  # noqa: S310 - loopback
-            f"{base_url}/storage/v1/b?project=rehearsal-host",
-            data=json.dumps({"name": configuration()["state"]["bucket"]}).encode(),
-            headers={
-                "Content-Type": "application/json",
-                "Authorization": f"Bearer {json.loads(self._token)['access_token']}",
-            },
-        )
-        with urlopen(request):  # noqa: S310 - loopback
+        url = f"{self._base_url}/storage/v1/b?project=rehearsal-host"
+        body = json.dumps({"name": configuration()["state"]["bucket"]}).encode()
+        with urlopen(self._request(url, data=body)):  # noqa: S310 - loopback
             pass
 
+    def _request(self, url: str, **options: Any) -> Request:
+        headers = {
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {json.loads(self._token)['access_token']}",
+        }
+        return Request(url, headers=headers, **options)  # noqa: S310 - loopback
 
-def _relay(port: int) -> int:
-    """Pass connections to the bridge on to a port of loopback; the port on the bridge."""
-    listener = socket.create_server((_BRIDGE, 0))
-    threading.Thread(target=_accept, args=(listener, port), daemon=True).start()
-    bound: int = listener.getsockname()[1]
-    return bound
+
+class Wire:
+    """Passes connections to the bridge on to a port of loopback.
+
+    Args:
+        to: That port.
+
+    Attributes:
+        port: The port on the bridge.
+        is_down: Whether each request is answered with 503 instead.
+    """
+
+    def __init__(self, to: int) -> None:
+        self.is_down = False
+        self._to = to
+        self._listener = socket.create_server((_BRIDGE, 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            caller, _ = self._listener.accept()
+            if self.is_down:
+                threading.Thread(target=_refuse, args=(caller,), daemon=True).start()
+                continue
+            called = socket.create_connection(("127.0.0.1", self._to))
+            for source, target in ((caller, called), (called, caller)):
+                threading.Thread(target=_copy, args=(source, target), daemon=True).start()
 
 
-def _accept(listener: socket.socket, port: int) -> None:
-    while True:
-        caller, _ = listener.accept()
-        called = socket.create_connection(("127.0.0.1", port))
-        for source, target in ((caller, called), (called, caller)):
-            threading.Thread(target=_copy, args=(source, target), daemon=True).start()
+def _refuse(caller: socket.socket) -> None:
+    with caller:
+        caller.recv(65536)
+        caller.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -7,6 +7,8 @@ configuration refuses that, the tests fail; they don't skip.
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import shlex
@@ -27,8 +29,10 @@ SCRIPT = MODULE / "startup.sh"
 PAYLOAD = MODULE / "payload"
 
 _FOLDERS = (
-    "dev", "etc/apt/sources.list.d", "etc/systemd/system", "home", "opt", "proc", "root", "run",
-    "simulated", "stubs", "sys/class/net/lo", "tmp", "usr", "usr/share/keyrings", "var/lib",
+    "dev", "etc/apt/sources.list.d", "etc/profile.d", "etc/security/limits.d",
+    "etc/systemd/system", "home", "opt", "proc", "root", "run",
+    "simulated/local", "simulated/src", "stubs", "sys/class/net/lo", "tmp", "usr",
+    "usr/share/keyrings", "var/lib",
 )  # fmt: skip
 _RUN = "/root/startup-script"
 _ENVIRONMENT = {"PATH": "/stubs:/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -52,11 +56,24 @@ case $PYTHON_PREFIX in
   /usr | /usr/*) ;;
   *) mkdir -p "$root$PYTHON_PREFIX" && mount --rbind "$PYTHON_PREFIX" "$root$PYTHON_PREFIX" ;;
 esac
-mount --rbind /dev "$root/dev"
+# A VM has devices, and a /usr/local and /usr/src, of its own.
+mount -t tmpfs dev "$root/dev"
+for node in null zero full random urandom tty; do
+  touch "$root/dev/$node" && mount --bind "/dev/$node" "$root/dev/$node"
+done
+ln -s /proc/self/fd "$root/dev/fd"
+mount --bind "$root/simulated/src" "$root/usr/src"
+for folder in /usr/local/*/; do
+  own=$root/simulated/local/$(basename "$folder")
+  mkdir -p "$own" && mount --rbind "$folder" "$own"
+done
+mount --rbind "$root/simulated/local" "$root/usr/local"
 mount -t proc proc "$root/proc"
 mount --bind "$root/simulated/uptime" "$root/proc/uptime"
 mount --bind "$root/simulated/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount -t tmpfs run "$root/run"
+mkdir "$root/run/aiinfra"
+cp "$root/simulated/peers.json" "$root/run/aiinfra"
 mount -t tmpfs keyrings "$root/usr/share/keyrings"
 exec chroot "$root" /usr/bin/env -i "$@"
 """
@@ -64,8 +81,8 @@ _NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fo
 
 
 def payload() -> dict[str, str]:
-    """What the module puts into the metadata key `aiinfra-payload`."""
-    kinds = {".md", ".py", ".service", ".sh", ".txt", ".yaml"}
+    """What the module puts into the metadata key `aiinfra-payload`, before it is packed."""
+    kinds = {".json", ".md", ".py", ".service", ".sh", ".txt", ".yaml"}
     files = sorted(path for path in PAYLOAD.rglob("*") if path.suffix in kinds)
     return {file.relative_to(PAYLOAD).as_posix(): file.read_text("utf-8") for file in files}
 
@@ -80,12 +97,36 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "files": None,
         "gpus": {"count": 2, "accelerator": "nvidia-tesla-a100"},
         "interfaces": 1,
+        "fabric": None,
         "ops_agent": False,
+        "node_ssh": False,
         "notebook": False,
         "ray": None,
         "secrets": None,
         "has_command": False,
     } | changes
+
+
+AGREED = {
+    "name": "train-vm-1",
+    "rank": 0,
+    "complete": True,
+    "nnodes": 1,
+    "generation": 1,
+    "members": [
+        {
+            "rank": 0,
+            "present": True,
+            "name": "train-vm-1",
+            "instance_id": "1",
+            "address": "10.0.0.2",
+            "boot": "5a1c",
+            "key": "",
+            "host_keys": [],
+        }
+    ],
+}
+"""What the agent of a group's only VM has on its disk; none runs here."""
 
 
 @dataclass
@@ -96,11 +137,13 @@ class VM:
         disk: Its root folder on the host.
         server: Its metadata server.
         stubs: Programs in place of the image's, by name.
+        links: Its network interfaces, by name, as iproute2 shows them.
     """
 
     disk: Path
     server: MetadataServer
     stubs: dict[str, str] = field(default_factory=lambda: dict(STUBS))
+    links: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for folder in _FOLDERS:
@@ -109,18 +152,27 @@ class VM:
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
         )
-        self.add_interface("ens4")
+        (self.disk / "simulated/peers.json").write_text(json.dumps(AGREED))
+        self.add_interface("ens4", "10.0.0.2")
+        self.server.values["network-interfaces/0/ip"] = "10.0.0.2"
 
-    def add_interface(self, name: str) -> None:
+    def add_interface(self, name: str, *addresses: str, mtu: int = 1460, state: str = "UP") -> None:
         """Give the VM a network interface with a device."""
-        (self.disk / "sys/class/net" / name / "device").mkdir(parents=True)
+        (self.disk / "sys/class/net" / name / "device").mkdir(parents=True, exist_ok=True)
+        inet = [{"family": "inet", "local": address} for address in addresses]
+        self.links[name] = {"ifname": name, "operstate": state, "mtu": mtu, "addr_info": inet}
+        loopback = {"ifname": "lo", "operstate": "UNKNOWN", "mtu": 65536, "addr_info": []}
+        shown = json.dumps([loopback, *self.links.values()])
+        (self.disk / "simulated/links.json").write_text(shown)
 
     def configure(self, command: str | None = None, **changes: Any) -> None:
         """Set the VM's metadata: a start-up command, and changes to the configuration."""
         config = configuration(**changes, has_command=command is not None)
         metadata = {
             "aiinfra-config": json.dumps(config),
-            "aiinfra-payload": json.dumps(payload()),
+            "aiinfra-payload": base64.b64encode(
+                gzip.compress(json.dumps(payload()).encode())
+            ).decode(),
         }
         if command is not None:
             metadata["aiinfra-startup-command"] = command

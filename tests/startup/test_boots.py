@@ -36,7 +36,9 @@ ALL_STEPS = {
     "mounts": "done",
     "files": "done",
     "gpu": "done",
+    "fabric": "skipped",
     "ops-agent": "done",
+    "agent": "done",
     "ray": "done",
     "notebook": "done",
     "command": "done",
@@ -103,6 +105,8 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
     assert (vm.disk / "srv/my files/train").readlink().as_posix() == "bin/train.sh"
     assert vm.read("home/jupyter/aiinfra-sample/training.py")
     assert vm.read("etc/systemd/system/aiinfra-ray.service")
+    assert vm.read("etc/systemd/system/aiinfra-agent.service")
+    assert vm.read("etc/profile.d/aiinfra.sh")
     fstab = vm.read("etc/fstab")
     (vm.disk / "srv/my files/bin/train.sh").write_text("changed\n")
 
@@ -130,6 +134,7 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
     assert skipped == {
         "mounts": "no storage is mounted",
         "files": "no files were copied",
+        "fabric": "this VM has no GPUs",
         "ops-agent": "DISABLE_OPS_AGENT is set",
         "ray": "ORCHESTRATOR_TYPE is not ray",
         "notebook": "ENABLE_NOTEBOOK is no",

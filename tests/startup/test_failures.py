@@ -78,6 +78,10 @@ FAILURES = {
         "ops-agent", "DCGM could not be installed", {"gpg": "echo fpr:::::::::0000:"},
         {"ops_agent": True},
     ),
+    "the_others_do_not_come": Failure(
+        "agent", "the ranks of the group are not complete",
+        {"python3": "if [[ $3 == aiinfra_vm.peers ]]; then exit 1; fi\n"},
+    ),
     "ray_cannot_be_installed": Failure(
         "ray", "Ray 2.60.0 could not be installed",
         {"python3": 'if [[ "$1 $2" == "-m venv" ]]; then exit 1; fi\n'}, {"ray": RAY},

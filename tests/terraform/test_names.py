@@ -21,6 +21,7 @@ WITHOUT_A_NAME_OF_OURS = {
     "google_storage_bucket_iam_member",
     "google_storage_bucket_object",
 }
+RAY = (names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY)
 # The root `mig` makes no GKE cluster.
 OF_OTHER_ROOTS = {names.CLUSTER}
 
@@ -65,6 +66,7 @@ def test_python_looks_for_what_is_bound_to_a_place_by_the_name_that_terraform_gi
         names.ROUTER.at(PREFIX, *place),
         names.FIREWALL_INTERNAL.at(PREFIX, network),
         names.FIREWALL_SSH.at(PREFIX, network),
+        *(name.at(PREFIX, network) for name in RAY),
     }
 
 
@@ -78,7 +80,7 @@ def test_python_counts_against_quotas_what_terraform_makes(
         makes_network=True,
         gpu_networks=gpu_networks.beside_the_first(machines.lookup("a3-ultragpu-8g")),
     )
-    asked = SimpleNamespace(spec=spec, of_kind=SimpleNamespace(policies=()))
+    asked = SimpleNamespace(spec=spec, of_kind=SimpleNamespace(policies=(), rules=RAY))
     wanted = {(one.row.type, one.name) for one in counted.wanted(cast("Any", asked))}
     kinds = {kind for kind, _ in wanted}
 

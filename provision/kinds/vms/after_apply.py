@@ -13,6 +13,7 @@ from provision.kinds.vms import (
     instances,
     interruptions,
     out_of_date,
+    roster,
     startup,
     waiting,
 )
@@ -35,6 +36,8 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         StillWaiting: Not all VMs run in time; everything is kept.
         ClusterError: The group or its resize requests can't be read.
     """
+    # First of all: VMs that come wait to hear how many they are.
+    roster.tell_size(cloud, made.target.spec)
     group = flex_start.group(made.target.spec)
     timeout = made.target.spec.capacity_timeout
     requests = made.target.inputs.resize_requests
@@ -163,7 +166,10 @@ def _connection(
         _vm(one, project, zone, url=urls.get(one["name"]), tunnel=one["name"] in shown)
         for one in found
     )
-    return functools.partial(VmsConnection, vms=vms)
+    has_ray = made.target.spec.ray_version is not None and vms
+    return functools.partial(
+        VmsConnection, vms=vms, ray=connection.ray(vms[0].ssh) if has_ray else None
+    )
 
 
 def _vm(

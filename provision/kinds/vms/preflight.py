@@ -39,12 +39,14 @@ def of(spec: VmSpec) -> OfKind:
             resources.TEMPLATE,
             *((resources.RESIZE_REQUEST,) if flex_start else ()),
             *((resources.DASHBOARD,) if spec.ops_agent else ()),
+            *((resources.FIREWALL,) if spec.closes_ray else ()),
         ),
         main=(resources.GROUP, names.GROUP),
         image_project=spec.image.project,
         # VMs tell of their start-up in guest attributes.
         used={"compute.instances": "getGuestAttributes"},
         policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
+        rules=(names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY) if spec.closes_ray else (),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue.fabrics import STACKS
 from provision.kinds import variables as parts
 from provision.settings.masking import mask, mask_map
 
@@ -101,9 +102,28 @@ def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
         "files_destination": spec.files_destination,
         "gpus": gpus if all(gpus.values()) else None,
         "interfaces": interfaces,
+        "node_ssh": spec.node_ssh,
+        "fabric": _fabric(spec) if all(gpus.values()) else None,
         "notebook": spec.notebook,
         "ops_agent": spec.ops_agent,
         "ray": {"version": spec.ray_version} if spec.ray_version else None,
+    }
+
+
+def _fabric(spec: VmSpec) -> dict[str, Any] | None:
+    """What VMs set up for NCCL; None where there is nothing to set up."""
+    if spec.fabric is None:
+        return None
+    stack = STACKS.get(spec.fabric)
+    if stack is None:
+        return {"kind": str(spec.fabric), "interfaces": 0, "plugin": None, "daemon": None}
+    # Those of the GPUs are last, each with a subnetwork of its own.
+    gpus = spec.gpu_networks[-1]
+    return {
+        "kind": str(spec.fabric),
+        "interfaces": sum(it.subnets for it in spec.gpu_networks if it == gpus),
+        "plugin": stack.package or stack.plugin.pinned,
+        "daemon": stack.daemon.pinned if stack.daemon else None,
     }
 
 

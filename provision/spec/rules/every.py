@@ -14,6 +14,7 @@ from provision.spec.rules import (
     machines,
     offers,
     orchestrator,
+    ray,
     secrets,
     storage,
 )
@@ -107,6 +108,7 @@ RULES: Final = (
         _notebook,
     ),
     *orchestrator.RULES,
+    *ray.RULES,
     *gke.RULES,
 )
 """All rules between settings, in the order of the settings."""

@@ -18,6 +18,7 @@ _PROTOCOLS = ("all", "tcp", "udp", "icmp", "esp", "ah", "sctp", "ipip")
 _WITH_PORTS = ("tcp", "udp", "sctp", "6", "17", "132")
 _PORT = re.compile(r"\d{1,5}(?:-\d{1,5})?")
 _TAG = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_MOST_ACCOUNTS = 10
 _DEFAULTS: Resource = {
     "direction": "INGRESS",
     "priority": 1000,
@@ -42,11 +43,39 @@ def _check(rule: Resource) -> None:
     for field in ("sourceRanges", "destinationRanges"):
         for index, cidr in enumerate(rule.get(field) or []):
             _check_cidr(f"{field}[{index}]", cidr)
+    _check_accounts(rule)
     for field in ("sourceTags", "targetTags"):
         for index, tag in enumerate(rule.get(field) or []):
             if not _TAG.fullmatch(tag):
                 pattern = f"Must be a match of regex '(?:{_TAG.pattern})'"
                 raise links.invalid(f"{field}[{index}]", tag, pattern)
+
+
+def _check_accounts(rule: Resource) -> None:
+    """A rule names VMs by accounts or by tags, not by both.
+
+    Source: the fields' descriptions in the discovery document of compute v1.
+
+    Raises:
+        GoogleError: 400.
+    """
+    accounts = [
+        field for field in ("sourceServiceAccounts", "targetServiceAccounts") if rule.get(field)
+    ]
+    tags = [field for field in ("sourceTags", "targetTags") if rule.get(field)]
+    if accounts and tags:
+        raise links.invalid(
+            accounts[0], rule[accounts[0]], f"Can't be specified at the same time as {tags[0]}."
+        )
+    if rule["direction"] == "EGRESS" and rule.get("sourceServiceAccounts"):
+        raise links.invalid(
+            "sourceServiceAccounts",
+            rule["sourceServiceAccounts"],
+            "Only for the direction INGRESS.",
+        )
+    for field in accounts:
+        if len(rule[field]) > _MOST_ACCOUNTS:
+            raise links.invalid(field, rule[field], f"At most {_MOST_ACCOUNTS} service accounts.")
 
 
 def _check_entry(field: str, entry: Resource) -> None:

@@ -107,6 +107,7 @@ _STEPS = (
         "nvidia-smi shows fewer GPUs than the machine has",
     ),
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
+    Step("agent", 15.0, lambda _: ""),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
     Step("notebook", 10.0, _no_notebook),
     Step(

@@ -6,7 +6,13 @@ locals {
   _access = merge(
     var.files.archive == null ? {} : { files = "roles/storage.objectViewer" },
     var.ray ? { ray = "roles/storage.objectUser" } : {},
+    { vms = "roles/storage.objectUser" },
   )
+  _folders = { for part in keys(local._access) : part => "${var.state_folder.folder}/${part}/" }
+
+  # A list is of the bucket, and not of an object: it is known by its prefix. One VM lists what
+  # the others have written; nobody needs a list of anything else.
+  _listed = ["vms"]
 }
 
 resource "google_storage_bucket_object" "files" {
@@ -28,7 +34,10 @@ resource "google_storage_bucket_iam_member" "access" {
   condition {
     title       = "aiinfra ${each.key}"
     description = var.marker
-    expression  = "resource.name.startsWith(\"projects/_/buckets/${var.state_folder.bucket}/objects/${var.state_folder.folder}/${each.key}/\")"
+    expression = join(" || ", concat(
+      ["resource.name.startsWith(\"projects/_/buckets/${var.state_folder.bucket}/objects/${local._folders[each.key]}\")"],
+      [for part in local._listed : "api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"${local._folders[part]}\")" if part == each.key],
+    ))
   }
 
   lifecycle {

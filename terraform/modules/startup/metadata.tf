@@ -7,7 +7,9 @@ locals {
     mounts      = var.mounts
     gpus        = var.startup.gpus
     interfaces  = var.startup.interfaces
+    fabric      = var.startup.fabric
     ops_agent   = var.startup.ops_agent
+    node_ssh    = var.startup.node_ssh
     notebook    = var.startup.notebook
     ray         = var.startup.ray
     secrets     = length(var.secrets) == 0 ? null : var.secrets
@@ -19,10 +21,18 @@ locals {
     }
   }
 
+  # The payload has them, as the VMs are what listens.
+  _ray = jsondecode(file("${path.module}/payload/ray-ports.json"))
+  _ray_ports = sort(concat(
+    ["${local._ray.first_worker}-${local._ray.last_worker}"],
+    [for name, port in local._ray : tostring(port) if !endswith(name, "_worker")],
+  ))
+
   # Named by kind, so that what tests and editors leave behind does not travel.
   _payload_files = setunion(
-    fileset("${path.module}/payload", "**/*.{md,service,txt,yaml}"),
-    fileset("${path.module}/payload", "lib/aiinfra_vm/*.py"),
+    fileset("${path.module}/payload", "**/*.{json,md,service,txt,yaml}"),
+    fileset("${path.module}/payload", "lib/aiinfra_vm/**/*.py"),
+    fileset("${path.module}/payload", "profile.d/*.sh"),
     fileset("${path.module}/payload", "samples/*.py"),
     fileset("${path.module}/payload", "steps/*.sh"),
   )
@@ -31,7 +41,7 @@ locals {
   _metadata = merge(
     {
       aiinfra-config          = jsonencode(local._config)
-      aiinfra-payload         = jsonencode(local._payload)
+      aiinfra-payload         = base64gzip(jsonencode(local._payload))
       enable-guest-attributes = "TRUE"
       startup-script          = file("${path.module}/startup.sh")
     },

@@ -30,7 +30,9 @@ readonly STEPS=(
   "mounts 900 stop"
   "files 1800 stop"
   "gpu 1200 stop"
+  "fabric 1500 stop"
   "ops-agent 600 go-on"
+  "agent 420 go-on"
   "ray 1800 stop"
   "notebook 420 go-on"
   "command 0 stop"
@@ -225,14 +227,17 @@ supervise() {
 unpack() {
   install --directory "$PROGRAMS" "$KEPT" && install --directory --mode=750 "$LOGS" &&
     attribute aiinfra-config >"$PROGRAMS/config.json" &&
-    attribute aiinfra-payload >"$PROGRAMS/payload.json" &&
+    attribute aiinfra-payload >"$PROGRAMS/payload" &&
     python3 - "$PROGRAMS" <<'PYTHON'
+import base64
+import gzip
 import json
 import pathlib
 import sys
 
 programs = pathlib.Path(sys.argv[1])
-for name, text in json.loads((programs / "payload.json").read_text("utf-8")).items():
+packed = base64.b64decode((programs / "payload").read_bytes())
+for name, text in json.loads(gzip.decompress(packed).decode()).items():
     file = programs / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")

@@ -87,11 +87,13 @@ variable "secrets" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the notebook, the Ops Agent, Ray by version."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
+    node_ssh          = optional(bool, true)
+    fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))
@@ -105,6 +107,14 @@ variable "startup" {
   validation {
     condition     = var.startup.interfaces >= 1 && floor(var.startup.interfaces) == var.startup.interfaces
     error_message = "A VM has a whole number of network interfaces, 1 or more; received ${var.startup.interfaces}. 1 would pass."
+  }
+  validation {
+    condition     = var.startup.fabric == null ? true : contains(["tcp", "tcpxo", "gib"], var.startup.fabric.kind)
+    error_message = "NCCL's fabric on VMs is tcp, tcpxo or gib; received ${jsonencode(var.startup.fabric)}. kind = \"tcp\" would pass."
+  }
+  validation {
+    condition     = var.startup.fabric == null ? true : var.startup.fabric.kind == "tcp" || var.startup.fabric.plugin != null
+    error_message = "A fabric but tcp has a plugin; received ${jsonencode(var.startup.fabric)}. plugin = \"nccl-gib=1.1.0\" would pass."
   }
   validation {
     condition     = var.startup.gpus == null ? true : var.startup.gpus.count >= 1 && floor(var.startup.gpus.count) == var.startup.gpus.count

@@ -277,6 +277,7 @@ def test_an_a3_mega_needs_nine_networks_of_a_project_that_may_have_five(
         ({"network_config": "new_network"}, "FIREWALLS", 2),
         (MULTI, "SUBNETWORKS", 9),
         (MULTI, "FIREWALLS", 10),
+        ({"network_config": "new_network", "orchestrator_type": "ray"}, "FIREWALLS", 4),
         ({"orchestrator_type": "gke", "disk_size_gb": "100"}, "NETWORKS", 1),
     ],
 )

@@ -79,6 +79,7 @@ STORIES: Mapping[str, Mapping[str, int]] = {
         "Filestore": 1,
         "dashboard": 1,
         "service account": 1,
+        "firewall rule": 2,
         "role": 4,
     },
 }

@@ -135,11 +135,22 @@ def test_the_end_of_a_create_of_vms_says_how_to_connect_and_what_it_costs(
     _, cost = stories.first("env")
     dashboard = "https://console.cloud.google.com/monitoring/dashboards/builder/454e5f61"
     vms = tuple(_vm(number) for number in range(count))
-    found = VmsConnection(**_STATE | {"dashboard": dashboard}, vms=vms)
+    found = VmsConnection(**_STATE | {"dashboard": dashboard}, vms=vms, ray=None)
     rows = connection.rows(found, "gs://b/my-cluster-deployment/logs/20261122T1-create.log")
     shown = _text(ready.lines(rows, width, seconds=271, amount=cost.most), width)
     golden.check(GOLDENS / f"ready-{count}-vms-{width}.txt", shown)
     assert shown.count("\n") <= 40 - 20
+
+
+@WIDTHS
+def test_the_end_of_a_create_of_a_ray_cluster_says_how_to_see_its_dashboard(
+    golden: Golden, width: int
+) -> None:
+    _, cost = stories.first("ray-gcs-filestore")
+    vms = tuple(_vm(number) for number in range(4))
+    found = VmsConnection(**_STATE, vms=vms, ray=connection.ray(vms[0].ssh))
+    shown = _text(ready.lines(connection.rows(found), width, seconds=271, amount=cost.most), width)
+    golden.check(GOLDENS / f"ready-ray-{width}.txt", shown)
 
 
 @WIDTHS

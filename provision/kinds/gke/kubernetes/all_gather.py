@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import fabrics
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes.bandwidth import INTERFACES_WORD
 from provision.kinds.gke.kubernetes.kueue import GPU
@@ -27,7 +28,6 @@ SECONDS: Final = 1800
 REPLICATED_JOB: Final = "w"
 CONTAINER: Final = "nccl"
 
-_REGISTRY: Final = "us-docker.pkg.dev/gce-ai-infra"
 _BIN: Final = "/home/kubernetes/bin"
 _GIB: Final = "/usr/local/gib"
 _LIBRARIES: Final = "/usr/local/nvidia/lib64"
@@ -55,7 +55,8 @@ class Fabric:
     daemon: Object | None = None
 
 
-_GIB_IMAGE: Final = f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib-diagnostic:v1.1.0"
+_STACKS: Final = fabrics.STACKS
+_GIB_IMAGE: Final = _STACKS[fabrics.Fabric.GIB].test.tagged
 _PROGRAM: Final = "/third_party/nccl-tests/build/all_gather_perf"
 _TCPX_SETTINGS: Final = f"""\
 export LD_LIBRARY_PATH={_LIBRARIES}
@@ -65,6 +66,20 @@ export NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX=/run/tcpx
 export NCCL_CROSS_NIC=0 NCCL_ALGO=Ring NCCL_PROTO=Simple NCCL_NSOCKS_PERTHREAD=4
 export NCCL_SOCKET_NTHREADS=1 NCCL_NET_GDR_LEVEL=PIX NCCL_P2P_PXN_LEVEL=0
 """
+
+
+def _daemon(fabric: fabrics.Fabric) -> str:
+    """The image of a fabric's daemon.
+
+    Raises:
+        ValueError: It has none.
+    """
+    daemon = _STACKS[fabric].daemon
+    if daemon is None:
+        raise ValueError(f"{fabric} has no daemon")
+    return daemon.tagged
+
+
 _TCPXO_DAEMON: Final = """\
 chmod 755 /fts/entrypoint_rxdm_container.sh
 exec /fts/entrypoint_rxdm_container.sh --num_hops=2 --num_nics=8 --uid= --alsologtostderr
@@ -86,7 +101,7 @@ FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
             mounts={f"{_BIN}/nvidia": "/usr/local/nvidia", f"{_BIN}/gib": _GIB},
         ),
         GpuNetwork.TCPXO: Fabric(
-            image=INSTALLERS[GpuNetwork.TCPXO].image,
+            image=_STACKS[fabrics.Fabric.TCPXO].test.tagged,
             program=_PROGRAM,
             prepare=f"export LD_LIBRARY_PATH={_LIBRARIES}\n. {_LIBRARIES}/nccl-env-profile.sh\n"
             "export NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY=/dev/aperture_devices\n",
@@ -96,7 +111,7 @@ FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
             },
             daemon={
                 "name": "tcpxo-daemon",
-                "image": f"{_REGISTRY}/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.21",
+                "image": _daemon(fabrics.Fabric.TCPXO),
                 "command": [
                     "/bin/sh",
                     "-c",
@@ -105,13 +120,13 @@ FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
             },
         ),
         GpuNetwork.TCPX: Fabric(
-            image=INSTALLERS[GpuNetwork.TCPX].image,
+            image=_STACKS[fabrics.Fabric.TCPX].test.tagged,
             program="/third_party/nccl-tests-mpi/build/all_gather_perf",
             prepare=_TCPX_SETTINGS,
             mounts={f"{_BIN}/nvidia/lib64": _LIBRARIES, "/run/tcpx": "/run/tcpx"},
             daemon={
                 "name": "tcpx-daemon",
-                "image": f"{_REGISTRY}/gpudirect-tcpx/tcpgpudmarxd-dev:v2.0.12",
+                "image": _daemon(fabrics.Fabric.TCPX),
                 "command": [
                     "/tcpgpudmarxd/build/app/tcpgpudmarxd",
                     "--gpu_nic_preset=a3vm",

@@ -1,7 +1,6 @@
 """The NCCL installers, which make NCCL use the GPU network: one for each kind of GPU network.
 
-The facts are taken from Google's public installers; the images are pinned to the tags that
-Google's blueprints for the same machines use.
+The facts are taken from Google's public installers; the images are those of the catalogue.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue.fabrics import STACKS, Fabric
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes.objects import Object, build
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 NAMESPACE: Final = "kube-system"
 ACCELERATOR_LABEL: Final = "cloud.google.com/gke-accelerator"
-_REGISTRY: Final = "us-docker.pkg.dev/gce-ai-infra"
 _PAUSE: Final = (
     "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 )
@@ -94,7 +93,7 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = MappingProxyType(
     {
         GpuNetwork.RDMA: Installer(
             name="nccl-rdma-installer",
-            image=f"{_REGISTRY}/gpudirect-gib/nccl-plugin-gib:v1.1.0",
+            image=STACKS[Fabric.GIB].plugin.tagged,
             host_paths={"libraries": f"{_BIN}/nvidia/lib64", "gib": f"{_BIN}/gib"},
             mounts={
                 "libraries": "/usr/local/home/kubernetes/bin/nvidia/lib64",
@@ -108,14 +107,14 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = MappingProxyType(
         ),
         GpuNetwork.TCPX: Installer(
             name="nccl-tcpx-installer",
-            image=f"{_REGISTRY}/gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev:v3.1.9",
+            image=STACKS[Fabric.TCPX].plugin.tagged,
             host_paths=_TCP_PATHS,
             mounts=_TCP_MOUNTS,
             copies={"/var/lib/tcpx/lib64/.": "/usr/local/nvidia/lib64"},
         ),
         GpuNetwork.TCPXO: Installer(
             name="nccl-tcpxo-installer",
-            image=f"{_REGISTRY}/gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev:v1.0.15",
+            image=STACKS[Fabric.TCPXO].plugin.tagged,
             host_paths=_TCP_PATHS,
             mounts=_TCP_MOUNTS,
             copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},

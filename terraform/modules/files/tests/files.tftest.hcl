@@ -24,7 +24,7 @@ run "the_archive_is_one_object_named_by_its_content_and_vms_may_read_it" {
     error_message = "The archive is ${jsonencode(output.archive)}."
   }
   assert {
-    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { files = "roles/storage.objectViewer" }
+    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { files = "roles/storage.objectViewer", vms = "roles/storage.objectUser" }
     error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
   }
   assert {
@@ -37,7 +37,7 @@ run "the_archive_is_one_object_named_by_its_content_and_vms_may_read_it" {
   }
 }
 
-run "without_files_there_is_no_object_and_no_access" {
+run "without_files_there_is_no_object_and_vms_share_a_folder_that_they_list" {
   command = plan
 
   variables {
@@ -45,8 +45,16 @@ run "without_files_there_is_no_object_and_no_access" {
   }
 
   assert {
-    condition     = length(google_storage_bucket_object.files) + length(google_storage_bucket_iam_member.access) == 0
-    error_message = "Something is made."
+    condition     = length(google_storage_bucket_object.files) == 0 && join(" ", keys(google_storage_bucket_iam_member.access)) == "vms"
+    error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
+  }
+  assert {
+    condition     = google_storage_bucket_iam_member.access["vms"].role == "roles/storage.objectUser"
+    error_message = "The role is ${google_storage_bucket_iam_member.access["vms"].role}."
+  }
+  assert {
+    condition     = google_storage_bucket_iam_member.access["vms"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/vms/\") || api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"clusters/train-deployment/vms/\")"
+    error_message = "The condition is ${google_storage_bucket_iam_member.access["vms"].condition[0].expression}."
   }
   assert {
     condition     = output.archive.object == null && output.archive.sha256 == null
@@ -63,7 +71,7 @@ run "vms_of_a_ray_cluster_write_where_the_head_is_elected_and_nowhere_else" {
   }
 
   assert {
-    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { ray = "roles/storage.objectUser" }
+    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { ray = "roles/storage.objectUser", vms = "roles/storage.objectUser" }
     error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
   }
   assert {

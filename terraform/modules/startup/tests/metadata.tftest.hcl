@@ -35,7 +35,9 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       files       = null
       gpus        = null
       interfaces  = 1
+      fabric      = null
       ops_agent   = true
+      node_ssh    = true
       notebook    = false
       ray         = null
       secrets     = null
@@ -45,10 +47,16 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   }
   assert {
     condition = length(setsubtract([
-      "lib/aiinfra_vm/ray_node.py", "ops-agent/config.yaml", "ray-2.60.0.txt", "samples/README.md",
-      "samples/many_gpus.py", "systemd/aiinfra-ray.service",
-    ], keys(jsondecode(output.metadata["aiinfra-payload"])))) == 0
-    error_message = "The payload is ${jsonencode(keys(jsondecode(output.metadata["aiinfra-payload"])))}."
+      "lib/aiinfra_vm/ray_node.py", "lib/aiinfra_vm/tasks/__init__.py", "ops-agent/config.yaml",
+      "profile.d/aiinfra.sh", "ray-2.60.0.txt", "samples/README.md", "samples/many_gpus.py",
+      "systemd/aiinfra-ray.service",
+    ], output.payload)) == 0
+    error_message = "The payload is ${jsonencode(output.payload)}."
+  }
+  # Compressed: 512 KiB of metadata have room for the user's keys and command beside it.
+  assert {
+    condition     = startswith(output.metadata["aiinfra-payload"], "H4sI")
+    error_message = "The payload is no gzip in base64."
   }
   # It comes with every VM of every list that asks for metadata.
   assert {
@@ -63,7 +71,7 @@ run "what_is_set_up_is_in_the_configuration" {
   variables {
     files   = { object = "train-deployment/files/x.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
     mounts  = [{ server = "", remote_path = "my-data", local_mount = "/mnt/data", type = "gcsfuse", options = "allow_other" }]
-    startup = { files_destination = "/srv/my files", gpus = { count = 8, accelerator = "nvidia-h100-80gb" }, interfaces = 5, notebook = true, ops_agent = false, ray = { version = "2.60.0" } }
+    startup = { files_destination = "/srv/my files", gpus = { count = 8, accelerator = "nvidia-h100-80gb" }, interfaces = 5, fabric = { kind = "tcpxo", interfaces = 8, plugin = "plugin:v1", daemon = "daemon:v1" }, notebook = true, ops_agent = false, ray = { version = "2.60.0" } }
   }
 
   assert {
@@ -76,6 +84,10 @@ run "what_is_set_up_is_in_the_configuration" {
   }
   assert {
     condition     = jsondecode(output.metadata["aiinfra-config"]).ray.version == "2.60.0" && jsondecode(output.metadata["aiinfra-config"]).gpus.count == 8
+    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
+  }
+  assert {
+    condition     = jsondecode(output.metadata["aiinfra-config"]).fabric == { kind = "tcpxo", interfaces = 8, plugin = "plugin:v1", daemon = "daemon:v1" }
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
   }
   assert {

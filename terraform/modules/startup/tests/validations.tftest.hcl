@@ -165,6 +165,26 @@ run "refuses_half_a_gpu" {
   expect_failures = [var.startup]
 }
 
+run "refuses_a_fabric_that_vms_cannot_have" {
+  command = plan
+
+  variables {
+    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 5, notebook = false, ops_agent = true, fabric = { kind = "tcpx", interfaces = 4, plugin = "plugin:v1" } }
+  }
+
+  expect_failures = [var.startup]
+}
+
+run "refuses_a_fabric_without_its_plugin" {
+  command = plan
+
+  variables {
+    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 9, notebook = false, ops_agent = true, fabric = { kind = "tcpxo", interfaces = 8 } }
+  }
+
+  expect_failures = [var.startup]
+}
+
 run "refuses_a_version_of_ray_that_is_a_range" {
   command = plan
 

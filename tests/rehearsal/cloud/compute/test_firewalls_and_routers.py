@@ -13,6 +13,8 @@ FIREWALLS = f"{PROJECT}/global/firewalls"
 ROUTERS = f"{PROJECT}/regions/us-central1/routers"
 TCP = [{"IPProtocol": "tcp", "ports": ["22"]}]
 
+ACCOUNT = "train-nodes@my-project.iam.gserviceaccount.com"
+
 
 def _rule(**fields: Any) -> dict[str, Any]:
     return {"name": "rule", "network": NETWORK, "allowed": TCP, **fields}
@@ -46,6 +48,10 @@ def test_a_rule_needs_its_network(api: Compute) -> None:
         {"priority": -1},
         {"sourceRanges": ["10.0.0.1/8"]},
         {"sourceTags": ["Upper"]},
+        {"sourceServiceAccounts": [ACCOUNT], "targetTags": ["ray"]},
+        {"targetServiceAccounts": [ACCOUNT], "sourceTags": ["ray"]},
+        {"sourceServiceAccounts": [ACCOUNT], "direction": "EGRESS"},
+        {"sourceServiceAccounts": [f"{number}-{ACCOUNT}" for number in range(11)]},
         {"allowed": [{"IPProtocol": "icmp", "ports": ["1"]}]},
         {"allowed": [{"IPProtocol": "tcp", "ports": ["ssh"]}]},
         {"allowed": [{"IPProtocol": "pigeon"}]},
@@ -54,6 +60,21 @@ def test_a_rule_needs_its_network(api: Compute) -> None:
 def test_a_rule_that_makes_no_sense_is_refused(api: Compute, fields: dict[str, Any]) -> None:
     api.network()
     assert api.refusal("POST", FIREWALLS, _rule(**fields))["code"] == 400
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"sourceServiceAccounts": [ACCOUNT], "targetServiceAccounts": [ACCOUNT]},
+        {"sourceRanges": ["0.0.0.0/0"], "targetServiceAccounts": [ACCOUNT]},
+    ],
+)
+def test_a_rule_may_name_vms_by_their_account(api: Compute, fields: dict[str, Any]) -> None:
+    api.network()
+    api.post(FIREWALLS, _rule(**fields))
+    kept = api.get(f"{FIREWALLS}/rule")
+    assert {name: kept[name] for name in fields} == fields
+    assert ("sourceRanges" in kept) == ("sourceRanges" in fields)
 
 
 def test_a_patched_rule_is_checked_again(api: Compute) -> None:

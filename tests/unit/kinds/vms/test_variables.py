@@ -151,6 +151,28 @@ def test_a_vm_checks_for_the_gpus_and_interfaces_that_it_was_made_with() -> None
     assert made["startup"]["interfaces"] == 10
 
 
+@pytest.mark.parametrize(
+    ("machine", "network", "kind", "interfaces"),
+    [
+        ("a3-highgpu-8g", "multi_nic_network", "tcp", 0),
+        ("a3-megagpu-8g", "multi_nic_network", "tcpxo", 8),
+        ("a3-ultragpu-8g", "multi_nic_network", "gib", 8),
+        ("a2-highgpu-8g", "multi_nic_network", "tcp", 0),
+        ("a3-megagpu-8g", "new_network", None, 0),
+        ("e2-standard-8", "multi_nic_network", None, 0),
+    ],
+)
+def test_vms_are_told_what_nccl_is_to_use(
+    machine: str, network: str, kind: str | None, interfaces: int
+) -> None:
+    fabric = _variables(VM_TYPE=machine, NETWORK_CONFIG=network)["startup"]["fabric"]
+
+    assert (fabric and fabric["kind"], fabric["interfaces"] if fabric else 0) == (kind, interfaces)
+    if interfaces:
+        assert fabric["plugin"]
+        assert (fabric["daemon"] is not None) == (kind == "tcpxo")
+
+
 def test_a_vm_of_an_unknown_machine_type_checks_for_no_gpus_and_one_interface() -> None:
     made = _variables(VM_TYPE="a9-highgpu-8g")
 

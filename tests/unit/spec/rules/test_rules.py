@@ -332,3 +332,24 @@ def test_asking_for_urls_of_notebooks_that_are_off_is_a_note(given: Given) -> No
     assert not case.loaded.problems
     assert "ENABLE_NOTEBOOK" in case.note("SHOW_PROXY_URL").why
     assert not given(ENABLE_NOTEBOOK="no").loaded.notes
+
+
+RAY = {"ORCHESTRATOR_TYPE": "ray"}
+
+
+@pytest.mark.parametrize(("version", "is_refused"), [("2.51.2", True), ("2.52.0", False)])
+def test_a_ray_that_asks_nobody_for_a_token_is_refused(
+    given: Given, version: str, *, is_refused: bool
+) -> None:
+    found = given(**RAY, RAY_VERSION=version).loaded.problems
+
+    assert [problem.setting for problem in found] == (["RAY_VERSION"] if is_refused else [])
+
+
+def test_ray_with_the_account_of_many_vms_is_noted(given: Given) -> None:
+    note = given(**RAY, SERVICE_ACCOUNT="default").note("SERVICE_ACCOUNT")
+
+    assert "its token alone" in note.what
+    assert note.fix == "SERVICE_ACCOUNT=dedicated"
+    assert not given(**RAY).loaded.notes
+    assert not given(SERVICE_ACCOUNT="default").loaded.notes

@@ -25,5 +25,7 @@ run() {
       *) fail "the NVIDIA driver does not answer: nvidia-smi -L fails, 15 minutes after the boot" ;;
     esac
   fi
+  # A machine with many interfaces has the last of them minutes after the boot.
+  retry_for 180 vm interfaces || log "some network interfaces are not ready, 3 minutes after the others"
   vm gpu_check
 }

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
-from aiinfra_vm import configuration, report
+from aiinfra_vm import configuration, interfaces, report
 
 _QUERY = "name,driver_version,ecc.errors.uncorrected.volatile.total"
 _SECONDS = 120  # a GPU that fell off its bus can make nvidia-smi hang
-_INTERFACES = Path("/sys/class/net")
 
 
 def gpus() -> list[list[str]]:
@@ -29,20 +27,21 @@ def gpus() -> list[list[str]]:
     return [[field.strip() for field in line.split(",")] for line in lines if line.strip()]
 
 
-def interfaces() -> int:
-    """How many network interfaces have a device: all but loopback, bridges and the like."""
-    return sum(1 for interface in _INTERFACES.iterdir() if (interface / "device").exists())
+def document(found: list[list[str]], ready: int, expected: dict[str, int]) -> dict[str, Any]:
+    """What is reported; `ecc_errors` is None where no GPU counts them.
 
-
-def document(found: list[list[str]], interfaces: int, expected: dict[str, int]) -> dict[str, Any]:
-    """What is reported; `ecc_errors` is None where no GPU counts them."""
+    Args:
+        found: What `gpus` gives.
+        ready: How many network interfaces are ready.
+        expected: How many GPUs and interfaces there should be.
+    """
     errors = [int(fields[2]) for fields in found if fields[2].isdigit()]
     return {
         "gpus": len(found),
         "names": [fields[0] for fields in found],
         "driver": found[0][1] if found else None,
         "ecc_errors": sum(errors) if errors else None,
-        "interfaces": interfaces,
+        "interfaces": ready,
         "expected": expected,
     }
 
@@ -69,11 +68,12 @@ def main() -> int:
         "interfaces": wanted["interfaces"],
     }
     found = gpus() if expected["gpus"] else []
-    checked = document(found, interfaces(), expected)
+    links = interfaces.find()
+    checked = document(found, len(interfaces.ready(links)), expected)
     report.tell("gpu_check", checked)
-    wrong = complaints(checked)
+    wrong = [*(it.fault for it in links if it.fault), *complaints(checked)]
     sys.stderr.write("".join(f"{complaint}\n" for complaint in [json.dumps(checked), *wrong]))
-    return 1 if wrong else 0
+    return 1 if complaints(checked) else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -83,3 +84,14 @@ def _ask(path: str, body: bytes | None = None) -> bytes:
                 raise
         time.sleep(_PAUSE * 2**attempt)
     raise AssertionError("the last try returns or raises")
+
+
+def main() -> None:
+    """`token`: print an access token."""
+    if sys.argv[1:] != ["token"]:
+        raise SystemExit("the one thing to ask for is: token")
+    sys.stdout.write(token())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,10 @@
 """This VM's part in the Ray cluster: the head if it gets the lease, else a worker of the head.
 
-A worker belongs to one generation of the lease. Whatever makes another one (the head's VM is gone,
-its Ray ended), all workers leave the old cluster and join the new one. Whether a head lives is told
-by the lease alone: a holder that has not renewed it while this VM watched is gone. Clocks of
-different VMs are never compared.
+A worker belongs to one life of a head. The lease says which one counts; that it can't be renewed or
+read says nothing. So a head ends when it sees that another one has the lease, and a worker leaves
+its head when the lease names another one. A VM takes the lease over if nobody renewed it, nor its
+holder answered, for as long as a lease lasts, both under this VM's eyes. Clocks of different VMs
+are never compared.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ import socket
 import sys
 import threading
 import time
+import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiinfra_vm import configuration, metadata
-from aiinfra_vm.lease import Lease
+from aiinfra_vm import configuration, metadata, ray_process, ray_token
+from aiinfra_vm.lease import Claim, Lease, Version
+from aiinfra_vm.ray_dashboard import Relay
 from aiinfra_vm.ray_process import Ray
+from aiinfra_vm.ray_token import Token
 
 if TYPE_CHECKING:
     from aiinfra_vm.lease import Head
 
-PORT = 6379
 _START_SECONDS = 180  # for Ray to start
 _CONNECT_SECONDS = 3
+_LAST_RENEWAL = 5  # seconds that a renewal may still take when Ray has ended
 
 
 class Pace(NamedTuple):
-    """Seconds between looks at the lease, and after which an unrenewed one is nobody's.
-
-    A head that cannot renew gives up after two thirds of the expiry, before another takes over.
-    """
+    """Seconds between looks at the lease, and after which a silent holder has lost it."""
 
     renew: float
     expiry: float
@@ -54,16 +55,22 @@ class Node:
     Args:
         identity: This VM.
         lease: The object that names the head.
-        pace: How often it is looked at.
+        token: What all nodes show each other.
+        relay: The dashboard for people on this VM.
+        pace: How often the lease is looked at.
     """
 
-    def __init__(self, identity: Identity, lease: Lease, pace: Pace) -> None:
+    def __init__(
+        self, identity: Identity, lease: Lease, token: Token, relay: Relay, pace: Pace
+    ) -> None:
         self._identity = identity
         self._lease = lease
+        self._token = token
+        self._relay = relay
         self._pace = pace
         self._stopping = threading.Event()
-        self._seen: tuple[int, int] | None = None
-        self._since = time.monotonic()
+        self._seen: Version | None = None
+        self._sign = time.monotonic()
 
     def stop(self) -> None:
         """End `run`, soon."""
@@ -87,78 +94,89 @@ class Node:
     def _find_head(self) -> tuple[Head | None, bool]:
         """The head, and whether it is this VM, just now by taking the lease."""
         head = self._lease.read()
-        own_past = head is not None and head.instance_id == self._identity.instance_id
-        if head is None or own_past or self._is_stale(head):
-            return self._lease.take(*self._identity, over=head), True
+        own_past = head is not None and head.claim.instance_id == self._identity.instance_id
+        if head is None or own_past or self._is_silent(head):
+            claim = Claim(*self._identity, life=uuid.uuid4().hex)
+            return self._lease.take(claim, over=head), True
         return head, False
 
-    def _is_stale(self, head: Head) -> bool:
-        """Whether nobody renewed the lease for as long as it lasts, under this VM's eyes."""
-        seen = (head.generation, head.metageneration)
-        if seen != self._seen:
-            self._seen, self._since = seen, time.monotonic()
-        return time.monotonic() - self._since > self._pace.expiry
+    def _is_silent(self, head: Head) -> bool:
+        """Whether the holder gave no sign of life for as long as the lease lasts.
+
+        A renewal is one. So is an answer of its Ray: a holder that cannot renew, as it does not
+        reach Cloud Storage, is none the less the head that all others are connected to.
+        """
+        if head.version != self._seen:
+            self._seen, self._sign = head.version, time.monotonic()
+        elif self._answers(head):
+            self._sign = time.monotonic()
+        return time.monotonic() - self._sign > self._pace.expiry
 
     def _lead(self, head: Head) -> None:
-        """Be the head until Ray ends, the lease is lost, or this is stopped."""
-        _say(f"this VM is the head, lease {head.generation}")
-        ray = Ray(["--head", f"--port={PORT}"], self._identity.address)
-        keeper = threading.Thread(target=self._keep, args=(head, ray), daemon=True)
-        keeper.start()
+        """Be the head until Ray ends, another has the lease, or this is stopped."""
+        _say(f"this VM is the head, lease {head.version.generation}")
+        held = _Held(self._lease, head)
+        ray = None
         try:
+            self._token.make()
+            ray = Ray(ray_process.of_head(head.claim.address), self._identity.address)
+            keeper = threading.Thread(target=self._keep, args=(held, ray), daemon=True)
+            keeper.start()
             if ray.wait_ready(_START_SECONDS):
+                self._relay.lead_to(head.claim.address)
                 _tell_systemd("READY=1\nSTATUS=Ray's head")
                 while ray.alive() and keeper.is_alive() and not self._stopping.is_set():
                     keeper.join(0.2)
         finally:
-            ray.stop()
-            keeper.join()
+            if ray is not None:
+                ray.stop()
+                keeper.join(_LAST_RENEWAL)
             # Another VM need not wait for the lease to expire.
-            self._lease.release(head)
+            held.release()
 
-    def _keep(self, head: Head, ray: Ray) -> None:
-        """Renew the lease while Ray lives; returns when that has ended, or the lease is lost."""
-        renewed = time.monotonic()
+    def _keep(self, held: _Held, ray: Ray) -> None:
+        """Renew the lease as long as Ray lives and no other VM has it."""
         while ray.alive() and not self._stopping.wait(self._pace.renew):
             try:
-                if self._lease.renew(head) is None:
-                    _say("the lease is another's")
+                if not held.renew():
+                    _say("another VM has the lease: this one is the head no longer")
                     return
-                renewed = time.monotonic()
             except OSError as error:
-                _say(f"the lease could not be renewed: {error}")
-                if time.monotonic() - renewed > self._pace.expiry * 2 / 3:
-                    return
+                # Nobody else wants it as far as is known, and those that work here need their head.
+                _say(f"the lease could not be renewed, and is kept: {error}")
 
     def _follow(self, head: Head) -> None:
         """Be a worker of this head until the head is another, Ray ends, or this is stopped."""
-        if not self._answers(head):
-            _say(f"waiting for the head {head.vm} at {head.address}")
+        if not (self._answers(head) and self._token.fetch()):
+            _say(f"waiting for the head {head.claim.vm} at {head.claim.address}")
             return
-        _say(f"this VM is a worker of {head.vm}, lease {head.generation}")
-        ray = Ray([f"--address={head.address}:{PORT}"], self._identity.address)
+        _say(f"this VM is a worker of {head.claim.vm}, lease {head.version.generation}")
+        ray = Ray(ray_process.of_worker(head.claim.address), self._identity.address)
         try:
             if ray.wait_ready(_START_SECONDS):
-                _tell_systemd(f"READY=1\nSTATUS=Ray's worker of {head.vm}")
-                while ray.alive() and self._still(head) and not self._stopping.is_set():
+                self._relay.lead_to(head.claim.address)
+                _tell_systemd(f"READY=1\nSTATUS=Ray's worker of {head.claim.vm}")
+                while ray.alive() and self._is_head(head) and not self._stopping.is_set():
                     self._pause()
         finally:
             ray.stop()
 
-    def _still(self, head: Head) -> bool:
+    def _is_head(self, head: Head) -> bool:
         """Whether this is the head as far as can be known."""
         try:
             current = self._lease.read()
         except OSError as error:
             _say(f"the lease could not be read: {error}")
             return True
-        if current is None or current.generation != head.generation:
-            return False
-        return not self._is_stale(current)
+        if current is None:
+            # Its head has given it up; or somebody deleted it, and its head takes it again.
+            return self._answers(head)
+        return current.claim == head.claim and not self._is_silent(current)
 
     def _answers(self, head: Head) -> bool:
+        address = (head.claim.address, ray_process.ports()["gcs"])
         try:
-            with socket.create_connection((head.address, PORT), _CONNECT_SECONDS):
+            with socket.create_connection(address, _CONNECT_SECONDS):
                 return True
         except OSError:
             return False
@@ -166,6 +184,26 @@ class Node:
     def _pause(self) -> None:
         # Not all VMs at the same moments.
         self._stopping.wait(self._pace.renew * random.uniform(0.7, 1.3))  # noqa: S311 - no secret
+
+
+class _Held:
+    """The lease as this VM holds it: its version changes with each renewal."""
+
+    def __init__(self, lease: Lease, head: Head) -> None:
+        self._lease = lease
+        self._head = head
+
+    def renew(self) -> bool:
+        """Renew it; False if another has it."""
+        head = self._lease.hold(self._head)
+        if head is None:
+            return False
+        self._head = head
+        return True
+
+    def release(self) -> None:
+        """Give it up, if another has not got it."""
+        self._lease.release(self._head)
 
 
 def _say(what: str) -> None:
@@ -197,8 +235,19 @@ def main() -> None:
     parser.add_argument("--expiry", type=float, default=45, help="seconds that a lease lasts")
     options = parser.parse_args()
     state = configuration.load()["state"]
-    lease = Lease(state["bucket"], f"{state['folder']}/ray/head.json")
-    node = Node(_identity(), lease, Pace(options.renew, options.expiry))
+    folder = (state["bucket"], f"{state['folder']}/ray")
+    relay = Relay(ray_process.ports()["dashboard"])
+    try:
+        relay.start()
+    except OSError as error:
+        _say(f"no dashboard at this VM's localhost: {error}")
+    node = Node(
+        _identity(),
+        Lease(folder),
+        Token(folder, ray_token.file()),
+        relay,
+        Pace(options.renew, options.expiry),
+    )
     signal.signal(signal.SIGTERM, lambda *_: node.stop())
     node.run()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -11,12 +13,69 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
 # `ray` stands beside the Python that runs this.
 _RAY = str(Path(sys.executable).with_name("ray"))
 _STARTED = "Ray runtime started"
 _STOP_SECONDS = 20
+_SESSION = Path("/tmp/ray/session_latest")  # noqa: S108 - Ray's own, where its clients look for it
+_LOCAL_SSD = Path("/mnt/localssd/ray")
+# Beside lib/, in which this package is; the firewall's rules are made from it, too.
+_PORTS = Path(__file__).parents[2] / "ray-ports.json"
+
+
+def ports() -> dict[str, int]:
+    """The port of each part of Ray: all that listen for other VMs."""
+    found: dict[str, int] = json.loads(_PORTS.read_text("utf-8"))
+    return found
+
+
+def of_head(address: str) -> list[str]:
+    """The arguments of `ray start` for the head at this address."""
+    number = ports()
+    return [
+        "--head",
+        f"--port={number['gcs']}",
+        f"--dashboard-host={address}",
+        f"--dashboard-port={number['dashboard']}",
+        f"--ray-client-server-port={number['client']}",
+    ]
+
+
+def of_worker(head: str) -> list[str]:
+    """The arguments of `ray start` for a worker of the head at that address."""
+    return [f"--address={head}:{ports()['gcs']}"]
+
+
+def _of_every_node(address: str) -> list[str]:
+    number = ports()
+    arguments = [
+        "--block",
+        "--disable-usage-stats",
+        f"--node-ip-address={address}",
+        f"--node-manager-port={number['node_manager']}",
+        f"--object-manager-port={number['object_manager']}",
+        f"--runtime-env-agent-port={number['runtime_env_agent']}",
+        f"--dashboard-agent-grpc-port={number['agent_grpc']}",
+        f"--dashboard-agent-listen-port={number['agent_http']}",
+        f"--metrics-export-port={number['metrics']}",
+        f"--min-worker-port={number['first_worker']}",
+        f"--max-worker-port={number['last_worker']}",
+    ]
+    # The service makes it on the Local SSDs, where the VM has some.
+    if os.access(_LOCAL_SSD, os.W_OK):
+        arguments.append(f"--object-spilling-directory={_LOCAL_SSD}")
+    return arguments
+
+
+def _environment() -> Mapping[str, str]:
+    number = ports()
+    return {
+        **os.environ,
+        "AUTOSCALER_METRIC_PORT": str(number["autoscaler_metrics"]),
+        "DASHBOARD_METRIC_PORT": str(number["dashboard_metrics"]),
+    }
 
 
 class Ray:
@@ -27,11 +86,11 @@ class Ray:
         address: This VM's address, which the other nodes reach it by.
     """
 
-    def __init__(self, arguments: Sequence[str], address: str) -> None:
+    def __init__(self, arguments: list[str], address: str) -> None:
         self._ready = threading.Event()
-        options = ("--block", "--disable-usage-stats", f"--node-ip-address={address}")
         self._process = subprocess.Popen(  # noqa: S603 - Ray's own command
-            [_RAY, "start", *options, *arguments],
+            [_RAY, "start", *_of_every_node(address), *arguments],
+            env=_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -43,7 +102,10 @@ class Ray:
 
     def wait_ready(self, seconds: float) -> bool:
         """Wait until this node is part of its cluster; False if it ended, or took too long."""
-        return self._ready.wait(seconds) and self.alive()
+        if not (self._ready.wait(seconds) and self.alive()):
+            return False
+        _open_to_users(_SESSION)
+        return True
 
     def alive(self) -> bool:
         """Whether Ray runs on this VM."""
@@ -76,3 +138,19 @@ class Ray:
             if _STARTED in line:
                 self._ready.set()
         self._ready.set()  # it has ended: nobody need wait any longer
+
+
+def _open_to_users(session: Path) -> None:
+    """Let programs of the VM's other users join, as `ray.init()` does: the token decides who may.
+
+    They connect to these sockets, and write files of their own into these folders; Ray makes both
+    for the user alone that runs it.
+    """
+    for name in ("raylet", "plasma_store"):
+        # One that is not there yet is for a node that ends again.
+        with contextlib.suppress(FileNotFoundError):
+            (session / "sockets" / name).chmod(0o666)
+    for name in ("events", "export_events"):
+        folder = session / "logs" / name
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o1777)

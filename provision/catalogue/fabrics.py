@@ -1,0 +1,184 @@
+"""NCCL's fabrics: the software with which NCCL uses the GPU network of a machine type.
+
+This is the only place for their images, packages and versions; GKE's pods and VMs read them. A
+plugin and its daemon are a pair, and all machines of a job need the same plugin.
+
+Sources: container-engine-accelerators 992db812 (release notes of TCPX and TCPXO, installers);
+Cluster Toolkit 10470803 (v1.95.0, blueprints of A3 Mega, A3 Ultra and A4); slurm-gcp 13fd92b6; the
+source of TCPXO, 04815d1b; "Run NCCL on Compute Engine instances" (AI Hypercomputer, 2026-04-06).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue.machines import GpuNetwork
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.catalogue.machines import MachineType
+
+REGISTRY: Final = "us-docker.pkg.dev/gce-ai-infra"
+
+
+class Fabric(enum.StrEnum):
+    """What NCCL sends messages between machines with."""
+
+    TCP = "tcp"
+    TCPX = "tcpx"
+    TCPXO = "tcpxo"
+    GIB = "gib"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerImage:
+    """A container image of Google's registry.
+
+    Attributes:
+        name: Its name in the registry.
+        version: Its tag.
+        digest: Its digest; "" where no source names it.
+    """
+
+    name: str
+    version: str
+    digest: str = ""
+
+    @property
+    def tagged(self) -> str:
+        """Its reference by tag."""
+        return f"{REGISTRY}/{self.name}:{self.version}"
+
+    @property
+    def pinned(self) -> str:
+        """Its reference by tag and digest, where the digest is known."""
+        return f"{self.tagged}@{self.digest}" if self.digest else self.tagged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The bus bandwidth of all-reduce on two machines, with the fabric and without it.
+
+    Attributes:
+        fabric: Over the fabric, in GB/s.
+        tcp: Over TCP, in GB/s.
+    """
+
+    fabric: float
+    tcp: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """The software of a fabric.
+
+    Attributes:
+        title: Its name in Google's documentation.
+        plugin: The image with NCCL and its plugin.
+        daemon: The image of the receive-datapath manager, which runs beside jobs; None for none.
+        test: The image that has NCCL's tests.
+        package: The Debian package that VMs get the plugin from, with its version; "" for none.
+        logged: What NCCL's log calls it: "Using network ..." or "NET/...".
+        on_vms: Whether VMs of this tool can have it.
+        measured: What it is worth; None where nobody has published both.
+    """
+
+    title: str
+    plugin: ContainerImage
+    daemon: ContainerImage | None
+    test: ContainerImage
+    package: str = ""
+    logged: str
+    on_vms: bool
+    measured: Measured | None = None
+
+    @property
+    def version(self) -> str:
+        """The version of the plugin on VMs, without a "v"."""
+        _, _, packaged = self.package.partition("=")
+        return packaged or self.plugin.version.removeprefix("v")
+
+
+_TCPX: Final = ContainerImage(name="gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev", version="v3.1.9")
+_TCPXO: Final = ContainerImage(
+    name="gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev",
+    version="v1.0.15",
+    digest="sha256:4c9f0de3f39455a2ea35e844e0fc92564ca5629f6b03250fde40e8160719dae4",
+)
+
+STACKS: Final[Mapping[Fabric, Stack]] = MappingProxyType(
+    {
+        Fabric.TCPX: Stack(
+            title="GPUDirect-TCPX",
+            plugin=_TCPX,
+            daemon=ContainerImage(name="gpudirect-tcpx/tcpgpudmarxd-dev", version="v2.0.12"),
+            test=_TCPX,
+            logged="GPUDirectTCPX_v7",
+            # It needs the kernel of Container-Optimized OS, or one that Canonical gives to some.
+            on_vms=False,
+            # Of 2 GiB, with the next versions; over TCP through one gVNIC (file 60356655068).
+            measured=Measured(fabric=83, tcp=24),
+        ),
+        # Qualified with CUDA 12.8, the driver 580.95.05 and NCCL 2.28.7 (release of 2026-01-09);
+        # the newest pair is with CUDA 13.2 and the driver 595.
+        Fabric.TCPXO: Stack(
+            title="GPUDirect-TCPXO",
+            plugin=_TCPXO,
+            daemon=ContainerImage(
+                name="gpudirect-tcpxo/tcpgpudmarxd-dev",
+                version="v1.0.21",
+                digest="sha256:8d9e10fd589a34ab8a0aa64f7e70ad075c8f1c69bea176350f8d211367697e3d",
+            ),
+            test=_TCPXO,
+            logged="FasTrak",
+            on_vms=True,
+            # Of 16 GiB, and what it falls back to (NVIDIA/aicr bc05c6be, "Performance Reference").
+            measured=Measured(fabric=340, tcp=4),
+        ),
+        Fabric.GIB: Stack(
+            title="GPUDirect-RDMA (gIB)",
+            plugin=ContainerImage(name="gpudirect-gib/nccl-plugin-gib", version="v1.1.0"),
+            daemon=None,
+            test=ContainerImage(name="gpudirect-gib/nccl-plugin-gib-diagnostic", version="v1.1.0"),
+            package="nccl-gib=1.1.0",
+            logged="gIB",
+            on_vms=True,
+        ),
+    }
+)
+"""Fabric -> its software; TCP needs none."""
+
+OF_NETWORK: Final[Mapping[GpuNetwork, Fabric]] = MappingProxyType(
+    {
+        GpuNetwork.TCPX: Fabric.TCPX,
+        GpuNetwork.TCPXO: Fabric.TCPXO,
+        GpuNetwork.RDMA: Fabric.GIB,
+    }
+)
+"""Kind of GPU network -> the fabric that uses it."""
+
+
+def of_machine(machine: MachineType | None) -> Fabric | None:
+    """The fabric that a machine type is built for; None if its GPUs have no network of their own.
+
+    Args:
+        machine: The machine type; None if the tool does not know it.
+    """
+    if machine is None or machine.gpu_network is None:
+        return None
+    return OF_NETWORK[machine.gpu_network]
+
+
+def on_vms(machine: MachineType | None) -> Fabric | None:
+    """The fabric that VMs of a type get in their GPU networks; None as for `of_machine`.
+
+    TCP where the software can't be had: see `Stack.on_vms`, and gIB's package is for x86.
+    """
+    fabric = of_machine(machine)
+    if fabric is None or machine is None:
+        return None
+    return fabric if STACKS[fabric].on_vms and not machine.family.arm else Fabric.TCP

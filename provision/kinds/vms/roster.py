@@ -1,0 +1,47 @@
+"""What the VMs of a group agree on in the state folder: how many they are, and who has which rank.
+
+The tool says how many VMs there are to be; the VMs do the rest among themselves (ADR 29). The names
+of the objects are those of the programs that VMs get (terraform/modules/startup/payload).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.context import Cloud
+    from provision.spec.cluster import VmSpec
+
+_SIZE: Final = "vms/group.json"
+_ROSTER: Final = "vms/roster.json"
+
+
+def tell_size(cloud: Cloud, spec: VmSpec) -> None:
+    """Say how many VMs the group is to have: their NNODES.
+
+    Raises:
+        StateError: The state folder can't be written.
+    """
+    text = json.dumps({"instance_count": spec.group.size.first})
+    # Where older versions are kept, each write of the same leaves one behind.
+    if cloud.folder.text(_SIZE) != text:
+        cloud.folder.write(_SIZE, text, "application/json")
+
+
+def ranks(cloud: Cloud) -> Mapping[str, int]:
+    """The VMs' ranks by name, as far as they have agreed on them.
+
+    What can't be read counts as nothing agreed on: any program on the VMs may write it.
+
+    Raises:
+        StateError: The state folder can't be read.
+    """
+    text = cloud.folder.text(_ROSTER)
+    try:
+        members = json.loads(text or "{}").get("members", [])
+        return {str(it["name"]): int(it["rank"]) for it in members if it["present"]}
+    except (ValueError, AttributeError, KeyError, TypeError):
+        return {}

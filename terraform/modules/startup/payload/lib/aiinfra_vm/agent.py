@@ -1,0 +1,272 @@
+"""The one program of a VM that looks at the folder which the cluster's VMs share.
+
+It says that its VM lives, reads who has which rank and writes that to this VM's disk, and does the
+tasks that it is asked for. On one VM, which leads, it also decides who has which rank.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from aiinfra_vm import configuration, members, node_ssh, peers, roster, storage, tasks
+from aiinfra_vm.leadership import Leadership
+from aiinfra_vm.task_runner import KEPT, Runner
+
+if TYPE_CHECKING:
+    from aiinfra_vm.members import Member
+
+_AT_ONCE = 16  # members that the leader reads at the same time
+_TICK = 0.5  # seconds between looks at what is due
+
+
+class Pace(NamedTuple):
+    """Seconds between what the agent does. Each VM has its own moments.
+
+    Attributes:
+        beat: Heartbeats. Each is one write of an object that only this VM writes.
+        gone: Without a heartbeat for so long, a VM is gone.
+        look: Looks at roster and task, until all ranks have somebody who is there.
+        idle: Looks from then on.
+        lead: What the leader does: one list, and saying that it leads.
+        lease: Looks of all others at who leads.
+        expiry: Without word for so long, the leader is gone.
+    """
+
+    beat: float = 60.0
+    gone: float = 200.0
+    look: float = 5.0
+    idle: float = 15.0
+    lead: float = 15.0
+    lease: float = 30.0
+    expiry: float = 100.0
+
+    def times(self, factor: float) -> Pace:
+        """All of them, longer or shorter."""
+        return Pace(*(seconds * factor for seconds in self))
+
+
+class Leader:
+    """Decides who has which rank, as long as this VM leads.
+
+    Args:
+        folder: The folder that the VMs share.
+        member: This VM.
+        pace: How long things last.
+    """
+
+    def __init__(self, folder: storage.Folder, member: Member, pace: Pace) -> None:
+        self._folder = folder
+        self._pace = pace
+        self._leadership = Leadership(folder, member, pace.expiry)
+        self._watch = members.Watch(pace.gone)
+        self._known: dict[str, tuple[int, Member | None]] = {}
+        self._size = storage.Watched(folder, roster.GROUP)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this VM leads, as far as it knows."""
+        return self._leadership.held
+
+    def stand(self) -> float:
+        """Do the leader's part, or see whether there is a leader; seconds until the next time.
+
+        Raises:
+            OSError: Cloud Storage refuses, or does not answer.
+            ValueError: The number of VMs can't be read.
+        """
+        led = self.leads
+        if not self._leadership.hold():
+            return self._pace.lease
+        if not led:
+            _say("this VM gives out the ranks")
+            # Who was seen long ago was not watched since.
+            self._watch = members.Watch(self._pace.gone)
+        self._decide()
+        return self._pace.lead
+
+    def resign(self) -> None:
+        """Leave it to another VM.
+
+        Raises:
+            OSError: Cloud Storage refuses, or does not answer.
+        """
+        self._leadership.resign()
+
+    def _decide(self) -> None:
+        self._size.look()
+        listed = list(self._folder.list(members.FOLDER))
+        living, gone = self._watch.look(listed, time.monotonic())
+        for version in gone:
+            _say(f"{version.name} has not been heard of for {self._pace.gone:g} seconds")
+            self._folder.remove(version)
+        if self._size.text is None:
+            return
+        nnodes = roster.size(self._size.text)
+        found = self._folder.read(roster.OBJECT)
+        before = _parsed(found[0]) if found else None
+        after = roster.seated(before, self._read(living), nnodes)
+        if after is not before:
+            # Only over what was read: who has lost the lease meanwhile writes nothing.
+            made = self._folder.write(
+                roster.OBJECT, after.document(), over=found[1] if found else storage.NOTHING
+            )
+            there = sum(seat.present for seat in after.seats)
+            late = "" if made else ", but another VM was faster"
+            _say(f"roster {after.generation}: {there} of {nnodes} VMs{late}")
+
+    def _read(self, living: list[storage.Version]) -> list[Member]:
+        """What the members say, each read once."""
+        unread = [it for it in living if self._known.get(it.name, (0,))[0] != it.generation]
+        if unread:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                read = list(pool.map(self._one, unread))
+            self._known.update(zip((it.name for it in unread), read))
+        self._known = {it.name: self._known[it.name] for it in living}
+        return [member for _, member in self._known.values() if member is not None]
+
+    def _one(self, version: storage.Version) -> tuple[int, Member | None]:
+        found = self._folder.read(version.name)
+        if found is None:
+            return 0, None
+        name = version.name[len(members.FOLDER) :]
+        try:
+            return version.generation, members.parse(found[0], name[: -len(".json")])
+        except ValueError as error:
+            _say(f"{version.name}: {error}")
+            return version.generation, None
+
+
+class Agent:
+    """All that the agent of one VM does, until it is stopped.
+
+    Args:
+        folder: The folder that the VMs share.
+        member: This VM.
+        config: The configuration of this VM.
+        pace: How often it does what.
+        disk: Where this VM's file system begins.
+    """
+
+    def __init__(
+        self,
+        folder: storage.Folder,
+        member: Member,
+        config: dict[str, Any],
+        pace: Pace,
+        disk: Path = Path("/"),
+    ) -> None:
+        self._disk = disk
+        self._member = member
+        self._slots = peers.Slots.of(config)
+        self._pace = pace
+        self._heart = members.Heartbeat(folder, member)
+        self._leader = Leader(folder, member, pace)
+        self._roster = storage.Watched(folder, roster.OBJECT)
+        self._complete = False
+        self._task = storage.Watched(folder, tasks.OBJECT)
+        self._begun = True  # whatever task there is has been begun, or is no task
+        self._runner = Runner(folder, member.name, member.instance_id, disk / KEPT)
+        self._stopping = threading.Event()
+        self._node_ssh = bool(config.get("node_ssh"))
+
+    def stop(self) -> None:
+        """End `run`, soon."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Do what is due, over and over, until stopped."""
+        duties: list[Callable[[], float]] = [
+            self._beat, self._leader.stand, self._read_roster, self._read_task, self._tend,
+        ]  # fmt: skip
+        due = [0.0] * len(duties)
+        while not self._stopping.is_set():
+            for number, duty in enumerate(duties):
+                if time.monotonic() < due[number]:
+                    continue
+                seconds = self._tried(duty)
+                # Not all VMs at the same moments.
+                due[number] = time.monotonic() + seconds * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+            self._stopping.wait(min(_TICK, self._pace.look))
+        self._runner.stop()
+        self._tried(self._resigned)
+
+    def _tried(self, duty: Callable[[], float]) -> float:
+        try:
+            return duty()
+        except (OSError, ValueError) as error:
+            _say(f"{duty.__name__.strip('_')}: {error}")
+            return self._pace.idle
+
+    def _resigned(self) -> float:
+        self._leader.resign()
+        return 0.0
+
+    def _beat(self) -> float:
+        self._heart.beat()
+        return self._pace.beat
+
+    def _read_roster(self) -> float:
+        if self._roster.look() and self._roster.text is not None:
+            found = roster.parse(self._roster.text)
+            self._complete = found.complete
+            if self._node_ssh:
+                node_ssh.admit(found, self._disk / node_ssh.CONFIGURATION.lstrip("/"))
+            peers.write(found, self._member.name, self._slots, self._disk / peers.FOLDER)
+        return self._pace.idle if self._complete else self._pace.look
+
+    def _read_task(self) -> float:
+        if self._task.look():
+            self._begun = self._task.text is None
+        if not self._begun and self._task.text is not None:
+            try:
+                task = tasks.parse(self._task.text)
+            except ValueError:
+                self._begun = True
+                raise
+            self._runner.begin(task)
+            self._begun = True
+            if self._leader.leads:
+                self._runner.clean(task.id)
+        return self._pace.idle if self._complete else self._pace.look
+
+    def _tend(self) -> float:
+        self._runner.tend()
+        return _TICK
+
+
+def _parsed(text: bytes) -> roster.Roster | None:
+    try:
+        return roster.parse(text)
+    except ValueError as error:
+        _say(f"the roster can't be read, and is made anew: {error}")
+        return None
+
+
+def _say(what: str) -> None:
+    sys.stdout.write(f"aiinfra: {what}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Run this VM's agent until a SIGTERM."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pace", type=float, default=1.0, help="a factor on all times")
+    options = parser.parse_args()
+    config = configuration.load()
+    keys = node_ssh.published() if config.get("node_ssh") else ("", ())
+    member = members.myself(*keys)
+    agent = Agent(storage.shared(), member, config, Pace().times(options.pace))
+    signal.signal(signal.SIGTERM, lambda *_: agent.stop())
+    agent.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""The VMs of a cluster: what each says of itself in an object of its own, and how it is heard of.
+
+What an object says is text that any program on any VM of the cluster could have written: it is
+checked here to the letter, as it goes into files that root's shells read.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from pathlib import Path
+from typing import Any, Iterable, NamedTuple
+
+from aiinfra_vm import metadata, storage
+
+FOLDER = "members/"
+"""Where the objects are, one a VM: members/NAME.json."""
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_INSTANCE = re.compile(r"[0-9]{1,20}")
+_BOOT = re.compile(r"[-0-9a-f]{0,64}")
+_KEY = re.compile(r"(?:ssh-ed25519|ecdsa-sha2-nistp256|ssh-rsa) [A-Za-z0-9+/]{16,1024}={0,3}")
+_MOST_KEYS = 4
+
+
+class Member(NamedTuple):
+    """One VM.
+
+    Attributes:
+        name: Its name, which a VM that its group makes again keeps.
+        instance_id: Its number, which such a VM has anew.
+        address: That of its first interface.
+        boot: The kernel's name for this boot.
+        key: The public half of its ssh key; "" where node ssh is off.
+        host_keys: The public keys that its sshd shows; none where node ssh is off.
+    """
+
+    name: str
+    instance_id: str
+    address: str
+    boot: str
+    key: str = ""
+    host_keys: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, document: Any) -> Member:
+        """Make it from a document.
+
+        Raises:
+            ValueError: It is not what a VM writes.
+        """
+        if not isinstance(document, dict):
+            raise ValueError("a member is an object")  # noqa: TRY004 - one error for all
+        host_keys = document.get("host_keys", [])
+        if not isinstance(host_keys, list) or len(host_keys) > _MOST_KEYS:
+            raise ValueError("a member has a few host keys")
+        return cls(
+            matched(_NAME, document.get("name")),
+            matched(_INSTANCE, document.get("instance_id")),
+            address(document.get("address")),
+            matched(_BOOT, document.get("boot")),
+            matched(_KEY, document["key"]) if document.get("key") else "",
+            tuple(matched(_KEY, key) for key in host_keys),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """It as JSON has it."""
+        return {**self._asdict(), "host_keys": list(self.host_keys)}
+
+
+def matched(pattern: re.Pattern[str], value: object) -> str:
+    """A text that a pattern describes as a whole.
+
+    Raises:
+        ValueError: It is another, or no text.
+    """
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise ValueError(f"not as it must be: {str(value)[:80]!r}")
+    return value
+
+
+def address(value: object) -> str:
+    """An IPv4 address; one of IPv6 may end with a text that is no address.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not isinstance(value, str):
+        raise ValueError("an address is a text")  # noqa: TRY004 - one error for all that is wrong
+    return str(ipaddress.IPv4Address(value))
+
+
+def parse(text: bytes, name: str) -> Member:
+    """What an object says of the VM whose name it has.
+
+    Raises:
+        ValueError: It is not what that VM writes.
+    """
+    member = Member.of(json.loads(text))
+    if member.name != name:
+        raise ValueError(f"the object of {name} speaks of {member.name}")
+    return member
+
+
+def myself(key: str = "", host_keys: Iterable[str] = ()) -> Member:
+    """This VM.
+
+    Raises:
+        OSError: The metadata server does not answer.
+    """
+    return Member(
+        metadata.get("instance/name"),
+        metadata.get("instance/id"),
+        metadata.get("instance/network-interfaces/0/ip"),
+        _BOOT_ID.read_text("utf-8").strip(),
+        key,
+        tuple(host_keys),
+    )
+
+
+class Heartbeat:
+    """This VM's own object: made at its first beat, its metadata changed at each other.
+
+    Args:
+        folder: The folder that the VMs share.
+        member: What it says.
+    """
+
+    def __init__(self, folder: storage.Folder, member: Member) -> None:
+        self._folder = folder
+        self._member = member
+        self._made: storage.Version | None = None
+
+    def beat(self) -> None:
+        """Say that this VM lives.
+
+        Raises:
+            OSError: Cloud Storage refuses, or does not answer.
+        """
+        if self._made is not None:
+            self._made = self._folder.touch(self._made)
+        if self._made is None:  # the first, or somebody has taken this VM for gone
+            name = f"{FOLDER}{self._member.name}.json"
+            self._made = self._folder.write(name, self._member.document())
+
+
+class Watch:
+    """Which members live: those whose objects have changed while somebody watched.
+
+    Only the watcher's own clock counts. What it sees for the first time lives: objects of members
+    that are gone are deleted.
+
+    Args:
+        expiry: Seconds without a change after which a member is gone.
+    """
+
+    def __init__(self, expiry: float) -> None:
+        self._expiry = expiry
+        self._seen: dict[str, tuple[storage.Version, float]] = {}
+
+    def look(
+        self, listed: Iterable[storage.Version], moment: float
+    ) -> tuple[list[storage.Version], list[storage.Version]]:
+        """The objects of members that live, and of those that are gone.
+
+        Args:
+            listed: All objects, as they are now.
+            moment: Now, by a clock of this VM that only goes forward.
+        """
+        now = {}
+        for version in listed:
+            seen = self._seen.get(version.name)
+            is_same = seen is not None and seen[0] == version
+            now[version.name] = seen if is_same and seen else (version, moment)
+        self._seen = now
+        gone = [version for version, since in now.values() if moment - since > self._expiry]
+        lost = {version.name for version in gone}
+        return [version for name, (version, _) in now.items() if name not in lost], gone
+
+
+def put_report(name: str, documents: dict[str, Any]) -> None:
+    """Write what a VM tells of itself where guest attributes are forbidden: reports/NAME.json.
+
+    Args:
+        name: The VM's.
+        documents: All that it has told at this boot, by the names of guest attributes. At most
+            one write a second is taken.
+
+    Raises:
+        OSError: Cloud Storage refuses, or does not answer.
+    """
+    storage.shared().write(f"reports/{name}.json", documents)

@@ -1,0 +1,197 @@
+"""Objects in one folder of Cloud Storage, read and written as the VM's own account.
+
+Each method raises OSError where Cloud Storage refuses or does not answer. None repeats a request:
+whoever asks does so again at its next turn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from typing import Any, Iterator, NamedTuple
+from urllib.parse import quote, urlencode
+
+from aiinfra_vm import configuration, metadata
+from aiinfra_vm.report import now
+
+_TIMEOUT = 20  # seconds
+_UNCHANGED = 304
+_FORBIDDEN = 403
+_MISSING = 404
+_OTHERWISE = 412  # a precondition does not hold
+
+
+class Version(NamedTuple):
+    """Which content an object has (generation), and how often its metadata changed since."""
+
+    name: str
+    generation: int
+    metageneration: int
+
+
+NOTHING = Version("", 0, 0)
+"""Where there is no object."""
+
+
+class Folder:
+    """A folder of a bucket.
+
+    Args:
+        bucket: The bucket's name.
+        path: The folder's path, without a slash at its end.
+    """
+
+    def __init__(self, bucket: str, path: str) -> None:
+        self._host = os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com"
+        self._bucket = quote(bucket, safe="")
+        self._path = path
+
+    def read(self, name: str, unless: int = 0) -> tuple[bytes, Version] | None:
+        """An object's content; None if there is none.
+
+        Args:
+            name: The object's name in the folder.
+            unless: A generation whose content is known.
+
+        Raises:
+            Unchanged: The object has that generation.
+        """
+        query = {"alt": "media"}
+        if unless:
+            query["ifGenerationNotMatch"] = str(unless)
+        try:
+            headers, body = self.ask("GET", self._object(name), query)
+        except urllib.error.HTTPError as error:
+            if error.code == _UNCHANGED:
+                raise Unchanged from None
+            # Forbidden: whoever may not list a bucket is not told that an object isn't there.
+            if error.code in (_FORBIDDEN, _MISSING):
+                return None
+            raise
+        generations = headers["x-goog-generation"], headers["x-goog-metageneration"]
+        return body, Version(name, int(generations[0]), int(generations[1]))
+
+    def write(self, name: str, document: Any, over: Version | None = None) -> Version | None:
+        """Write a document.
+
+        Args:
+            name: The object's name in the folder.
+            document: What becomes its JSON.
+            over: What it replaces, which may be `NOTHING`; None for whatever is there.
+
+        Returns:
+            What was made; None if something else is there.
+        """
+        path = f"upload/storage/v1/b/{self._bucket}/o"
+        query = {"uploadType": "media", "name": f"{self._path}/{name}"}
+        if over is not None:
+            query["ifGenerationMatch"] = str(over.generation)
+        if over is not None and over != NOTHING:
+            query["ifMetagenerationMatch"] = str(over.metageneration)
+        return self._change("POST", path, query, name, document)
+
+    def touch(self, version: Version) -> Version | None:
+        """Change an object's metadata alone, so that the bucket keeps no older version of it.
+
+        Returns:
+            What it is now; None if it is gone, or has another content.
+        """
+        query = {"ifGenerationMatch": str(version.generation)}
+        document = {"metadata": {"renewed": now()}}
+        return self._change("PATCH", self._object(version.name), query, version.name, document)
+
+    def remove(self, version: Version) -> None:
+        """Delete an object, unless it has changed since or is gone."""
+        query = {
+            "ifGenerationMatch": str(version.generation),
+            "ifMetagenerationMatch": str(version.metageneration),
+        }
+        try:
+            self.ask("DELETE", self._object(version.name), query)
+        except urllib.error.HTTPError as error:
+            if error.code not in (_MISSING, _OTHERWISE):
+                raise
+
+    def list(self, prefix: str) -> Iterator[Version]:
+        """The objects whose names begin so; the prefix ends with a slash, as the grant's does."""
+        query = {
+            "prefix": f"{self._path}/{prefix}",
+            "fields": "items(name,generation,metageneration),nextPageToken",
+        }
+        while True:
+            _, body = self.ask("GET", f"storage/v1/b/{self._bucket}/o", query)
+            answer = json.loads(body)
+            for item in answer.get("items", []):
+                yield _version(item["name"][len(self._path) + 1 :], item)
+            if "nextPageToken" not in answer:
+                return
+            query["pageToken"] = answer["nextPageToken"]
+
+    def ask(
+        self, method: str, path: str, query: dict[str, str], body: bytes | None = None
+    ) -> tuple[Any, bytes]:
+        """Send one request; the answer's headers and body."""
+        headers = {"Authorization": f"Bearer {metadata.token()}"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(  # noqa: S310 - Cloud Storage, or its emulator
+            f"{self._host}/{path}?{urlencode(query)}", data=body, headers=headers, method=method
+        )
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310 - as above
+            return answer.headers, answer.read()
+
+    def _object(self, name: str) -> str:
+        return f"storage/v1/b/{self._bucket}/o/{quote(f'{self._path}/{name}', safe='')}"
+
+    def _change(
+        self, method: str, path: str, query: dict[str, str], name: str, document: Any
+    ) -> Version | None:
+        try:
+            _, body = self.ask(method, path, query, json.dumps(document).encode())
+        except urllib.error.HTTPError as error:
+            if error.code in (_MISSING, _OTHERWISE):
+                return None
+            raise
+        return _version(name, json.loads(body))
+
+
+class Unchanged(Exception):  # noqa: N818 - what was asked for, and no error
+    """An object has the content that is known."""
+
+
+class Watched:
+    """An object that is looked at again and again; what has not changed is not sent.
+
+    Attributes:
+        text: Its content at the last look; None if there was none.
+        generation: That of this content; 0 for none.
+    """
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self.text: bytes | None = None
+        self.generation = 0
+        self._folder = folder
+        self._name = name
+
+    def look(self) -> bool:
+        """Look again; whether the content is another than at the look before."""
+        try:
+            found = self._folder.read(self._name, unless=self.generation)
+        except Unchanged:
+            return False
+        before = self.generation
+        self.text = found[0] if found else None
+        self.generation = found[1].generation if found else 0
+        return self.generation != before
+
+
+def shared() -> Folder:
+    """The folder that the VMs of this cluster share, and nobody else writes but the tool."""
+    state = configuration.load()["state"]
+    return Folder(state["bucket"], f"{state['folder']}/vms")
+
+
+def _version(name: str, item: dict[str, Any]) -> Version:
+    return Version(name, int(item["generation"]), int(item["metageneration"]))

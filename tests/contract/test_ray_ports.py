@@ -1,0 +1,34 @@
+"""What people are told of Ray's ports and token is what the VMs do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from provision.kinds import connection
+
+PAYLOAD = Path(__file__).parents[2] / "terraform/modules/startup/payload"
+PORTS = json.loads((PAYLOAD / "ray-ports.json").read_text("utf-8"))
+# net.ipv4.ip_local_port_range: from here on the kernel gives ports to outgoing connections.
+EPHEMERAL = 32768
+
+
+def test_the_tunnel_leads_to_the_dashboard() -> None:
+    assert PORTS["dashboard"] == connection.RAY_PORT
+
+
+def test_the_token_is_where_the_service_keeps_it() -> None:
+    unit = (PAYLOAD / "systemd/aiinfra-ray.service").read_text("utf-8")
+    folder = re.search(r"^RuntimeDirectory=(\S+)$", unit, re.MULTILINE)
+
+    assert folder
+    assert f"/run/{folder[1]}/token" == connection.RAY_TOKEN_FILE
+
+
+def test_no_port_of_ray_is_given_to_an_outgoing_connection_or_used_twice() -> None:
+    single = [port for name, port in PORTS.items() if not name.endswith("_worker")]
+
+    assert len(set(single)) == len(single)
+    assert all(not PORTS["first_worker"] <= port <= PORTS["last_worker"] for port in single)
+    assert max(PORTS.values()) < EPHEMERAL

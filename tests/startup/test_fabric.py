@@ -1,0 +1,224 @@
+"""The step `fabric`: what NCCL needs for each GPU network, and what is said where it is missing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from provision.catalogue.fabrics import STACKS, Fabric
+from tests.startup import fabrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.startup.sandbox import VM
+
+
+def _environment(vm: VM) -> dict[str, str]:
+    lines = vm.read("etc/aiinfra/nccl.env").splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+
+
+def _reported(vm: VM) -> dict[str, Any]:
+    document = vm.told["fabric"]
+    assert isinstance(document, dict)
+    return document
+
+
+def test_an_a3_mega_gets_tcpxo_and_a_second_boot_installs_nothing(vm: VM) -> None:
+    fabrics.a3_mega(vm)
+
+    first = vm.boot()
+
+    assert first.returncode == 0, vm.detail("fabric")
+    stack = STACKS[Fabric.TCPXO]
+    assert stack.daemon is not None
+    pulled = [call.rpartition(" ")[2] for call in vm.calls("docker ") if " pull " in call]
+    assert pulled == [stack.plugin.pinned, stack.daemon.pinned]
+    assert all("@sha256:" in image for image in pulled)
+    assert _environment(vm) == {
+        "CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7",
+        "GLOO_SOCKET_IFNAME": "ens4",
+        "LD_LIBRARY_PATH": "/var/lib/tcpxo/lib64",
+        "NCCL_FASTRAK_IFNAME": "enp6s0,enp6s1",
+        "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": "/dev/aperture_devices",
+        "NCCL_PROTO": "Simple,LL128",
+        "NCCL_SOCKET_IFNAME": "ens4",
+    }
+    assert _reported(vm) == {
+        "kind": "tcpxo",
+        "plugin": stack.plugin.pinned,
+        "faults": [],
+        "notes": [],
+    }
+    assert vm.read("etc/aiinfra/rxdm.env") == f"RXDM_IMAGE={stack.daemon.pinned}\n"
+    # For kernels since 6.13, and what the plugin writes to as a user.
+    assert 'MODULE_IMPORT_NS("DMA_BUF")' in vm.read(
+        "simulated/src/dmabuf-import-helper-1.1/import-helper.c"
+    )
+    aperture = vm.disk / "sys/bus/pci/devices/0000:06:00.1/resource0"
+    assert aperture.stat().st_mode & 0o777 == 0o666
+    assert vm.read("var/lib/aiinfra/nvidia/libcuda.so.1") == "the driver"
+    assert vm.read("etc/security/limits.d/90-aiinfra.conf").splitlines()[:2] == [
+        "* - memlock unlimited",
+        "* - nofile 1048576",
+    ]
+    assert list((vm.disk / "etc/apt/sources.list.d").iterdir()) == []
+
+    second = vm.boot()
+
+    assert second.returncode == 0, vm.detail("fabric")
+    assert vm.calls("apt-get") == []
+    assert [call for call in vm.calls("docker ") if "image inspect" not in call] == []
+
+
+def test_an_a3_ultra_gets_gib_in_one_version_which_is_held(vm: VM) -> None:
+    fabrics.a3_ultra(vm)
+    vm.server.values["network-interfaces/?recursive=true"] = json.dumps(
+        [{"mtu": mtu} for mtu in (1460, 8896, 8896)]
+    )
+
+    first = vm.boot()
+
+    assert first.returncode == 0, vm.detail("fabric")
+    assert _environment(vm) == {
+        "GLOO_SOCKET_IFNAME": "ens4",
+        "LD_LIBRARY_PATH": "/usr/local/gib/lib64",
+        "NCCL_IB_GID_INDEX": "3",
+        "NCCL_IB_TC": "52",
+        "NCCL_NET": "gIB",
+        "NCCL_SOCKET_IFNAME": "ens4",
+    }
+    assert vm.calls("apt-mark") == ["apt-mark hold nccl-gib"]
+    assert _reported(vm)["notes"] == []
+    assert vm.calls("docker") == []
+
+    vm.add_interface("gpu1rdma0", "10.2.0.2", mtu=1460)
+    second = vm.boot()
+
+    assert second.returncode == 0, vm.detail("fabric")
+    assert vm.calls("apt-get") == []
+    assert _reported(vm)["notes"] == [
+        "the interfaces have the MTUs [1460, 1460, 8896], the networks [1460, 8896, 8896]"
+    ]
+
+
+def test_over_tcp_nccl_is_told_the_interface_that_reaches_all_vms(vm: VM) -> None:
+    vm.add_interface("enp6s0", "10.1.0.2")
+    fabric = {"kind": "tcp", "interfaces": 0, "plugin": None, "daemon": None}
+    vm.configure(interfaces=2, fabric=fabric)
+
+    assert vm.boot().returncode == 0, vm.detail("fabric")
+
+    assert _environment(vm) == {"GLOO_SOCKET_IFNAME": "ens4", "NCCL_SOCKET_IFNAME": "ens4"}
+    assert vm.calls("apt-get") == []
+    # A login shell has them, and keeps the libraries that it had.
+    profile = vm.read("etc/profile.d/aiinfra-nccl.sh")
+    nccl = vm.disk / "etc/aiinfra/nccl.env"
+    nccl.write_text("NCCL_NET=gIB\nLD_LIBRARY_PATH=/usr/local/gib/lib64\n")
+    shell = profile.replace("/etc/aiinfra", str(nccl.parent)) + "env"
+    answer = subprocess.run(
+        ["/bin/sh", "-eu", "-c", shell],
+        env={"LD_LIBRARY_PATH": "/mine"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = answer.stdout.splitlines()
+    assert "NCCL_NET=gIB" in shown
+    assert "LD_LIBRARY_PATH=/usr/local/gib/lib64:/mine" in shown
+
+
+def test_a_vm_with_one_interface_has_nothing_to_choose(vm: VM) -> None:
+    (vm.disk / "etc/aiinfra").mkdir()
+    (vm.disk / "etc/aiinfra/nccl.env").write_text("NCCL_NET=of_an_earlier_network\n")
+
+    assert vm.boot().returncode == 0
+
+    assert vm.detail("fabric") == "NCCL uses the one network interface that there is"
+    assert not vm.exists("etc/aiinfra/nccl.env")
+
+
+def _late_interfaces(vm: VM) -> None:
+    fabrics.a3_ultra(vm)
+    there = vm.links["gpu1rdma0"]
+    vm.add_interface("gpu1rdma0", state="DOWN")
+    late = json.dumps([*(it for it in vm.links.values()), there])
+    (vm.disk / "simulated/later.json").write_text(late)
+    vm.stubs["ip"] = (
+        "echo >>/simulated/tries; (($(wc -l </simulated/tries) < 4)) ||"
+        " cp /simulated/later.json /simulated/links.json\n" + vm.stubs["ip"]
+    )
+
+
+def test_an_interface_that_comes_late_is_waited_for(vm: VM) -> None:
+    _late_interfaces(vm)
+
+    assert vm.boot().returncode == 0, vm.detail("gpu")
+
+    assert vm.told["gpu_check"]["interfaces"] == 3
+
+
+def _no_address(vm: VM) -> None:
+    fabrics.a3_ultra(vm)
+    vm.add_interface("gpu1rdma0")
+
+
+def _sick(vm: VM) -> None:
+    fabrics.a3_mega(vm)
+    (vm.disk / "simulated/sick").touch()
+
+
+def _no_module(vm: VM) -> None:
+    fabrics.a3_mega(vm)
+    vm.stubs["dkms"] = "echo Bad return status for module build; exit 10"
+
+
+def _few_apertures(vm: VM) -> None:
+    fabrics.a3_mega(vm)
+    (vm.disk / "sys/bus/pci/devices/0000:07:00.1/device").write_text("0x0042\n")
+
+
+def _strange_interface(vm: VM) -> None:
+    fabrics.a3_mega(vm)
+    vm.stubs["docker"] = vm.stubs["docker"].replace("grep ^enp6", "grep -x lo")
+
+
+def _no_rdma(vm: VM) -> None:
+    fabrics.a3_ultra(vm, active=1)
+
+
+def _no_network(vm: VM) -> None:
+    fabrics.a3_ultra(vm)
+    (vm.disk / "simulated/no-network").touch()
+
+
+def _quoted(vm: VM) -> None:
+    fabrics.a3_ultra(vm)
+    vm.stubs["apt-get"] = vm.stubs["apt-get"].replace("NCCL_IB_TC=52", 'NCCL_IB_TC="5 2"')
+
+
+FAULTS: dict[Callable[[VM], None], tuple[str, str]] = {
+    _no_address: ("gpu", "gpu1rdma0 has no address\nthis VM has 2 network interfaces, not 3"),
+    _sick: ("fabric", "the receive-datapath manager of TCPXO is not healthy"),
+    _no_module: ("fabric", "the kernel module import-helper could not be built"),
+    _few_apertures: ("fabric", "1 aperture devices are in /dev/aperture_devices, not 2"),
+    _strange_interface: ("fabric", "NCCL_FASTRAK_IFNAME names 1 interfaces, not 2, of which lo"),
+    _no_rdma: ("fabric", "1 RDMA devices are active, not 2: an image without their driver"),
+    _no_network: ("fabric", "NCCL's plugin nccl-gib=1.1.0 could not be installed"),
+    _quoted: ("fabric", "NCCL_IB_TC has characters that no environment file can hold"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__.strip("_"))
+def test_a_fault_is_named_and_ends_the_start_up(vm: VM, fault: Callable[[VM], None]) -> None:
+    step, said = FAULTS[fault]
+    fault(vm)
+
+    assert vm.boot().returncode == 1
+
+    assert said in vm.detail(step)
+    assert (vm.told["state"], vm.told["step"]) == ("failed", step)

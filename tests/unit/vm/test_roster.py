@@ -1,0 +1,137 @@
+"""Who has which rank, whatever happens to a group of VMs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from aiinfra_vm import roster
+from aiinfra_vm.members import Member
+from aiinfra_vm.roster import Roster, seated
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def _vm(name: str, life: int = 1) -> Member:
+    return Member(name, f"{life}", f"10.0.{life}.{ord(name[-1])}", "b007")
+
+
+def _ranks(found: Roster) -> dict[str, int]:
+    return {seat.member.name: seat.rank for seat in found.seats if seat.present}
+
+
+# One moment of a group: who lives, each in which of its lives, and how many there are to be.
+_MOMENTS = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 3), max_size=7),
+        st.integers(1, 6),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(_MOMENTS)
+def test_a_vm_keeps_its_rank_and_no_rank_below_the_size_is_empty_while_somebody_waits(
+    moments: list[tuple[dict[str, int], int]],
+) -> None:
+    before: Roster | None = None
+    for lives, nnodes in moments:
+        here = [_vm(name, life) for name, life in lives.items()]
+        after = seated(before, here, nnodes)
+
+        assert len({seat.rank for seat in after.seats}) == len(after.seats)
+        assert all(0 <= seat.rank < nnodes for seat in after.seats)
+        ranks = _ranks(after)
+        assert len(ranks) == min(len(here), nnodes)
+        assert set(ranks) <= set(lives)
+        if before is not None:
+            for seat in before.seats:
+                if seat.member.name in lives and seat.rank < nnodes:
+                    assert ranks[seat.member.name] == seat.rank
+            assert after.generation == before.generation + (after is not before)
+        # What is true of a VM now is in its seat.
+        assert all(seat.member in here for seat in after.seats if seat.present)
+        assert roster.parse(json.dumps(after.document()).encode()) == after
+        assert seated(after, here, nnodes) is after
+        assert after.complete == (len(here) >= nnodes)
+        before = after
+
+
+def test_the_first_ranks_are_by_name_whoever_came_first() -> None:
+    assert _ranks(seated(None, [_vm("c"), _vm("a"), _vm("b")], 3)) == {"a": 0, "b": 1, "c": 2}
+
+
+def test_a_vm_that_was_made_again_takes_up_its_rank_with_its_new_address() -> None:
+    first = seated(None, [_vm("a"), _vm("b"), _vm("c")], 3)
+    without = seated(first, [_vm("a"), _vm("c")], 3)
+    again = seated(without, [_vm("a"), _vm("b", life=2), _vm("c")], 3)
+
+    assert _ranks(without) == {"a": 0, "c": 2}
+    assert not without.complete
+    assert _ranks(again) == _ranks(first)
+    seat = again.seat("b")
+    assert seat is not None
+    assert seat.member.instance_id == "2"
+    assert again.generation == 3
+
+
+def test_somebody_new_gets_the_rank_of_one_that_is_gone() -> None:
+    first = seated(None, [_vm("a"), _vm("b"), _vm("c")], 3)
+
+    assert _ranks(seated(first, [_vm("b"), _vm("c"), _vm("d")], 3)) == {"b": 1, "c": 2, "d": 0}
+
+
+def test_a_rank_that_nobody_had_goes_before_that_of_one_that_may_come_back() -> None:
+    first = seated(None, [_vm("a"), _vm("b")], 3)
+
+    assert _ranks(seated(first, [_vm("b"), _vm("d")], 3)) == {"b": 1, "d": 2}
+
+
+def test_in_a_smaller_group_who_is_left_has_the_lower_ranks() -> None:
+    first = seated(None, [_vm("a"), _vm("b"), _vm("c")], 3)
+    shrinking = seated(first, [_vm("a"), _vm("b"), _vm("c")], 2)
+    shrunk = seated(shrinking, [_vm("a"), _vm("c")], 2)
+
+    assert _ranks(shrinking) == {"a": 0, "b": 1}
+    assert _ranks(shrunk) == {"a": 0, "c": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nnodes": 0},
+        {"nnodes": "2"},
+        {"nnodes": True},
+        {"generation": None},
+        {"members": {}},
+        {"members": [{"rank": 0}]},
+    ],
+    ids=str,
+)
+def test_what_is_no_roster_is_refused(change: dict[str, object]) -> None:
+    document = seated(None, [_vm("a")], 1).document() | change
+
+    with pytest.raises(ValueError, match=r"."):
+        roster.parse(json.dumps(document).encode())
+
+
+def test_a_rank_and_a_name_stand_once_in_a_roster() -> None:
+    document = seated(None, [_vm("a"), _vm("b")], 2).document()
+    first, second = document["members"]
+
+    for twice in (second | {"rank": 0}, first | {"rank": 1}):
+        with pytest.raises(ValueError, match="two"):
+            roster.parse(json.dumps(document | {"members": [first, twice]}).encode())
+
+
+@pytest.mark.parametrize(
+    "text", [b"{}", b"[]", b'{"instance_count": 0}', b'{"instance_count": "3"}']
+)
+def test_a_size_that_is_none_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        roster.size(text)
+
+
+def test_a_size_is_read() -> None:
+    assert roster.size(b'{"instance_count": 4}') == 4
