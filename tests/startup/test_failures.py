@@ -74,8 +74,12 @@ FAILURES = {
         {"curl": 'case ${!#} in http://*) exec /usr/bin/curl "$@" ;; *) exit 22 ;; esac'},
         {"ops_agent": True},
     ),
-    "nvidias_key_is_another": Failure(
-        "ops-agent", "DCGM could not be installed", {"gpg": "echo fpr:::::::::0000:"},
+    "nvidias_keyring_is_another": Failure(
+        "ops-agent", "is not NVIDIA's: its checksum differs", {"sha256sum": "exit 1"},
+        {"ops_agent": True},
+    ),
+    "dcgm_has_no_values": Failure(
+        "ops-agent", "NVIDIA's DCGM gives no values", {"dcgmi": "echo GPU 0     N/A"},
         {"ops_agent": True},
     ),
     "the_others_do_not_come": Failure(
