@@ -45,8 +45,9 @@ def test_what_is_installed_has_library_and_module_for_the_gpu(
         f"{DCGM}-dev",
     ]
     assert {call.split()[3] for call in vm.calls("dcgmi")} == {str(field)}
-    assert vm.calls("systemctl")[-2:] != []
-    assert "systemctl restart google-cloud-ops-agent.service" in vm.calls("systemctl")[-4:]
+    calls = vm.calls()
+    after = calls[calls.index(vm.calls("dcgmi")[-1]) :]
+    assert "systemctl restart google-cloud-ops-agent.service" in after
 
 
 def test_a_source_that_the_image_has_is_used_as_it_is(vm: VM) -> None:
