@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ROOT = "/computeMetadata/v1/instance/"
+_WRITTEN = "guest-attributes/aiinfra"
 
 
 @dataclass
@@ -25,6 +26,7 @@ class MetadataServer:
         refuse: Answer 503 to so many requests first.
         secrets: Version -> value, as Secret Manager has them, which answers here too.
         deny: Answer 403 to so many requests for a secret first.
+        drop: Take so many guest attributes first, and lose them, as Google may above its rate.
     """
 
     values: dict[str, str]
@@ -34,6 +36,7 @@ class MetadataServer:
     refuse: int = 0
     secrets: dict[str, bytes] = field(default_factory=dict)
     deny: int = 0
+    drop: int = 0
 
     def __enter__(self) -> Self:
         self._server = _Server((self.address, self.port), self)
@@ -80,7 +83,9 @@ class _Connection(BaseHTTPRequestHandler):
             return
         if self._refused():
             return
-        value = self.server.owner.values.get(self.path.removeprefix(_ROOT))
+        path = self.path.removeprefix(_ROOT)
+        written = {f"{_WRITTEN}/{name}": text for name, text in self.server.owner.written}
+        value = (self.server.owner.values | written).get(path)
         self._answer(404 if value is None else 200, (value or "").encode())
 
     def do_PUT(self) -> None:
@@ -88,10 +93,13 @@ class _Connection(BaseHTTPRequestHandler):
         if self._refused():
             return
         folder, _, name = self.path.removeprefix(_ROOT).rpartition("/")
-        if folder != "guest-attributes/aiinfra":
+        if folder != _WRITTEN:
             self._answer(404, b"")
             return
-        self.server.owner.written.append((name, text))
+        if self.server.owner.drop > 0:
+            self.server.owner.drop -= 1
+        else:
+            self.server.owner.written.append((name, text))
         self._answer(200, b"")
 
     def _answer_secret(self) -> None:

@@ -14,6 +14,7 @@ import os
 import shlex
 import subprocess
 import sys
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,7 @@ done
 mount --rbind "$root/simulated/local" "$root/usr/local"
 mount -t proc proc "$root/proc"
 mount --bind "$root/simulated/uptime" "$root/proc/uptime"
+mount --bind "$root/simulated/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount -t tmpfs run "$root/run"
 mkdir "$root/run/aiinfra"
 cp "$root/simulated/peers.json" "$root/run/aiinfra"
@@ -146,7 +148,6 @@ class VM:
     def __post_init__(self) -> None:
         for folder in _FOLDERS:
             (self.disk / folder).mkdir(parents=True)
-        (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
         (self.disk / "etc/fstab").write_text("UUID=1 / ext4 defaults 0 1\n")
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
@@ -182,6 +183,8 @@ class VM:
         script = self.disk / _RUN.lstrip("/")
         script.write_bytes(SCRIPT.read_bytes())
         self._write_stubs()
+        (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
+        (self.disk / "simulated/boot_id").write_text(f"{uuid.uuid4()}\n")
         (self.disk / "calls").write_text("")
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
         secret_manager = f"http://{self.server.host}/"
@@ -210,17 +213,24 @@ class VM:
         """Whether a file of the VM is there."""
         return (self.disk / path.lstrip("/")).exists()
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the VM has told of its start-up, as it is now."""
+        told = self.server.attributes["startup"]
+        assert isinstance(told, dict)
+        return told
+
     def states(self) -> dict[str, str]:
         """The state of the whole and of each step, as the guest attributes say it."""
+        told = self.told
         return {
-            name.removeprefix("step-"): document["state"]
-            for name, document in self.server.attributes.items()
-            if "state" in document
+            "startup": told["state"],
+            **{name: step["state"] for name, step in told["steps"].items()},
         }
 
     def detail(self, step: str) -> str:
-        """What a step's guest attribute says of it."""
-        detail = self.server.attributes[f"step-{step}"]["detail"]
+        """What the last lines of a step's output are told to be."""
+        detail = self.told["steps"][step]["detail"]
         assert isinstance(detail, str)
         return detail
 

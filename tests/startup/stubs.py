@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-NVIDIA_KEY = "EB693B3035CD5710E231E123A4B469963BF863CC"
-
 _PYTHON = str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
 
 _INSTALL = r"""
@@ -18,10 +16,11 @@ for argument; do
   case $argument in
     gcsfuse) printf '#!/bin/bash\n' >/stubs/gcsfuse; chmod +x /stubs/gcsfuse ;;
     nfs-common) printf '#!/bin/bash\n' >/stubs/mount.nfs; chmod +x /stubs/mount.nfs ;;
-    datacenter-gpu-manager-4-cuda12)
-      printf '#!/bin/bash\n' >/stubs/nv-hostengine; chmod +x /stubs/nv-hostengine ;;
+    datacenter-gpu-manager-4-*) touch /simulated/"$argument" ;;
+    --install-recommends) recommends=1 ;;
   esac
 done
+[[ -z ${recommends-} ]] || touch /simulated/datacenter-gpu-manager-4-proprietary
 """
 
 # Only to the metadata server is there a way out; all else comes from here.
@@ -46,6 +45,33 @@ case $* in
 esac
 """
 
+# Which package has what: DCGM cmake/packaging.cmake, 4.6.0.
+_DCGMI = r"""
+[[ -e /simulated/nvidia-dcgm.service ]] || exit 255
+value=N/A
+[[ ! -e /simulated/datacenter-gpu-manager-4-proprietary ]] || value=0.250
+[[ $* != *203* ]] || value=7
+printf '#Entity   GRACT\nID\nGPU 0     %s\nGPU 1     %s\n' "$value" "$value"
+"""
+
+_DPKG_QUERY = r"""
+for pattern; do
+  [[ ! -e /simulated/$pattern ]] || echo "ii  $pattern"
+  while read -r state name; do
+    [[ $name != $pattern ]] || echo "$state  $name"
+  done < <(cat /simulated/packages 2>/dev/null)
+done
+"""
+
+# NVIDIA's package is what the tests say; all else is as it is.
+_SHA256SUM = r"""
+read -r line
+case $line in
+  *cuda-keyring.deb) [[ ! -e /simulated/other-keyring ]] ;;
+  *) /usr/bin/sha256sum "$@" <<<"$line" ;;
+esac
+"""
+
 # The time since the boot goes on while somebody sleeps, and else as tests say: it is a file.
 _SLEEP = r"""
 read -r uptime _ </proc/uptime
@@ -55,6 +81,7 @@ echo "$((${uptime%.*} + ${1%.*})).00 0.00" >/proc/uptime
 _SYSTEMCTL = r"""
 case $1 in
   cat) [[ -e /simulated/$2 ]] ;;
+  enable) [[ $2 != --now ]] || touch /simulated/"$3" ;;
 esac
 """
 
@@ -75,16 +102,19 @@ exec {_PYTHON} "$@"
 STUBS = {
     "apt-get": _INSTALL,
     "curl": _CURL,
+    "apt-mark": "",
+    "dcgmi": _DCGMI,
     "dmesg": "",
+    "dpkg-query": _DPKG_QUERY,
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
     # Of the users that steps ask for, an image has none.
     "id": "[[ -e /simulated/$1 ]]",
-    "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
     "ip": "cat /simulated/links.json",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,
     "python3": _PYTHON3,
+    "sha256sum": _SHA256SUM,
     "sleep": _SLEEP,
     "systemctl": _SYSTEMCTL,
     "useradd": 'touch "/simulated/${!#}"',

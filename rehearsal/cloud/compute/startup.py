@@ -1,8 +1,8 @@
 """What the VMs of a cluster tell of their start-up, played in the time of the cloud.
 
 The real VMs run the tool's start-up script, which reads the metadata `aiinfra-config` and writes
-guest attributes step by step. Here nothing runs: what a VM will have told by any moment is known
-when it is made.
+one guest attribute again and again. Here nothing runs: what a VM will have told by any moment is
+known when it is made.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _CONFIG = "aiinfra-config"
 _VICTIMS = "scenarios/startup-fails"
 
 _BOOT_SECONDS = 20.0
+_TELLS_EVERY = 12.0
+"""The least seconds between what a VM tells: Google takes 10 queries a minute, and the tool's own
+look every 15 seconds is one."""
 _PROXY_SECONDS = 60.0
 """How long after its start-up a notebook gets its URL."""
 
@@ -129,8 +132,15 @@ _STEPS = (
 _ORDER_OF_FAILURE = ("command", "gpu")
 
 
-def plan(call: Call, member: str, group: str, template: Resource, running: float) -> Resource:
-    """What a new VM will tell, to be kept with it; {} for one that is not of the tool's.
+def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
+    call: Call,
+    member: str,
+    group: str,
+    template: Resource,
+    running: float,
+    before: Resource | None = None,
+) -> Resource:
+    """What a VM will tell of a boot, to be kept with it; {} for one that is not of the tool's.
 
     Args:
         call: Its pace is that of the start-up.
@@ -138,6 +148,7 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
         group: Its group's.
         template: What it is made from.
         running: When it runs (Unix epoch).
+        before: What it has told of its last boot, with the number of that; None for a new VM.
     """
     wanted = template["properties"]
     text = item(wanted["metadata"], _CONFIG)
@@ -148,18 +159,24 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     config = {**json.loads(text), "_has_notebook": content is not None and content.jupyter}
     skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
     failing = _failing_step(call, member, group, skipped)
+    if failing == "gpu" and before:
+        failing = None  # a GPU that fell off its bus is back after a boot
     unreadable = "" if "command" in skipped else _unreadable(call, config, wanted)
     pace = call.request.rate
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
+    told |= {
+        "number": (before or {}).get("number", 0) + 1,
+        "before": (before or {}).get("document"),
+    }
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
         driver = content.driver.version if content and content.driver else _DRIVER
-        told["gpu-check"] = _gpu_check(config, wanted, driver, faulty=failing == "gpu")
+        told["gpu_check"] = _gpu_check(config, wanted, driver, faulty=failing == "gpu")
         if silent := _no_gpus(content, wanted):
             # The check comes after the driver's first answer.
-            del told["gpu-check"]
+            del told["gpu_check"]
             told |= {"failing": "gpu", "failure": silent}
     if "fabric" not in skipped and told["failing"] != "gpu":
         told["fabric"], broken = _fabric(content, config["fabric"])
@@ -176,25 +193,76 @@ def item(metadata: Resource, key: str) -> str | None:
     return next((it.get("value", "") for it in found), None)
 
 
+def again(call: Call, member: str, vm: Resource, template: Resource, running: float) -> Resource:
+    """What a VM will tell once it has booted again, and until then what it has told before.
+
+    Args:
+        call: Its pace is that of the start-up.
+        member: The VM's name.
+        vm: The VM.
+        template: What it is made from.
+        running: When it boots (Unix epoch).
+    """
+    number = (vm.get("_startup") or {}).get("number", 0)
+    before = {"number": number, "document": _document(vm, call.now)}
+    return plan(call, member, vm["_group"], template, running, before)
+
+
 def attributes(instance: Resource, now: float) -> dict[str, str]:
     """The guest attributes of the tool's namespace that a VM has written by a moment."""
+    document = _document(instance, now)
+    return {"startup": json.dumps(document)} if document else {}
+
+
+def _document(instance: Resource, now: float) -> Resource | None:
+    """What a VM has told of its start-up by a moment, of its last boot if of no other."""
     told = instance.get("_startup")
     if not told or now < told["begins"]:
-        return {}
-    result: dict[str, Resource] = {}
+        return (told or {}).get("before")
+    known = _told_last(told, now)
     state, step, at = "done", None, told["begins"]
-    for name, document, ended in _course(told, now):
-        result[f"step-{name}"] = document
-        at = ended
-        if document["state"] in {"running", "failed"}:
-            state, step = document["state"], name
-        if name == "gpu" and document["state"] in {"done", "failed"} and "gpu-check" in told:
-            result["gpu-check"] = told["gpu-check"]
-        if name == "fabric" and document["state"] in {"done", "failed"} and told.get("fabric"):
-            result["fabric"] = told["fabric"]
-    boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
-    overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
-    return {key: json.dumps(value) for key, value in {**result, "startup": overall}.items()}
+    steps: dict[str, Resource] = {}
+    document: Resource = {}
+    for name, one, since in _course(told, known):
+        steps[name] = one
+        state, step, at = one["state"], name, since
+        if name == "gpu" and state in {"done", "failed"} and "gpu_check" in told:
+            document["gpu_check"] = told["gpu_check"]
+        if name == "fabric" and state in {"done", "failed"} and told.get("fabric"):
+            document["fabric"] = told["fabric"]
+    if state not in {"running", "failed"}:
+        state, step = "done", None
+    boot = f"{instance['id']} {told['number']}"
+    return {
+        "state": state,
+        "step": step,
+        "boot": hashlib.sha256(boot.encode()).hexdigest()[:32],
+        "number": told["number"],
+        "began": rfc3339(told["begins"]),
+        "at": rfc3339(at),
+        "steps": steps,
+        **document,
+    }
+
+
+def _told_last(told: Resource, now: float) -> float:
+    """The last moment at which a VM told what was new: it waits between one and the next."""
+    last: float = told["begins"]
+    gap = _TELLS_EVERY * told["pace"]
+    news = told["begins"]
+    for step in _STEPS:
+        if step.name in told["skipped"]:
+            continue
+        news += step.seconds * told["pace"]
+        if news <= last:
+            continue
+        next_ = max(news, last + gap)
+        if next_ > now:
+            break
+        last = next_
+        if step.name == told.get("failing"):
+            break
+    return last
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:

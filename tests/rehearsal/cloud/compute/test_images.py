@@ -188,11 +188,11 @@ def _gpu_step(wired: Compute, image: str, gpu: str) -> Json:
     )
     wired.group(size=1)
     path = f"{ZONE}/instances/{wired.vms()[0]['name']}/getGuestAttributes"
-    items = wired.get(path, queryPath="aiinfra/")["queryValue"]["items"]
-    told = {it["key"]: json.loads(it["value"]) for it in items}
-    step: Json = told["step-gpu"]
-    assert ("gpu-check" in told) == (step["state"] == "done")
-    assert told["startup"]["state"] == step["state"]
+    (one,) = wired.get(path, queryPath="aiinfra/")["queryValue"]["items"]
+    told = json.loads(one["value"])
+    step: Json = told["steps"]["gpu"]
+    assert ("gpu_check" in told) == (step["state"] == "done")
+    assert told["state"] == step["state"]
     return step
 
 
