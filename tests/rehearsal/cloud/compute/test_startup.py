@@ -81,6 +81,7 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
         "files": "skipped",
         "gpu": "done",
         "ops-agent": "done",
+        "agent": "done",
         "ray": "skipped",
         "notebook": "skipped",
         "command": "done",
