@@ -108,7 +108,7 @@ class DebianVM(VM):
 
     def add_interface(self, name: str, *addresses: str, mtu: int = 1460, state: str = "UP") -> None:
         """Give the VM a network interface with a device, as virtual ones have none."""
-        del addresses, mtu, state  # those of its network
+        super().add_interface(name, *addresses, mtu=mtu, state=state)
         (self.disk.parent / "interfaces" / name / "device").mkdir(parents=True)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
