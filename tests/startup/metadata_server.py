@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _ROOT = "/computeMetadata/v1/instance/"
 _WRITTEN = "guest-attributes/aiinfra"
+_A_MINUTE = 6  # and four of those who look
+_A_SECOND = 3
 
 
 @dataclass
@@ -26,7 +29,9 @@ class MetadataServer:
         refuse: Answer 503 to so many requests first.
         secrets: Version -> value, as Secret Manager has them, which answers here too.
         deny: Answer 403 to so many requests for a secret first.
-        drop: Take so many guest attributes first, and lose them, as Google may above its rate.
+        drop: Take so many guest attributes first, and lose them.
+        uptime: Seconds since the VM's boot, by which its rate is measured.
+        lost: The guest attributes that were lost as there were too many.
     """
 
     values: dict[str, str]
@@ -37,6 +42,9 @@ class MetadataServer:
     secrets: dict[str, bytes] = field(default_factory=dict)
     deny: int = 0
     drop: int = 0
+    uptime: Callable[[], float] = time.monotonic
+    lost: list[str] = field(default_factory=list)
+    _queries: list[float] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self._server = _Server((self.address, self.port), self)
@@ -58,6 +66,18 @@ class MetadataServer:
     def attributes(self) -> dict[str, Any]:
         """The guest attributes of the namespace `aiinfra` as they are now."""
         return {name: json.loads(text) for name, text in self.written}
+
+    def is_above_rate(self) -> bool:
+        """Count a query of guest attributes; whether Google may drop it.
+
+        10 a minute for a VM and 3 a second ("Setting and querying guest attributes"), of which a
+        Create that looks every 15 seconds has 4.
+        """
+        now = self.uptime()
+        self._queries = [at for at in self._queries if now - 60 < at <= now]
+        of_this_second = sum(at > now - 1 for at in self._queries)
+        self._queries.append(now)
+        return len(self._queries) > _A_MINUTE or of_this_second >= _A_SECOND
 
     def set_metadata(self, metadata: Mapping[str, str]) -> None:
         """Give the VM other metadata."""
@@ -96,7 +116,9 @@ class _Connection(BaseHTTPRequestHandler):
         if folder != _WRITTEN:
             self._answer(404, b"")
             return
-        if self.server.owner.drop > 0:
+        if self.server.owner.is_above_rate():
+            self.server.owner.lost.append(name)
+        elif self.server.owner.drop > 0:
             self.server.owner.drop -= 1
         else:
             self.server.owner.written.append((name, text))

@@ -184,6 +184,7 @@ class VM:
         script.write_bytes(SCRIPT.read_bytes())
         self._write_stubs()
         (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
+        self.server.uptime = self._uptime
         (self.disk / "simulated/boot_id").write_text(f"{uuid.uuid4()}\n")
         (self.disk / "calls").write_text("")
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
@@ -233,6 +234,9 @@ class VM:
         detail = self.told["steps"][step]["detail"]
         assert isinstance(detail, str)
         return detail
+
+    def _uptime(self) -> float:
+        return float((self.disk / "simulated/uptime").read_text().split()[0])
 
     def _write_stubs(self) -> None:
         for name, body in self.stubs.items():

@@ -76,11 +76,14 @@ esac
 _SLEEP = r"""
 read -r uptime _ </proc/uptime
 echo "$((${uptime%.*} + ${1%.*})).00 0.00" >/proc/uptime
+# Who sleeps while the VM goes down is ended.
+[[ ! -e /simulated/rebooting ]] || kill -TERM 0
 """
 
 _SYSTEMCTL = r"""
 case $1 in
   cat) [[ -e /simulated/$2 ]] ;;
+  is-system-running) rm /simulated/rebooting 2>/dev/null && echo stopping ;;
   enable) [[ $2 != --now ]] || touch /simulated/"$3" ;;
 esac
 """
@@ -88,6 +91,12 @@ esac
 # venv and pip are simulated, the rest of Python is real.
 _PYTHON3 = rf"""
 if [[ "$*" == "-c import torch" ]]; then exit 1; fi
+if [[ $1 == *cuda_installer.pyz ]]; then
+  # As Google's does: a newer kernel and a reboot first, the driver when it is called again.
+  [[ ! -e /simulated/no-driver ]] || exit 1
+  if [[ -e /simulated/newer-kernel ]]; then exec cp /simulated/nvidia-smi /stubs/nvidia-smi; fi
+  exec touch /simulated/newer-kernel /simulated/rebooting
+fi
 if [[ "$1 $2" == "-m venv" ]]; then
   folder=${{!#}}
   mkdir -p "$folder/bin"
@@ -110,6 +119,7 @@ STUBS = {
     # Of the users that steps ask for, an image has none.
     "id": "[[ -e /simulated/$1 ]]",
     "ip": "cat /simulated/links.json",
+    "modinfo": "exit 1",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,

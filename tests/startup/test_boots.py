@@ -166,6 +166,17 @@ def test_what_is_told_stays_below_googles_rate_whatever_is_skipped(vm: VM) -> No
     assert list(vm.states()) == list(ALL_STEPS)
 
 
+def test_nothing_that_is_told_is_lost_where_steps_follow_each_other_fast(vm: VM) -> None:
+    vm.stubs["systemctl"] = "sleep 3\n" + vm.stubs["systemctl"]
+    _everything(vm)
+
+    assert vm.boot().returncode == 0
+
+    assert vm.server.lost == []
+    assert vm.states() == ALL_STEPS
+    assert len(vm.server.written) > 3
+
+
 def test_a_last_word_that_google_lost_is_told_again(vm: VM) -> None:
     vm.server.drop = 2  # the first of the boot, and the last
 

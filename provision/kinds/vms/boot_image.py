@@ -10,10 +10,11 @@ import dataclasses
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import fabrics, images
+from provision.catalogue import images
 from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
+from provision.kinds.vms import fabric, image_system
 from provision.preflight import zones
 from provision.preflight.check import Check, CheckNote, Settled
 from provision.settings.choices import OnlineCheck
@@ -318,7 +319,6 @@ def _listing(project: str) -> str:
 
 def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
     """Whether an image fits the boot disk, the machines' processors and their GPU network."""
-    yield from _fits_the_fabric(ctx, found)
     asked, group = ctx.spec.image, ctx.spec.group
     size = int(found.get("diskSizeGb", 0))
     if size > group.disk_size_gb:
@@ -340,27 +340,8 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
             fix="choose an image for them: gcloud compute images list"
             f" --project {asked.project} --filter architecture={wanted}",
         )
-
-
-def _fits_the_fabric(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
-    """Whether NCCL can use the machines' GPU network with an image of Google's."""
-    asked, spec = ctx.spec.image, ctx.spec
-    project = found.get("selfLink", "").rpartition("/global/")[0].rpartition("/")[2]
-    refusal = fabrics.refusal(spec.fabric, project)
-    line = images.ACCELERATOR
-    if not refusal and not fabrics.is_unproven(spec.fabric, project):
-        return
-    verb = "can't" if refusal else "may not"
-    problem = Problem(
-        code=Code.IMAGE_UNSUITABLE,
-        setting="IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME",
-        what=f"NCCL {verb} use the GPU network of"
-        f" {spec.group.machine_type} with the image {found['name']}",
-        why=refusal or f"no source says that it can; Google's blueprints boot {line.family}",
-        fix=f"IMAGE_PROJECT={line.project} and IMAGE_FAMILY_NAME={line.family}, or no IMAGE_* at"
-        " all for the newest of these",
-    )
-    yield problem if refusal else CheckNote(problem)
+    yield from image_system.suits(ctx.spec, asked, found)
+    yield from fabric.suits(ctx.spec, found)
 
 
 IMAGE: Final = Check(
@@ -372,8 +353,9 @@ IMAGE: Final = Check(
         "compute.machineTypes.get",
     ),
     says="the image, or its family, does not exist, is withdrawn, is larger than the boot disk, is"
-    " for other processors, or can't have the software of the GPU network; the problem names"
-    " Google's replacement, or what would do. Without IMAGE_NAME and IMAGE_FAMILY_NAME, the newest"
+    " for other processors, start-up cannot work on its system (COS; Rocky with storage; no driver,"
+    " where none can be installed), or NCCL can't use the GPU network on it; the problem names"
+    " Google's replacement, or the setting. Without IMAGE_NAME and IMAGE_FAMILY_NAME, the newest"
     " supported image for the machine type is chosen, and a note names it",
     find=_check,
 )

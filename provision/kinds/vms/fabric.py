@@ -1,14 +1,20 @@
-"""What NCCL uses between the VMs of a group, in words."""
+"""What NCCL uses between the VMs of a group: in words, and whether an image can have it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import fabrics
+from provision.catalogue import fabrics, images
 from provision.catalogue.fabrics import STACKS, Fabric
+from provision.codes import Code
+from provision.errors import Problem
+from provision.preflight.check import CheckNote
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from provision.catalogue.fabrics import Stack
+    from provision.preflight.check import Finding
     from provision.spec.cluster import VmSpec
 
 
@@ -27,6 +33,32 @@ def words(spec: VmSpec) -> str:
     if spec.fabric is built_for:
         return f"{stack.title} {stack.version}"
     return f"TCP over one interface{_cost(stack)}: {_why(spec, built_for)}"
+
+
+def suits(spec: VmSpec, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether NCCL can use the machines' GPU network with a public image.
+
+    What somebody made themselves is taken as it is: the start-up tells.
+
+    Args:
+        spec: What is asked for.
+        found: The image, as Google's API returns it.
+    """
+    project = found.get("selfLink", "").rpartition("/global/")[0].rpartition("/")[2]
+    refusal = fabrics.refusal(spec.fabric, project)
+    if not refusal and not fabrics.is_unproven(spec.fabric, project):
+        return
+    verb, line = "can't" if refusal else "may not", images.ACCELERATOR
+    problem = Problem(
+        code=Code.IMAGE_UNSUITABLE,
+        setting="IMAGE_NAME" if spec.image.name else "IMAGE_FAMILY_NAME",
+        what=f"NCCL {verb} use the GPU network of {spec.group.machine_type} with the image"
+        f" {found['name']}",
+        why=refusal or f"no source says that it can; Google's blueprints boot {line.family}",
+        fix=f"IMAGE_PROJECT={line.project} and IMAGE_FAMILY_NAME={line.family}, or no IMAGE_* at"
+        " all for the newest of these",
+    )
+    yield problem if refusal else CheckNote(problem)
 
 
 def _cost(stack: Stack) -> str:

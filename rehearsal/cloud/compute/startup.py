@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import policies, secrets
@@ -30,6 +30,9 @@ _BOOT_SECONDS = 20.0
 _TELLS_EVERY = 12.0
 """The least seconds between what a VM tells: Google takes 10 queries a minute, and the tool's own
 look every 15 seconds is one."""
+_DRIVER_SECONDS = 480.0
+"""How long Google's installer takes for a driver, its reboot with it; a guess."""
+
 _PROXY_SECONDS = 60.0
 """How long after its start-up a notebook gets its URL."""
 
@@ -155,7 +158,8 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     if text is None:
         return {}
     _, image = images.of_boot_disk(call, wanted)
-    content = image.public if image else None
+    public = image.public if image else None
+    content = _prepared(public)
     config = {**json.loads(text), "_has_notebook": content is not None and content.jupyter}
     skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
     failing = _failing_step(call, member, group, skipped)
@@ -165,6 +169,8 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     pace = call.request.rate
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
+    if content != public and not before:
+        told["installs"] = True
     told |= {
         "number": (before or {}).get("number", 0) + 1,
         "before": (before or {}).get("document"),
@@ -253,7 +259,7 @@ def _told_last(told: Resource, now: float) -> float:
     for step in _STEPS:
         if step.name in told["skipped"]:
             continue
-        news += step.seconds * told["pace"]
+        news += _seconds(told, step) * told["pace"]
         if news <= last:
             continue
         next_ = max(news, last + gap)
@@ -283,7 +289,7 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
             at = {"at": rfc3339(moment), "detail": told["skipped"][step.name]}
             yield step.name, {"state": "skipped", **at}, moment
             continue
-        began, moment = moment, moment + step.seconds * told["pace"]
+        began, moment = moment, moment + _seconds(told, step) * told["pace"]
         if now < moment:
             yield step.name, {"state": "running", "at": rfc3339(began)}, began
             return
@@ -292,6 +298,11 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
             yield step.name, {"state": "failed", **at}, moment
             return
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
+
+
+def _seconds(told: Resource, step: Step) -> float:
+    """How long a step takes on a VM, in cloud time."""
+    return step.seconds + (_DRIVER_SECONDS if told.get("installs") and step.name == "gpu" else 0.0)
 
 
 def _length(skipped: Resource) -> float:
@@ -325,6 +336,13 @@ def _unreadable(call: Call, config: Resource, wanted: Resource) -> str:
                 "STARTUP_COMMAND was not begun: it lacks its SECRETS"
             )
     return ""
+
+
+def _prepared(content: image_facts.PublicImage | None) -> image_facts.PublicImage | None:
+    """What a VM's disk has once start-up has installed what the image lacks."""
+    if content is None or not content.takes_driver:
+        return content
+    return replace(content, driver=image_facts.INSTALLED)
 
 
 def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:

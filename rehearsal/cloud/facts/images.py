@@ -16,6 +16,9 @@ WITHOUT_GSP: Final = frozenset(_FACTS["without_gsp"])
 """GPUs without the processor that NVIDIA's open kernel module needs: Pascal and Volta."""
 
 
+_TAKES: Final = frozenset(_FACTS["takes_driver"])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Driver:
     """NVIDIA's driver, as an image has it.
@@ -62,6 +65,11 @@ class PublicImage:
     replacement: str | None = None
 
     @property
+    def takes_driver(self) -> bool:
+        """Whether Google's installer of drivers knows its system, which has none."""
+        return self.driver is None and self.family in _TAKES
+
+    @property
     def arm(self) -> bool:
         """Whether it is for Arm processors."""
         return "arm64" in self.family
@@ -91,6 +99,9 @@ def _all() -> Iterator[PublicImage]:
                     replacement=entry.get("replacement"),
                 )
 
+
+INSTALLED: Final = Driver(**{key: _FACTS["installed"][key] for key in ("version", "open")})
+"""The driver that the installer puts on such a system, in its branch of long-term support."""
 
 PROJECTS: Final = frozenset(_FACTS["projects"])
 """The projects that hold public images."""
