@@ -285,7 +285,10 @@ class VM:
         return files
 
     def _uptime(self) -> float:
-        return float((self.disk / "simulated/uptime").read_text().split()[0])
+        while True:
+            # The stand-in of sleep writes it anew, and not at once.
+            if said := (self.disk / "simulated/uptime").read_text().split():
+                return float(said[0])
 
     def _write_stubs(self) -> None:
         (self.disk / "stubs/systemd.py").write_bytes(_SYSTEMD.read_bytes())
