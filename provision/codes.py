@@ -414,13 +414,13 @@ class Code(enum.StrEnum):
     STARTUP_FAILED = (
         "startup-failed",
         "a step of a VM's start-up failed",
-        "read `why`; the VM is kept, its serial port 1 has the whole output",
+        "read `why`; the VM is kept, its serial port 1 has the end of the output",
         _CLUSTER,
     )
     TEST_FAILED = (
         "test-failed",
-        "Test found machines that are not what they should be",
-        "replace the machines that `fix` names",
+        "Test found machines, or a network between them, that are not what they should be",
+        "replace the machines that `fix` names; docs/how-to/test.md has what Test does",
         _CLUSTER,
     )
     OUT_OF_DATE = (

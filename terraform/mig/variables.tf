@@ -63,6 +63,12 @@ variable "gcs_mounts" {
   nullable    = false
 }
 
+variable "gcs_options" {
+  description = "Options of gcsfuse for every mounted bucket, as `name` or `name=value`. A change replaces the template."
+  type        = list(string)
+  nullable    = false
+}
+
 variable "gpu_networks" {
   description = "The networks of each VM's second interface and those after it, in order, as multi_nic_network makes them: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
   type = list(object({
@@ -247,22 +253,24 @@ variable "service_account" {
 }
 
 variable "startup" {
-  description = "What VMs do when they start: where files land, GPUs and interfaces that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version."
+  description = "What VMs do when they start: where files land, GPUs, interfaces, Local SSDs and NCCL's fabric that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always)."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
+    local_ssds        = optional(number, 0)
     node_ssh          = optional(bool, true)
     fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))
+    restart           = optional(string, "never")
   })
   nullable = false
 }
 
 variable "startup_command" {
-  description = "The user's shell command, which VMs run last, once in their life; empty for none. A change replaces the template. A plan does not show it, as people put tokens there."
+  description = "The user's shell command, which VMs run last; empty for none. A change replaces the template. A plan does not show it, as people put tokens there."
   type        = string
   nullable    = false
   sensitive   = true

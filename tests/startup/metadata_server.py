@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import parse_qsl
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +28,7 @@ class MetadataServer:
         refuse: Answer 503 to so many requests first.
         secrets: Version -> value, as Secret Manager has them, which answers here too.
         deny: Answer 403 to so many requests for a secret first.
+        over: Nobody waits for a change any more.
     """
 
     values: dict[str, str]
@@ -34,6 +38,7 @@ class MetadataServer:
     refuse: int = 0
     secrets: dict[str, bytes] = field(default_factory=dict)
     deny: int = 0
+    over: bool = False
 
     def __enter__(self) -> Self:
         self._server = _Server((self.address, self.port), self)
@@ -42,6 +47,7 @@ class MetadataServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.over = True
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -80,8 +86,18 @@ class _Connection(BaseHTTPRequestHandler):
             return
         if self._refused():
             return
-        value = self.server.owner.values.get(self.path.removeprefix(_ROOT))
-        self._answer(404 if value is None else 200, (value or "").encode())
+        path, _, query = self.path.removeprefix(_ROOT).partition("?")
+        asked = dict(parse_qsl(query))
+        deadline = time.monotonic() + float(asked.get("timeout_sec", 0))
+        while asked.get("wait_for_change") and self._etag(path) == asked["last_etag"]:
+            if time.monotonic() > deadline or self.server.owner.over:
+                break
+            time.sleep(0.02)
+        value = self.server.owner.values.get(path)
+        self._answer(404 if value is None else 200, (value or "").encode(), self._etag(path))
+
+    def _etag(self, path: str) -> str:
+        return hashlib.sha256(self.server.owner.values.get(path, "").encode()).hexdigest()[:16]
 
     def do_PUT(self) -> None:
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -119,8 +135,9 @@ class _Connection(BaseHTTPRequestHandler):
             return True
         return False
 
-    def _answer(self, status: int, body: bytes) -> None:
+    def _answer(self, status: int, body: bytes, etag: str = "0") -> None:
         self.send_response(status)
+        self.send_header("ETag", etag)
         self.send_header("Metadata-Flavor", "Google")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -32,6 +32,7 @@ MOUNTS = [
 ]
 ALL_STEPS = {
     "startup": "done",
+    "local-ssd": "skipped",
     "mounts": "done",
     "files": "done",
     "gpu": "done",
@@ -135,6 +136,7 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
 
     skipped = {name: vm.detail(name) for name, state in vm.states().items() if state == "skipped"}
     assert skipped == {
+        "local-ssd": "this VM has no Local SSD",
         "mounts": "no storage is mounted",
         "files": "no files were copied",
         "fabric": "this VM has no GPUs",
@@ -196,28 +198,6 @@ def test_a_start_up_command_arrives_as_it_was_written(vm: VM, command: str, want
 
     assert result.returncode == 0, vm.detail("command")
     assert vm.read("out") == wanted
-
-
-def test_a_command_that_a_reboot_cut_off_is_not_begun_again(vm: VM) -> None:
-    vm.configure("echo begun >>/out; kill -KILL $PPID $$")
-    vm.boot()
-
-    assert vm.boot().returncode == 0
-
-    assert vm.read("out") == "begun\n"
-    assert vm.detail("command") == "it was cut off at an earlier boot, and is not begun again"
-
-
-def test_a_command_that_failed_is_told_again_at_the_next_boot_but_not_run(vm: VM) -> None:
-    vm.configure("echo begun >>/out; exit 77")
-    vm.boot()
-    assert vm.states()["command"] == "failed"
-
-    assert vm.boot().returncode == 1
-
-    assert vm.read("out") == "begun\n"
-    assert "exit code 77" in vm.detail("command")
-    assert vm.states()["startup"] == "failed"
 
 
 def test_a_metadata_server_that_is_busy_is_asked_again(vm: VM) -> None:

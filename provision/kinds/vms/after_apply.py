@@ -165,8 +165,15 @@ def _connection(
         _vm(one, project, zone, url=urls.get(one["name"]), tunnel=one["name"] in shown)
         for one in found
     )
-    any_vm = vms[0].ssh if vms and made.target.spec.ray_version else None
-    return functools.partial(VmsConnection, vms=vms, ray=connection.ray(any_vm) if any_vm else None)
+    has_ray = made.target.spec.ray_version is not None and vms
+    machine = made.target.spec.group.machine
+    return functools.partial(
+        VmsConnection,
+        vms=vms,
+        ray=connection.ray(vms[0].ssh) if has_ray else None,
+        local_ssd_path=made.target.spec.local_ssd_path if machine and machine.local_ssds else None,
+        local_ssd_gb=machine.local_ssd_gb if machine else 0,
+    )
 
 
 def _vm(

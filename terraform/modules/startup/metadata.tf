@@ -7,6 +7,7 @@ locals {
     mounts      = var.mounts
     gpus        = var.startup.gpus
     interfaces  = var.startup.interfaces
+    local_ssds  = var.startup.local_ssds
     fabric      = var.startup.fabric
     ops_agent   = var.startup.ops_agent
     node_ssh    = var.startup.node_ssh
@@ -14,6 +15,9 @@ locals {
     ray         = var.startup.ray
     secrets     = length(var.secrets) == 0 ? null : var.secrets
     has_command = var.command != ""
+    restart     = var.startup.restart
+    # Google's API says when a VM ends, its metadata server does not.
+    max_run_seconds = var.startup.max_run_seconds
     files = var.files.object == null ? null : {
       object      = var.files.object
       sha256      = var.files.sha256

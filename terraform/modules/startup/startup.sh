@@ -16,15 +16,20 @@ readonly PROGRAMS=/opt/aiinfra KEPT=/var/lib/aiinfra LOGS=/var/log/aiinfra
 readonly SAMPLES=/home/jupyter/aiinfra-sample
 # A step's exit code for "there is nothing to do", with the reason as its last line.
 readonly SKIPPED=77
+# A step's exit code for "a unit goes on with it, and reports the rest".
+readonly LEFT_RUNNING=79
+# Lines of a failed step's output that go to the console, which serial port 1 shows.
+readonly SHOWN=200
 # What a command that is tried again returns when trying is of no use.
 readonly HOPELESS=78
 # What all steps before the command may take together, in seconds: one that begins late has less
 # than its own limit. Create waits a little longer than that (AT_MOST of kinds/vms/startup.py).
 readonly START_UP=2400
 
-# Name, limit in seconds, and whether a failure stops the steps after it. The user's command has
-# no limit (0): it may be a training that takes days, and only its owner knows.
+# Name, limit in seconds, and whether a failure stops the steps after it. The last one only starts
+# the unit of the user's command, which may be a training that takes days.
 readonly STEPS=(
+  "local-ssd 600 go-on"
   "mounts 900 stop"
   "files 1800 stop"
   "gpu 1200 stop"
@@ -192,7 +197,7 @@ run_step() {
 
 # supervise NAME LIMIT: run a step as a process of its own, and report how it ended.
 supervise() {
-  local name=$1 limit=$2 code=0 output=$LOGS/$1.log
+  local name=$1 limit=$2 code=0 output=$LOGS/step-$1.log
   log "$name"
   report begin "$name"
   timeout --kill-after=30 "$limit" bash "${BASH_SOURCE[0]}" step "$name" "$limit" \
@@ -203,7 +208,10 @@ supervise() {
     124 | 137) echo "stopped: it took too long; its limit is $limit seconds" >>"$output" ;;
   esac
   remove_sources
-  if ((code != 0)); then report end "$name" failed "$output"; fi
+  if ((code != 0 && code != LEFT_RUNNING)); then
+    report end "$name" failed "$output"
+    tail --lines="$SHOWN" "$output" | sed "s/^/aiinfra: $name: /" >&2
+  fi
   log "$name: exit code $code"
   return "$code"
 }
@@ -237,7 +245,7 @@ report_no_start() {
 }
 
 main() {
-  local step name limit after left ends=$(($(uptime) + START_UP))
+  local step name limit after code left ends=$(($(uptime) + START_UP))
   exec 9>/run/aiinfra-startup.lock
   flock --nonblock 9 || fail "another run of this script is not over yet"
   unpack || {
@@ -255,7 +263,10 @@ main() {
     read -r name limit after <<<"$step"
     left=$((ends - $(uptime)))
     if ((limit && limit > left)); then limit=$((left > 1 ? left : 1)); fi
-    if ! supervise "$name" "$limit" && [[ $after == stop ]]; then
+    code=0
+    supervise "$name" "$limit" || code=$?
+    if ((code == LEFT_RUNNING)); then return; fi
+    if ((code != 0)) && [[ $after == stop ]]; then
       report over failed "$name"
       fail "start-up failed at $name"
     fi

@@ -42,6 +42,7 @@ def _start(
     accounts: list[Json] | None = None,
     **config: Any,
 ) -> None:
+    machine = config.pop("machine", "a2-highgpu-2g")
     metadata = {
         "enable-guest-attributes": "TRUE",
         "proxy-mode": "project_editors",
@@ -49,7 +50,7 @@ def _start(
         **(items or {}),
     }
     given: Json = {
-        "machineType": "a2-highgpu-2g",
+        "machineType": machine,
         "scheduling": {"onHostMaintenance": "TERMINATE"},
         "metadata": {"items": [{"key": k, "value": v} for k, v in metadata.items() if v]},
     }
@@ -76,6 +77,7 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
     told = _told(wired)
     states = {key: it["state"] for key, it in told.items() if key.startswith("step-")}
     assert states == {
+        "step-local-ssd": "skipped",
         "step-mounts": "done",
         "step-files": "skipped",
         "step-gpu": "done",
@@ -94,6 +96,19 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
         "interfaces": 1,
         "expected": {"gpus": 2, "interfaces": 1},
     }
+
+
+@pytest.mark.parametrize(("expected", "state"), [(2, "done"), (3, "failed")])
+def test_local_ssds_are_counted_by_the_clouds_own_facts_and_a_lack_stops_nothing(
+    wired: Compute, expected: int, state: str
+) -> None:
+    _start(wired, machine="a2-ultragpu-2g", local_ssds=expected, gpus=None)
+
+    told = _told(wired)
+    assert told["step-local-ssd"]["state"] == state
+    lack = "this VM has 2 Local SSDs, not 3" if state == "failed" else None
+    assert told["step-local-ssd"].get("detail") == lack
+    assert told["startup"]["state"] == "done"
 
 
 def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:
@@ -141,6 +156,27 @@ def test_the_start_up_of_one_vm_fails(wired: Compute, *, command: bool, step: st
     assert failed["startup"]["step"] == step
     assert failed[f"step-{step}"]["state"] == "failed"
     assert 0 < len(failed[f"step-{step}"]["detail"].splitlines()) <= 20
+
+
+def test_a_command_that_is_begun_again_fails_more_and_more_often(wired: Compute) -> None:
+    wired.scenarios, wired.rate = frozenset({"startup-fails"}), 1.0
+    _start(wired, restart="on-failure")
+    seen = []
+    for _ in range(12):
+        wired.now += 60
+        seen.append(_told(wired).get("step-command", {}).get("failures", 0))
+    assert seen == sorted(seen)
+    assert (seen[0], seen[-1]) == (0, 6)
+    told = _told(wired)
+    assert (told["startup"]["state"], told["startup"]["step"]) == ("running", "command")
+    assert (told["step-command"]["state"], told["step-command"]["code"]) == ("failing", 1)
+    assert told["step-command"]["detail"].endswith("begun again after 300 seconds")
+
+
+def test_where_no_time_passes_it_has_failed_a_few_times(wired: Compute) -> None:
+    wired.scenarios = frozenset({"startup-fails"})
+    _start(wired, restart="always")
+    assert _told(wired)["step-command"]["failures"] == 4
 
 
 def test_a_vm_that_fails_at_its_gpus_shows_too_few(wired: Compute) -> None:
