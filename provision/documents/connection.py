@@ -68,10 +68,14 @@ class VmsConnection(Connection):
     Attributes:
         vms: The VMs.
         ray: The dashboard of its Ray cluster; None if it has none.
+        local_ssd_path: Where each mounts its local SSDs; None if it has none.
+        local_ssd_gb: The local SSDs of each together, in GB; 0 for none.
     """
 
     vms: tuple[VmConnection, ...]
     ray: RayConnection | None
+    local_ssd_path: str | None = None
+    local_ssd_gb: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

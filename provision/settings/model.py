@@ -30,9 +30,11 @@ from provision.settings.choices import (
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
+from provision.settings.maintenance import Maintenance
 from provision.settings.pools import NodePools
+from provision.settings.queues import Queues
 from provision.settings.secrets import Secrets
-from provision.settings.storage import Mounts, Shares
+from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 from provision.settings.values import (
     AbsolutePath,
     ActionWord,
@@ -375,6 +377,16 @@ class Settings(BaseSettings):
         "Buckets to mount on every machine, as `<bucket>:</mount/path>,...`.",
         "my-data:/mnt/data,my-models:/mnt/models",
     )
+    gcs_cache_gb: CacheSize | None = _setting(
+        "Keep what is read from the mounted buckets on each machine's Local SSDs, at most so many"
+        " GiB for each mount; large files then come in parallel pieces.",
+        "1000",
+    )
+    gcs_options: BucketOptions | None = _setting(
+        "More options of Cloud Storage FUSE for all mounted buckets, as `<name>=<value>,...`; they"
+        " win over the tool's own.",
+        "metadata-cache-ttl-secs=600,dir-mode=755",
+    )
     nfs_fileshare_list: Shares | None = _setting(
         "Filestore shares to create and mount, as `</mount/path>:<TIER>[:<GiB>],...`; they are"
         " deleted with the cluster.",
@@ -425,6 +437,15 @@ class Settings(BaseSettings):
         "REGULAR",
         ReleaseChannel.REGULAR,
         only_with=_GKE,
+    )
+    gke_maintenance: Maintenance = _setting(
+        "When GKE may upgrade nodes by itself: `hold` for not before the version's end of support,"
+        " so that no training is cut off, or a weekly window in UTC; nodes of flex start and queues"
+        " are held in any case.",
+        "Sat,Sun 02:00-08:00",
+        None,
+        only_with=_GKE,
+        default_words="`hold`",
     )
     gke_node_pool_count: PoolCount = _setting(
         "The number of equal GPU node pools, 1 to 50.", "1", 1, only_with=_GKE
@@ -485,6 +506,19 @@ class Settings(BaseSettings):
         "The GPU driver that GKE installs: DEFAULT or LATEST.",
         "DEFAULT",
         DriverVersion.DEFAULT,
+        only_with=_GKE,
+    )
+    enable_kueue: Switch = _setting(
+        "Install Kueue with a queue for the GPUs of all pools, so that jobs wait for room, start"
+        " whole and go by priority; with `no`, a queue that is there already stays.",
+        "no",
+        True,
+        only_with=_GKE,
+    )
+    kueue_queues: Queues | None = _setting(
+        "Queues with a share of the GPUs each, as `<queue>:<GPUs>,...`: what one leaves idle others"
+        " borrow, and give back; the rest is the share of `dws-local-queue`.",
+        "team-a:8,team-b:8",
         only_with=_GKE,
     )
     kueue_gpu_quota: Count | None = _setting(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import fabrics, gpu_networks, machines
+from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from provision.catalogue import images
     from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart
+    from provision.settings.maintenance import Window
     from provision.settings.model import Settings
+    from provision.settings.queues import Queue
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.pools import Pool
@@ -41,6 +43,8 @@ class ClusterSpec(abc.ABC):
         service_account: The service account of the machines: "dedicated", "default" or an email
             address.
         buckets: The Cloud Storage buckets to mount on every machine.
+        bucket_options: The user's options for mounting buckets, such as "uid=1000".
+        bucket_cache_gib: The size of the file cache of each mounted bucket; None for no cache.
         shares: The Filestore shares to create, and to mount on every machine.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
         skipped_checks: The online checks to skip.
@@ -53,6 +57,8 @@ class ClusterSpec(abc.ABC):
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     service_account: str = "dedicated"
     buckets: tuple[Mount, ...] = ()
+    bucket_options: tuple[str, ...] = ()
+    bucket_cache_gib: int | None = None
     shares: tuple[Share, ...] = ()
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
@@ -89,6 +95,11 @@ class ClusterSpec(abc.ABC):
     @property
     def boot_image(self) -> Image | None:
         """The image that its machines boot from; None where Google chooses it."""
+        return None
+
+    @property
+    def local_ssd_path(self) -> str | None:
+        """Where machines mount their local SSDs, if they have any; None if they don't."""
         return None
 
 
@@ -183,6 +194,11 @@ class VmSpec(ClusterSpec):
         return self.image
 
     @property
+    def local_ssd_path(self) -> str:
+        """Where VMs mount their local SSDs, if they have any."""
+        return gcsfuse.LOCAL_SSD
+
+    @property
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
         """The networks of the additional interfaces, in order."""
         if self.network is not NetworkConfig.MULTI_NIC:
@@ -206,12 +222,15 @@ class GkeSpec(ClusterSpec):
         system_pool: The node pool for system pods.
         version: The full version or a prefix of it; None for the channel's default version.
         release_channel: The release channel.
+        maintenance: The window in which GKE may upgrade nodes by itself; None for none.
         authorized_cidrs: The CIDR blocks that may access its IP endpoint.
         driver: The GPU driver that GKE installs, by its name in the API.
         ray_operator: Whether to enable the Ray operator.
         ray_version: The Ray version of the example jobs.
-        gpu_quota: The number of GPUs that jobs in the queue can use at the same time; None for all
-            GPUs of the queued pools.
+        kueue: Whether Kueue has a queue for the GPUs.
+        queues: The queues with a share of their own.
+        gpu_quota: The number of GPUs that jobs in all queues can use at the same time; None for all
+            GPUs of the pools.
         test_nodes: The number of nodes of the bandwidth test.
     """
 
@@ -219,10 +238,13 @@ class GkeSpec(ClusterSpec):
     system_pool: Pool
     version: str | None
     release_channel: ReleaseChannel
+    maintenance: Window | None
     authorized_cidrs: tuple[str, ...]
     driver: str
     ray_operator: bool
     ray_version: str
+    kueue: bool
+    queues: tuple[Queue, ...]
     gpu_quota: int | None
     test_nodes: int
 
@@ -308,10 +330,13 @@ def gke(settings: Settings) -> GkeSpec:
         system_pool=pools.system(settings),
         version=settings.gke_version,
         release_channel=settings.gke_release_channel,
+        maintenance=settings.gke_maintenance,
         authorized_cidrs=settings.authorized_cidr or (),
         driver=str(settings.gpu_driver_version),
         ray_operator=settings.enable_ray_operator,
         ray_version=settings.ray_version,
+        kueue=settings.enable_kueue,
+        queues=settings.kueue_queues or (),
         gpu_quota=settings.kueue_gpu_quota,
         test_nodes=settings.test_nodes,
     )
@@ -326,6 +351,8 @@ def _common(settings: Settings) -> dict[str, Any]:
         "labels": settings.labels,
         "service_account": settings.service_account,
         "buckets": settings.gcs_mount_list or (),
+        "bucket_options": settings.gcs_options or (),
+        "bucket_cache_gib": settings.gcs_cache_gb,
         "shares": settings.nfs_fileshare_list or (),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),

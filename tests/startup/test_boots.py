@@ -32,6 +32,7 @@ MOUNTS = [
 ]
 ALL_STEPS = {
     "startup": "done",
+    "local-ssd": "skipped",
     "mounts": "done",
     "files": "done",
     "gpu": "done",
@@ -104,6 +105,10 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
     assert (vm.disk / "srv/my files/train").readlink().as_posix() == "bin/train.sh"
     assert vm.read("home/jupyter/aiinfra-sample/training.py")
     assert vm.read("etc/systemd/system/aiinfra-ray.service")
+    assert "RAY_AUTH_MODE=token" in vm.read("etc/profile.d/aiinfra-ray.sh")
+    (made,) = vm.calls("useradd")
+    assert "--system" in made
+    assert made.endswith(" aiinfra-ray")
     assert vm.read("etc/systemd/system/aiinfra-agent.service")
     assert vm.read("etc/profile.d/aiinfra.sh")
     fstab = vm.read("etc/fstab")
@@ -116,7 +121,7 @@ def test_a_vm_with_everything_is_set_up_and_a_second_boot_repeats_nothing_that_i
     assert vm.read("etc/fstab") == fstab
     assert vm.read("srv/my files/bin/train.sh") == "changed\n"
     assert vm.read("out") == "ran\n"
-    for program in ("apt-get", "gcloud", "installer", "pip", "python3 -m venv"):
+    for program in ("apt-get", "gcloud", "installer", "pip", "python3 -m venv", "useradd"):
         assert vm.calls(program) == []
     assert [call for call in vm.calls("mount ") if "/mnt" in call] == [
         "mount -- /mnt/my data",
@@ -131,6 +136,7 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
 
     skipped = {name: vm.detail(name) for name, state in vm.states().items() if state == "skipped"}
     assert skipped == {
+        "local-ssd": "this VM has no Local SSD",
         "mounts": "no storage is mounted",
         "files": "no files were copied",
         "fabric": "this VM has no GPUs",

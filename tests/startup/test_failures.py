@@ -88,6 +88,9 @@ FAILURES = {
         "ray", "Ray 2.60.0 could not be installed",
         {"python3": 'if [[ "$1 $2" == "-m venv" ]]; then exit 1; fi\n'}, {"ray": RAY},
     ),
+    "ray_has_no_user": Failure(
+        "ray", "the user aiinfra-ray could not be made", {"useradd": "exit 1"}, {"ray": RAY},
+    ),
     "ray_finds_no_head": Failure(
         "ray", "this VM is not part of the Ray cluster",
         {"systemctl": "[[ $1 != start ]] || exit 1\n"}, {"ray": RAY},

@@ -166,8 +166,13 @@ def _connection(
         for one in found
     )
     has_ray = made.target.spec.ray_version is not None and vms
+    machine = made.target.spec.group.machine
     return functools.partial(
-        VmsConnection, vms=vms, ray=connection.ray(vms[0].ssh) if has_ray else None
+        VmsConnection,
+        vms=vms,
+        ray=connection.ray(vms[0].ssh) if has_ray else None,
+        local_ssd_path=made.target.spec.local_ssd_path if machine and machine.local_ssds else None,
+        local_ssd_gb=machine.local_ssd_gb if machine else 0,
     )
 
 

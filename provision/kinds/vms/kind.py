@@ -145,10 +145,10 @@ class VmGroup:
         return "VMs", f"compute/instanceGroups/details/{group}"
 
     def test(self, context: Context, cloud: Cloud, record: Record) -> str:
-        """Compare the GPUs that each VM found with its machine type."""
-        from provision.kinds.vms import gpu_check
+        """Have each VM check itself, and all of them measure NCCL's bandwidth; judge both."""
+        from provision.kinds.vms import testing
 
-        return gpu_check.run(context, cloud, record)
+        return testing.run(context, cloud, record)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """Nothing: what holds data is in the state."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rehearsal.cloud import policies, secrets
 from rehearsal.cloud.compute import images, links, properties
 from rehearsal.cloud.facts import images as image_facts
+from rehearsal.cloud.facts import machines as machine_facts
 from rehearsal.cloud.instants import rfc3339
 
 if TYPE_CHECKING:
@@ -91,9 +92,11 @@ def _no_notebook(config: Resource) -> str:
     return "" if config["_has_notebook"] else "the image has no notebook"
 
 
-# In the order in which they run. Whether a failure stops the rest is of no matter here: what fails
-# in a rehearsal is always a step that does.
+# In the order in which they run.
 _STEPS = (
+    Step(
+        "local-ssd", 10.0, lambda config: "" if config["_local_ssds"] else "no Local SSD is there"
+    ),
     Step("mounts", 15.0, _unless("mounts", "nothing is to be mounted")),
     Step("files", 10.0, _unless("files", "no files were copied")),
     Step(
@@ -142,7 +145,11 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
         return {}
     _, image = images.of_boot_disk(call, wanted)
     content = image.public if image else None
-    config = {**json.loads(text), "_has_notebook": content is not None and content.jupyter}
+    config = {
+        **json.loads(text),
+        "_has_notebook": content is not None and content.jupyter,
+        "_local_ssds": _local_ssds(wanted),
+    }
     skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
     failing = _failing_step(call, member, group, skipped)
     unreadable = "" if "command" in skipped else _unreadable(call, config, wanted)
@@ -151,6 +158,10 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
     if failing == "command" and config.get("restart", "never") != "never":
         told["again"] = True
+    told["fabric"] = (config.get("fabric") or {}).get("kind", "")
+    if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
+        why = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
+        told["went-on"] = {"local-ssd": why}
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
@@ -181,7 +192,8 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
     for name, document, ended in _course(told, now):
         result[f"step-{name}"] = document
         at = ended
-        if document["state"] in {"running", "failed"}:
+        stops = document["state"] == "failed" and name not in told.get("went-on", {})
+        if document["state"] == "running" or stops:
             state, step = document["state"], name
         elif document["state"] == "failing":
             state, step = "running", name
@@ -190,6 +202,32 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
     boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
     overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
     return {key: json.dumps(value) for key, value in {**result, "startup": overall}.items()}
+
+
+def has_done(instance: Resource, step: str, now: float) -> bool:
+    """Whether a VM has done a step of its start-up by a moment."""
+    told = instance.get("_startup")
+    if not told or now < told["begins"]:
+        return False
+    return any(
+        name == step and document["state"] == "done" for name, document, _ in _course(told, now)
+    )
+
+
+def leaves_out(instance: Resource, step: str) -> bool:
+    """Whether a VM's start-up leaves a step out."""
+    return step in (instance.get("_startup") or {}).get("skipped", {})
+
+
+def fabric(instance: Resource) -> str:
+    """What a VM's start-up sets NCCL up for, as its configuration calls it; "" for nothing."""
+    return str((instance.get("_startup") or {}).get("fabric") or "")
+
+
+def gpu_check(instance: Resource) -> Resource:
+    """What a VM's look at its GPUs shows."""
+    found: Resource = (instance.get("_startup") or {}).get("gpu-check") or {}
+    return found
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:
@@ -221,6 +259,10 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
             at = {"at": rfc3339(moment), "detail": told.get("failure", step.failure)}
             yield step.name, {"state": "failed", **at}, moment
             return
+        if step.name in (went_on := told.get("went-on", {})):
+            at = {"at": rfc3339(moment), "detail": went_on[step.name]}
+            yield step.name, {"state": "failed", **at}, moment
+            continue
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
 
 
@@ -305,6 +347,13 @@ def _may_tell_url(call: Call, content: image_facts.PublicImage | None, wanted: R
         binding["role"] in _METADATA_ROLES and accounts & set(binding["members"])
         for binding in policy.get("bindings", [])
     )
+
+
+def _local_ssds(wanted: Resource) -> int:
+    """How many Local SSDs a VM has: those of its machine type, and those that its template adds."""
+    machine = machine_facts.find(wanted["machineType"])
+    added = sum(1 for disk in wanted.get("disks") or [] if disk.get("type") == "SCRATCH")
+    return added + (machine.local_ssds if machine else 0)
 
 
 def _gpu_check(config: Resource, wanted: Resource, driver: str, *, faulty: bool) -> Resource:

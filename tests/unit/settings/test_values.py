@@ -18,10 +18,19 @@ PASSES = {
     "AUTHORIZED_CIDR": ["203.0.113.0/24, 2001:db8::/32,"],
     "CAPACITY_TIMEOUT": ["1", "30m"],
     "DISK_SIZE_GB": ["10", "65536", "500GB", "500 GiB", "500g", "500Gi", "2TB", "64T"],
+    "GCS_CACHE_GB": ["1", "2TB"],
     "GCS_MOUNT_LIST": ["my-data:/mnt/data", "a.b_c:/x,"],
+    "GKE_MAINTENANCE": ["hold", "Hold", "sat,sun 02:00-08:00", "Fri 20:00-08:00", "Mon 0:00-24:00"],
+    "GCS_OPTIONS": [
+        "ro",
+        "--uid=1000,gid=1000",
+        "file_mode=644, dir-mode=0755,",
+        "log-severity=OFF",
+    ],
     "GKE_VERSION": ["1.33", "1.33.", "1.33.4", "1.33.5-gke.1080000"],
     "IMAGE_NAME": ["a", "my-image-1"],
     "IMAGE_PROJECT": ["ubuntu-os-cloud"],
+    "KUEUE_QUEUES": ["team-a:2", "a:1, b:0,"],
     "LABELS": ["a=", "a_b-c=1_x-y", "équipe=é"],
     "METADATA": ["a=ü x", '{"A_b-1": "{}"}'],
     "MINIMIZE_TERRAFORM_LOGGING": ["yes", "no", "x"],
@@ -46,13 +55,25 @@ FAILS = {
     "CAPACITY_TIMEOUT": ["0", "soon"],
     "DISK_SIZE_GB": ["9", "65537", "2PB", "500MB", "0.5TB"],
     "DISK_TYPE": ["ssd", "local-ssd"],
+    "GCS_CACHE_GB": ["0", "yes"],
+    "GCS_OPTIONS": ["cache-dir=/x", "uid", "uid=me", "dir-mode=999", "ro,ro=false", "allow_other"],
     "GCS_MOUNT_LIST": ["bucket", "bucket:", ":/a", "bucket:relative", "gs://bucket:/a", "bu:/a"],
+    "GKE_MAINTENANCE": [
+        "never",
+        "02:00-08:00",
+        "Sat 02:00-08:00",
+        "Sat,Sun,Mon,Tue 02:00-05:59",
+        "Sab,Sun 02:00-08:00",
+        "Sat,Sun 2:60-9:00",
+        "Sat,Sun 02:00-24:01",
+    ],
     "GKE_NODE_POOLS": ["name=a", "vm_type=x", "name=a,vm_type=x,nodes=3", "name=A,vm_type=x"],
     "GKE_NODE_POOL_COUNT": ["0", "51"],
     "GKE_VERSION": ["latest", "1", "2.0"],
     "GPU_COUNT": ["0", "17", "two"],
     "IMAGE_NAME": ["My-Image", "a b"],
     "INSTANCE_COUNT": ["0", "-1", "abc", "1.5"],
+    "KUEUE_QUEUES": ["a", "a:x", "A:1", "a:1,a:1", "a:-1", "dws-local-queue:1", "a:1:2"],
     "LABELS": ["A=b", "1=b", "a=B", "a=" + 64 * "b", "aiinfra-cluster=x", "{"],
     "MAX_RUN_DURATION": ["8d", "0"],
     "METADATA": ["a b=c", "Startup-Script=x", "proxy-mode=x", "enable-guest-attributes=FALSE"],
@@ -244,3 +265,18 @@ def test_metadata_keeps_its_secrets_for_the_machines_alone(given: Given) -> None
     assert case["METADATA"] == {"api_token": "***", "colour": "blue"}
     assert case.loaded.settings is not None
     assert dict(case.loaded.settings.metadata) == {"api_token": "hunter2", "colour": "blue"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("metadata-cache-tll-secs=5", "did you mean metadata-cache-ttl-secs?"),
+        ("file-cache-max-size-mb=5", "GCS_CACHE_GB turns the cache on"),
+        ("allow_other", "every user has access in any case"),
+        ("uid=-1", "a whole number, 0 or more"),
+    ],
+)
+def test_an_option_of_gcsfuse_that_is_none_is_told_with_what_to_write(
+    given: Given, text: str, words: str
+) -> None:
+    assert words in given(GCS_OPTIONS=text).problem("GCS_OPTIONS").why

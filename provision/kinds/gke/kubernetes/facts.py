@@ -6,13 +6,14 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from provision.catalogue import machines
+from provision.catalogue import bandwidths, machines
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provision.catalogue.machines import Bandwidth, GpuNetwork
+    from provision.catalogue.bandwidths import Reference
+    from provision.catalogue.machines import GpuNetwork
     from provision.settings import storage
     from provision.spec import pools
     from provision.spec.cluster import GkeSpec
@@ -70,10 +71,9 @@ class GpuPool:
         return machine is not None and machine.family.arm
 
     @property
-    def bandwidth(self) -> Bandwidth | None:
+    def bandwidth(self) -> Reference | None:
         """The published bandwidth of the GPU network; None if there is none."""
-        machine = machines.lookup(self.machine_type)
-        return machine.shape.bandwidth if machine else None
+        return bandwidths.of_machine(self.machine_type)
 
     @property
     def interfaces(self) -> int:
@@ -125,6 +125,14 @@ class Bucket:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QueueShare:
+    """A queue of its own, and the GPUs that its jobs always find free or get back."""
+
+    name: str
+    gpus: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterFacts:
     """The facts of one cluster.
 
@@ -137,8 +145,13 @@ class ClusterFacts:
         networks: The networks of the additional interfaces, in the order of the interfaces.
         workload_account: The email address of the service account that the pods use.
         buckets: The buckets to mount.
+        bucket_options: The user's options for mounting them, such as "uid=1000".
+        bucket_cache_gib: The size of the file cache of each of them; None for no cache.
         shares: The Filestore shares to mount.
         gpu_quota: The number of GPUs that jobs in the queue can use at the same time.
+        kueue: Whether Kueue has a queue for all GPU pools; None where an older version wrote the
+            facts, which had one for pools with queued provisioning alone.
+        queues: The queues beside the one of all, in the order of the settings.
         ray_operator: Whether the Ray operator is enabled.
         ray_version: The Ray version of the example jobs.
         test_nodes: The number of nodes of the bandwidth test.
@@ -152,8 +165,12 @@ class ClusterFacts:
     networks: tuple[ExtraNetwork, ...] = ()
     workload_account: str
     buckets: tuple[Bucket, ...] = ()
+    bucket_options: tuple[str, ...] = ()
+    bucket_cache_gib: int | None = None
     shares: tuple[NfsShare, ...] = ()
     gpu_quota: int = 0
+    kueue: bool | None = None
+    queues: tuple[QueueShare, ...] = ()
     ray_operator: bool = False
     ray_version: str = ""
     test_nodes: int = 2
@@ -165,16 +182,34 @@ class ClusterFacts:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read what `document` wrote."""
-        parts = {"pools": GpuPool, "networks": ExtraNetwork, "buckets": Bucket, "shares": NfsShare}
+        parts = {
+            "pools": GpuPool,
+            "networks": ExtraNetwork,
+            "buckets": Bucket,
+            "shares": NfsShare,
+            "queues": QueueShare,
+        }
         document = json.loads(text)
         for name, kind in parts.items():
-            document[name] = tuple(kind(**one) for one in document[name])
+            document[name] = tuple(kind(**one) for one in document.get(name, ()))
+        # Not in documents of earlier versions.
+        document["bucket_options"] = tuple(document.get("bucket_options", ()))
         return cls(**document)
 
     @property
     def queued_pools(self) -> tuple[GpuPool, ...]:
-        """The pools with queued provisioning; without any there is no queue."""
+        """The pools with queued provisioning."""
         return tuple(pool for pool in self.pools if pool.queued)
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether jobs wait in Kueue's queue."""
+        return bool(self.queued_pools) if self.kueue is None else self.kueue and bool(self.pools)
+
+    @property
+    def most_nodes(self) -> int:
+        """The largest number of GPU nodes."""
+        return sum(pool.max_nodes for pool in self.pools)
 
 
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
@@ -196,8 +231,12 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         networks=tuple(_network(made) for made in outputs["networks"]),
         workload_account=outputs["service_accounts"]["workload"],
         buckets=tuple(Bucket(bucket=one.bucket, path=one.path) for one in spec.buckets),
+        bucket_options=spec.bucket_options,
+        bucket_cache_gib=spec.bucket_cache_gib,
         shares=_shares(spec.shares, outputs.get("filestores") or ()),
         gpu_quota=spec.gpu_quota or _gpus(made_pools),
+        kueue=spec.kueue,
+        queues=tuple(QueueShare(name=one.name, gpus=one.gpus) for one in spec.queues),
         ray_operator=spec.ray_operator,
         ray_version=spec.ray_version,
         test_nodes=spec.test_nodes,
@@ -241,4 +280,4 @@ def _shares(
 
 
 def _gpus(pools: tuple[GpuPool, ...]) -> int:
-    return sum(pool.gpus * pool.max_nodes for pool in pools if pool.queued)
+    return sum(pool.gpus * pool.max_nodes for pool in pools)

@@ -35,6 +35,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       files       = null
       gpus        = null
       interfaces  = 1
+      local_ssds  = 0
       fabric      = null
       ops_agent   = true
       node_ssh    = true
@@ -114,5 +115,18 @@ run "a_command_travels_as_it_is" {
   assert {
     condition     = jsondecode(output.metadata["aiinfra-config"]).has_command && jsondecode(output.metadata["aiinfra-config"]).restart == "on-failure" && jsondecode(output.metadata["aiinfra-config"]).max_run_seconds == 43200
     error_message = "The VM does not know of its command."
+  }
+}
+
+run "rays_ports_are_those_of_the_payload" {
+  command = plan
+
+  assert {
+    condition     = contains(output.ray_ports, "20000-22999") && contains(output.ray_ports, "6379") && contains(output.ray_ports, "8265")
+    error_message = "The ports are ${jsonencode(output.ray_ports)}."
+  }
+  assert {
+    condition     = length(output.ray_ports) == length(jsondecode(file("./payload/ray-ports.json"))) - 1
+    error_message = "The ports are ${jsonencode(output.ray_ports)}."
   }
 }

@@ -42,6 +42,7 @@ def _start(
     accounts: list[Json] | None = None,
     **config: Any,
 ) -> None:
+    machine = config.pop("machine", "a2-highgpu-2g")
     metadata = {
         "enable-guest-attributes": "TRUE",
         "proxy-mode": "project_editors",
@@ -49,7 +50,7 @@ def _start(
         **(items or {}),
     }
     given: Json = {
-        "machineType": "a2-highgpu-2g",
+        "machineType": machine,
         "scheduling": {"onHostMaintenance": "TERMINATE"},
         "metadata": {"items": [{"key": k, "value": v} for k, v in metadata.items() if v]},
     }
@@ -76,6 +77,7 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
     told = _told(wired)
     states = {key: it["state"] for key, it in told.items() if key.startswith("step-")}
     assert states == {
+        "step-local-ssd": "skipped",
         "step-mounts": "done",
         "step-files": "skipped",
         "step-gpu": "done",
@@ -94,6 +96,19 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
         "interfaces": 1,
         "expected": {"gpus": 2, "interfaces": 1},
     }
+
+
+@pytest.mark.parametrize(("expected", "state"), [(2, "done"), (3, "failed")])
+def test_local_ssds_are_counted_by_the_clouds_own_facts_and_a_lack_stops_nothing(
+    wired: Compute, expected: int, state: str
+) -> None:
+    _start(wired, machine="a2-ultragpu-2g", local_ssds=expected, gpus=None)
+
+    told = _told(wired)
+    assert told["step-local-ssd"]["state"] == state
+    lack = "this VM has 2 Local SSDs, not 3" if state == "failed" else None
+    assert told["step-local-ssd"].get("detail") == lack
+    assert told["startup"]["state"] == "done"
 
 
 def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:
