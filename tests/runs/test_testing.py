@@ -10,6 +10,7 @@ import pytest
 from dotenv import dotenv_values
 
 from rehearsal.inventory import stays
+from tests.runs import rights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,8 @@ def test_an_examples_vms_are_tested_with_a_table_and_a_verdict(
     assert measured["least"] < measured["bandwidth"]
     assert not re.search(r"/vms/(task|results)", "\n".join(rehearsal.resources()))
     assert rehearsal.run("Destroy").code == 0
+    role = rehearsal.run("Validate", "--role").document["role"]
+    assert rights.of(rehearsal.requests()) <= set(role)
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
