@@ -82,7 +82,7 @@ LAYERS: Final = (
     Layer(
         "startup",
         "the real start-up script in namespaces, Ray on three VMs",
-        needs="Linux",
+        needs="Linux; a C compiler (cc) for what stands in for NCCL",
         spread=Spread.FILES,
     ),
     Layer(
