@@ -29,6 +29,7 @@ class VmConnection:
 
     Attributes:
         name: Its name.
+        rank: Its rank in the group, NODE_RANK of its programs; None as long as it has none.
         status: Its status in the API, such as "RUNNING".
         internal_ip: Its address in the VPC network.
         external_ip: Its public address; None if it has none.
@@ -38,6 +39,7 @@ class VmConnection:
     """
 
     name: str
+    rank: int | None
     status: str
     internal_ip: str | None
     external_ip: str | None

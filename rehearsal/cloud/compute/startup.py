@@ -17,6 +17,7 @@ from rehearsal.cloud.compute import images, links, properties
 from rehearsal.cloud.facts import images as image_facts
 from rehearsal.cloud.facts import machines as machine_facts
 from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.storage import access
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 NAMESPACE = "aiinfra"
 _CONFIG = "aiinfra-config"
 _VICTIMS = "scenarios/startup-fails"
+_AGENT = "agent"
 
 _BOOT_SECONDS = 20.0
 _PROXY_SECONDS = 60.0
@@ -107,7 +109,7 @@ _STEPS = (
         "nvidia-smi shows fewer GPUs than the machine has",
     ),
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
-    Step("agent", 15.0, lambda _: ""),
+    Step(_AGENT, 15.0, lambda _: ""),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
     Step("notebook", 10.0, _no_notebook),
     Step(
@@ -162,6 +164,13 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
         why = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
         told["went-on"] = {"local-ssd": why}
+    told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
+    if not _may_share(call, config["state"], wanted):
+        told.setdefault("went-on", {})[_AGENT] = (
+            "after 300 seconds, the VMs have not agreed on their ranks: either Create has not said"
+            " yet how many they are, or this VM's account may not write to the folder vms/ of the"
+            " state folder (journalctl -u aiinfra-agent)\nthe ranks of the group are not complete"
+        )
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
@@ -199,7 +208,7 @@ def attributes(instance: Resource, now: float) -> dict[str, str]:
             state, step = "running", name
         if name == "gpu" and document["state"] in {"done", "failed"} and "gpu-check" in told:
             result["gpu-check"] = told["gpu-check"]
-    boot = hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
+    boot = boot_of(instance)
     overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
     return {key: json.dumps(value) for key, value in {**result, "startup": overall}.items()}
 
@@ -228,6 +237,17 @@ def gpu_check(instance: Resource) -> Resource:
     """What a VM's look at its GPUs shows."""
     found: Resource = (instance.get("_startup") or {}).get("gpu-check") or {}
     return found
+
+
+def shared_folder(instance: Resource) -> tuple[str, str] | None:
+    """Bucket and state folder, below which a VM and its peers share a folder."""
+    found = (instance.get("_startup") or {}).get("shared")
+    return None if found is None else (found[0], found[1])
+
+
+def boot_of(instance: Resource) -> str:
+    """What the VM's kernel calls this boot."""
+    return hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:
@@ -320,6 +340,17 @@ def _unreadable(call: Call, config: Resource, wanted: Resource) -> str:
                 "STARTUP_COMMAND was not begun: it lacks its SECRETS"
             )
     return ""
+
+
+def _may_share(call: Call, state: Resource, wanted: Resource) -> bool:
+    """Whether a VM's account may write to the folder that it shares with its peers, and list it."""
+    bucket, folder = state["bucket"], f"{state['folder']}/vms/members/"
+    accounts = [it["email"] for it in wanted.get("serviceAccounts") or []]
+    return any(
+        access.may_write(call.store, bucket, f"serviceAccount:{it}", f"{folder}vm.json")
+        and access.may_list(call.store, bucket, f"serviceAccount:{it}", folder)
+        for it in accounts
+    )
 
 
 def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:

@@ -118,6 +118,7 @@ def _vm(number: int) -> VmConnection:
     ssh = f"gcloud compute ssh {name} --project my-project --zone us-central1-a"
     return VmConnection(
         name=name,
+        rank=number,
         status="RUNNING",
         internal_ip=None,
         external_ip=None,

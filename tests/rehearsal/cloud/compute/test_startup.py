@@ -82,10 +82,12 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
         "step-files": "skipped",
         "step-gpu": "done",
         "step-ops-agent": "done",
+        "step-agent": "failed",
         "step-ray": "skipped",
         "step-notebook": "skipped",
         "step-command": "done",
     }
+    assert "may not write to the folder vms/" in told["step-agent"]["detail"]
     assert told["step-notebook"]["detail"] == "the image has no notebook"
     assert (told["startup"]["state"], told["startup"]["step"]) == ("done", None)
     assert told["gpu-check"] == {
@@ -108,6 +110,31 @@ def test_local_ssds_are_counted_by_the_clouds_own_facts_and_a_lack_stops_nothing
     assert told["step-local-ssd"]["state"] == state
     lack = "this VM has 2 Local SSDs, not 3" if state == "failed" else None
     assert told["step-local-ssd"].get("detail") == lack
+    assert told["startup"]["state"] == "done"
+
+
+@pytest.mark.parametrize(("lists", "state"), [(False, "failed"), (True, "done")])
+def test_a_vm_has_a_rank_where_its_account_may_write_to_its_part_of_the_state_folder_and_list_it(
+    wired: Compute, *, lists: bool, state: str
+) -> None:
+    account = "vms@proj-a1.iam.gserviceaccount.com"
+    expression = 'resource.name.startsWith("projects/_/buckets/b/objects/f/vms/")'
+    if lists:
+        attribute = 'api.getAttribute("storage.googleapis.com/objectListPrefix", "")'
+        expression += f' || {attribute}.startsWith("f/vms/")'
+    binding = {
+        "role": "roles/storage.objectUser",
+        "members": [f"serviceAccount:{account}"],
+        "condition": {"title": "vms", "expression": expression},
+    }
+    with wired.database.transaction() as store:
+        store.put(policies.ACCOUNTS, account, {"email": account, "projectId": "proj-a1"})
+        policies.replace(store, "buckets/b", {"bindings": [binding]}, {})
+
+    _start(wired, accounts=[{"email": account, "scopes": []}])
+
+    told = _told(wired)
+    assert told["step-agent"]["state"] == state
     assert told["startup"]["state"] == "done"
 
 
