@@ -75,8 +75,8 @@ for folder in /usr/local/*/; do
 done
 mount --rbind "$root/simulated/local" "$root/usr/local"
 mount -t proc proc "$root/proc"
-mount --bind "$root/simulated/boot-id" "$root/proc/sys/kernel/random/boot_id"
 mount --bind "$root/simulated/uptime" "$root/proc/uptime"
+mount --bind "$root/simulated/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount -t tmpfs run "$root/run"
 mkdir "$root/run/aiinfra"
 cp "$root/simulated/peers.json" "$root/run/aiinfra"
@@ -160,7 +160,6 @@ class VM:
         self._running: subprocess.Popen[str] | None = None
         for folder in _FOLDERS:
             (self.disk / folder).mkdir(parents=True)
-        (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
         (self.disk / "etc/fstab").write_text("UUID=1 / ext4 defaults 0 1\n")
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
@@ -202,7 +201,9 @@ class VM:
         script = self.disk / _RUN.lstrip("/")
         script.write_bytes(SCRIPT.read_bytes())
         self._write_stubs()
-        (self.disk / "simulated/boot-id").write_text(f"{uuid.uuid4()}\n")
+        (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
+        self.server.uptime = self._uptime
+        (self.disk / "simulated/boot_id").write_text(f"{uuid.uuid4()}\n")
         (self.disk / "calls").write_text("")
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
         secret_manager = f"http://{self.server.host}/"
@@ -255,17 +256,24 @@ class VM:
         """Whether a file of the VM is there."""
         return (self.disk / path.lstrip("/")).exists()
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the VM has told of its start-up, as it is now."""
+        told = self.server.attributes["startup"]
+        assert isinstance(told, dict)
+        return told
+
     def states(self) -> dict[str, str]:
         """The state of the whole and of each step, as the guest attributes say it."""
+        told = self.told
         return {
-            name.removeprefix("step-"): document["state"]
-            for name, document in self.server.attributes.items()
-            if "state" in document
+            "startup": told["state"],
+            **{name: step["state"] for name, step in told["steps"].items()},
         }
 
     def detail(self, step: str) -> str:
-        """What a step's guest attribute says of it."""
-        detail = self.server.attributes[f"step-{step}"]["detail"]
+        """What the last lines of a step's output are told to be."""
+        detail = self.told["steps"][step]["detail"]
         assert isinstance(detail, str)
         return detail
 
@@ -275,6 +283,9 @@ class VM:
             (name,) = [name for name, text in files.items() if f"\n{line}" in text]
             files[name] = files[name].replace(f"\n{line}", f"\n{quick}")
         return files
+
+    def _uptime(self) -> float:
+        return float((self.disk / "simulated/uptime").read_text().split()[0])
 
     def _write_stubs(self) -> None:
         (self.disk / "stubs/systemd.py").write_bytes(_SYSTEMD.read_bytes())

@@ -22,13 +22,15 @@ QUICK = {
     "_FIRST_PAUSE = 10.0": "_FIRST_PAUSE = 0.05",
     "_SECONDS_BETWEEN = 0.5": "_SECONDS_BETWEEN = 0.05",
     "_PAUSE = 15.0": "_PAUSE = 0.05",
+    "_GAP = 12.0": "_GAP = 0.0",
+    "_LOOK = 3.0": "_LOOK = 0.05",
 }
 # Says when it has begun; its first attempt never ends by itself.
 LASTING = "echo begun >>/out; [[ $(wc -l </out) -gt 1 ]] || sleep 60; echo through"
 
 
 def _step(vm: VM) -> dict[str, object]:
-    step = vm.server.attributes["step-command"]
+    step = vm.server.attributes["startup"]["steps"]["command"]
     assert isinstance(step, dict)
     return step
 
@@ -113,7 +115,11 @@ def test_what_failed_is_begun_again_with_growing_pauses_until_it_succeeds(vm: VM
     assert vm.read("out") == "again\n" * 4
     assert (_step(vm)["state"], _step(vm)["attempt"]) == ("done", 4)
     assert vm.states()["startup"] == "done"
-    told = [json.loads(text) for name, text in vm.server.written if name == "step-command"]
+    told = [
+        step
+        for name, text in vm.server.written
+        if name == "startup" and (step := json.loads(text)["steps"].get("command"))
+    ]
     failing = [it for it in told if it["state"] == "failing"]
     assert [(it["failures"], it["code"]) for it in failing] == [(1, 137), (2, 137), (3, 137)]
     assert "STARTUP_COMMAND ended with exit code 137 (SIGKILL)" in failing[0]["detail"]
