@@ -32,10 +32,11 @@ class MetadataServer:
         refuse: Answer 503 to so many requests first.
         secrets: Version -> value, as Secret Manager has them, which answers here too.
         deny: Answer 403 to so many requests for a secret first.
-        over: Nobody waits for a change any more.
         drop: Take so many guest attributes first, and lose them.
+        limited: Whether to lose guest attributes above Google's rate.
         uptime: Seconds since the VM's boot, by which its rate is measured.
         lost: The guest attributes that were lost as there were too many.
+        over: Nobody waits for a change any more.
     """
 
     values: dict[str, str]
@@ -45,11 +46,12 @@ class MetadataServer:
     refuse: int = 0
     secrets: dict[str, bytes] = field(default_factory=dict)
     deny: int = 0
-    over: bool = False
     drop: int = 0
+    limited: bool = False
     uptime: Callable[[], float] = time.monotonic
     lost: list[str] = field(default_factory=list)
     _queries: list[float] = field(default_factory=list)
+    over: bool = False
 
     def __enter__(self) -> Self:
         self._server = _Server((self.address, self.port), self)
@@ -83,7 +85,8 @@ class MetadataServer:
         self._queries = [at for at in self._queries if now - 60 < at <= now]
         of_this_second = sum(at > now - 1 for at in self._queries)
         self._queries.append(now)
-        return len(self._queries) > _A_MINUTE or of_this_second >= _A_SECOND
+        is_above = len(self._queries) > _A_MINUTE or of_this_second >= _A_SECOND
+        return self.limited and is_above
 
     def set_metadata(self, metadata: Mapping[str, str]) -> None:
         """Give the VM other metadata."""

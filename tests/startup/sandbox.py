@@ -75,8 +75,8 @@ for folder in /usr/local/*/; do
 done
 mount --rbind "$root/simulated/local" "$root/usr/local"
 mount -t proc proc "$root/proc"
+mount --bind "$root/simulated/boot-id" "$root/proc/sys/kernel/random/boot_id"
 mount --bind "$root/simulated/uptime" "$root/proc/uptime"
-mount --bind "$root/simulated/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount -t tmpfs run "$root/run"
 mkdir "$root/run/aiinfra"
 cp "$root/simulated/peers.json" "$root/run/aiinfra"
@@ -153,7 +153,7 @@ class VM:
     disk: Path
     server: MetadataServer
     stubs: dict[str, str] = field(default_factory=lambda: dict(STUBS))
-    quicker: dict[str, str] = field(default_factory=dict)
+    quicker: dict[str, str] = field(default_factory=lambda: {"_GAP = 12.0": "_GAP = 0.0"})
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -203,7 +203,7 @@ class VM:
         self._write_stubs()
         (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
         self.server.uptime = self._uptime
-        (self.disk / "simulated/boot_id").write_text(f"{uuid.uuid4()}\n")
+        (self.disk / "simulated/boot-id").write_text(f"{uuid.uuid4()}\n")
         (self.disk / "calls").write_text("")
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
         secret_manager = f"http://{self.server.host}/"

@@ -86,8 +86,8 @@ _SYSTEMCTL = rf"""
 case $* in
   cat*) [[ -e /simulated/$2 ]] ;;
   is-system-running*) rm /simulated/rebooting 2>/dev/null && echo stopping ;;
-  start*aiinfra-command.service) exec {_PYTHON} /stubs/systemd.py "$@" ;;
   "enable --now"*) touch /simulated/"$3" ;;
+  start*aiinfra-command.service) exec {_PYTHON} /stubs/systemd.py "$@" ;;
 esac
 """
 SETTLE = f"{_PYTHON} /stubs/systemd.py settle"
@@ -194,9 +194,9 @@ STUBS = {
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
     "id": _ID,
     "mdadm": MDADM,
+    "modinfo": "exit 1",
     "mount": _MOUNT,
     "ip": "cat /simulated/links.json",
-    "modinfo": "exit 1",
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,
     "python3": _PYTHON3,

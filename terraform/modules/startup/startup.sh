@@ -112,17 +112,17 @@ os_release() { sed -n "s/^$1=\"\{0,1\}\([^\"]*\)\"\{0,1\}\$/\1/p" /etc/os-releas
 
 report() { vm report "$@" || log "could not report: $1 ${2-}"; }
 
-# report_over STATE [STEP]: the last word of a start-up, for which Create waits. It comes late rather
-# than above Google's rate, where it may be dropped.
-report_over() {
-  local code=0 tries
-  for tries in {1..10}; do
+# report_last over STATE [STEP], or flush: the last words of a start-up, for which Create waits. They
+# come late rather than above Google's rate, where they may be dropped.
+report_last() {
+  local code
+  for _ in {1..10}; do
     code=0
-    vm report over "$@" || code=$?
+    vm report "$@" || code=$?
     if ((code != NOT_YET)); then break; fi
     sleep 3
   done
-  ((code == 0)) || log "could not report that start-up is over, in $tries tries"
+  ((code == 0)) || log "could not report: $*"
 }
 
 # fetch URL FILE: a download, whole or not at all.
@@ -291,13 +291,16 @@ main() {
     if ((limit && limit > left)); then limit=$((left > 1 ? left : 1)); fi
     code=0
     supervise "$name" "$limit" || code=$?
-    if ((code == LEFT_RUNNING)); then return; fi
+    if ((code == LEFT_RUNNING)); then
+      report_last flush
+      return
+    fi
     if ((code != 0)) && [[ $after == stop ]]; then
-      report_over failed "$name"
+      report_last over failed "$name"
       fail "start-up failed at $name"
     fi
   done
-  report_over "done"
+  report_last over "done"
 }
 
 if [[ ${1-} == step ]]; then run_step "$2" "$3"; else main; fi

@@ -56,7 +56,11 @@ class Bucket:
     def vm(self, name: str, **fields: Any) -> None:
         """A VM of A3 Mega that runs and has started up."""
         told = {"begins": NOW - 900, "pace": 1.0, "skipped": {}, "failing": None}
-        told |= {"fabric": "tcpxo", "gpu-check": {"names": ["H100"] * 8, "driver": "580"}}
+        told |= {
+            "fabric": "tcpxo",
+            "number": 1,
+            "gpu_check": {"names": ["H100"] * 8, "driver": "580"},
+        }
         startup = told | fields.pop("startup", {})
         nics = [{"network": f"{CLOUD}{NETWORKS}net-{number}"} for number in range(9)]
         vm = {

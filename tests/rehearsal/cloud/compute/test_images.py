@@ -176,6 +176,7 @@ def _gpu_step(wired: Compute, image: str, gpu: str) -> Json:
     config = {
         "gpus": {"count": 1, "accelerator": gpu},
         "interfaces": 1,
+        "state": {"bucket": "b", "folder": "f"},
         "has_command": False,
     }
     metadata = {"enable-guest-attributes": "TRUE", "aiinfra-config": json.dumps(config)}

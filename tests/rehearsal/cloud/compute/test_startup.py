@@ -118,10 +118,10 @@ def test_local_ssds_are_counted_by_the_clouds_own_facts_and_a_lack_stops_nothing
     _start(wired, machine="a2-ultragpu-2g", local_ssds=expected, gpus=None)
 
     told = _told(wired)
-    assert told["step-local-ssd"]["state"] == state
+    assert told["steps"]["local-ssd"]["state"] == state
     lack = "this VM has 2 Local SSDs, not 3" if state == "failed" else None
-    assert told["step-local-ssd"].get("detail") == lack
-    assert told["startup"]["state"] == "done"
+    assert told["steps"]["local-ssd"].get("detail") == lack
+    assert told["state"] == "done"
 
 
 @pytest.mark.parametrize(("lists", "state"), [(False, "failed"), (True, "done")])
@@ -145,8 +145,8 @@ def test_a_vm_has_a_rank_where_its_account_may_write_to_its_part_of_the_state_fo
     _start(wired, accounts=[{"email": account, "scopes": []}])
 
     told = _told(wired)
-    assert told["step-agent"]["state"] == state
-    assert told["startup"]["state"] == "done"
+    assert told["steps"]["agent"]["state"] == state
+    assert told["state"] == "done"
 
 
 def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:

@@ -179,10 +179,7 @@ def _unreadable(history: History, restart: Restart, why: str) -> int:
     attempts.save(_KEPT, history)
     words = f"{why}\nSTARTUP_COMMAND was not begun: it lacks its SECRETS"
     again = restart is not Restart.NEVER
-    if again:
-        _tell("failing", history, words)
-    else:
-        _tell("failed", history, words, over="failed")
+    _tell("failing" if again else "failed", history, words, "" if again else "failed")
     return AGAIN if again else 1
 
 
@@ -203,7 +200,7 @@ def _finish(history: History, restart: Restart, why: str = "") -> int:
         _tell("failing" if history.state is State.FAILED else "running", history, detail)
     else:
         state = "done" if history.state is State.DONE else "failed"
-        _tell(state, history, "" if state == "done" else detail, over=state)
+        _tell(state, history, "" if state == "done" else detail, state)
     return AGAIN if again else int(history.state is State.FAILED)
 
 
@@ -218,8 +215,8 @@ def _ending(history: History) -> str:
     return f"{how}, after {seconds:.0f} s"
 
 
-def _tell(state: str, history: History, detail: str, over: str | None = None) -> None:
-    """Report the step, and with it how start-up has ended; what can't be is in the log."""
+def _tell(state: str, history: History, detail: str, whole: str = "") -> None:
+    """Report the step, and what becomes of the start-up; what can't be reported is in the log."""
     document: dict[str, Any] = {
         "state": state,
         "at": report.now(),
@@ -229,7 +226,7 @@ def _tell(state: str, history: History, detail: str, over: str | None = None) ->
         "code": history.code,
     }
     with contextlib.suppress(OSError):
-        report.tell_step("command", document, over, at_once=state == "stopped")
+        report.tell_step("command", document, whole, at_once=state == "stopped")
 
 
 def main() -> int:

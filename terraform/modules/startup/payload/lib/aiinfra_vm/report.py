@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import subprocess
 import sys
 import time
 from datetime import datetime, timezone
@@ -36,6 +37,7 @@ _DOCUMENT = _FOLDER / "report.json"
 _SENT = _FOLDER / "sent.json"
 _GAP = 12.0  # seconds from one document to the next
 _LOOK = 3.0  # seconds from one look at what is new to the next
+_TRIES = 10
 _LINES = 20
 _BYTES = 4000  # of a failed step's detail
 _REASON = 300  # of a skipped one's
@@ -65,27 +67,26 @@ def tell(name: str, value: Any) -> None:
             document[name] = value
 
 
-def tell_step(
-    name: str, told: dict[str, Any], over: str | None = None, *, at_once: bool = False
-) -> None:
-    """Tell of a step that goes on after the script of start-up has ended.
+def tell_step(step: str, told: dict[str, Any], whole: str = "", *, at_once: bool = False) -> None:
+    """Tell of a step that goes on when start-up is over, and wait until that is sent.
 
     Args:
-        name: The step.
-        told: What is known of it.
-        over: How the whole of start-up has ended with it, done or failed; None if it has not.
-        at_once: Not to wait until the last document was sent long enough ago, as the VM goes down.
+        step: Its name.
+        told: What is told of it: its `state`, and more.
+        whole: What has become of the start-up with it; "" for nothing new.
+        at_once: Not to wait until the last document was sent long enough ago: the VM goes down.
 
     Raises:
-        OSError: Guest attributes are off, the server does not answer, or this boot tells nothing.
+        OSError: Guest attributes are off, or the server does not answer.
     """
     with _changed() as document:
-        document["steps"][name] = told
-        if over is not None:
-            document["state"], document["step"] = over, name if over == "failed" else None
-    ends = time.monotonic() + _GAP + _LOOK
-    while not _send(at_once=at_once) and time.monotonic() < ends:
-        time.sleep(_LOOK)
+        document["steps"][step] = told
+        if whole:
+            document["state"], document["step"] = whole, step if whole == "failed" else None
+    for _ in range(_TRIES):
+        if _send(at_once=at_once):
+            return
+        subprocess.run(["sleep", f"{_LOOK:g}"], check=False)  # noqa: S603, S607 - a constant
 
 
 def tail(output: bytes, most: int = _BYTES) -> str:
@@ -101,7 +102,8 @@ def main() -> int:
     """Change the document, and send it if the last one was long enough ago.
 
     `boot`: a new one, of which nothing is known; `begin STEP`; `end STEP STATE FILE`, the file
-    being what the step said; `over STATE [STEP]`; `relay`: send what is new, until it is over.
+    being what the step said; `over STATE [STEP]`; `flush`; `relay`: send what is new, until the
+    start-up is over.
     """
     kind, *rest = sys.argv[1:]
     if kind == "relay":
@@ -116,7 +118,8 @@ def main() -> int:
         this = boot()
         fresh = {"state": "running", "step": None, "boot": this["id"], "number": this["number"]}
         _write(_DOCUMENT, {**fresh, "began": now(), "at": now(), "steps": {}})
-        _forget()
+        if _SENT.exists():
+            _SENT.unlink()
     elif kind == "begin":
         (step,) = rest
         with _changed() as document:
@@ -128,11 +131,11 @@ def main() -> int:
         detail = tail(Path(file).read_bytes(), most) if most else ""
         with _changed() as document:
             document["steps"][step] = {"state": state, "at": now(), "detail": detail}
-    else:
+    elif kind == "over":
         with _changed() as document:
             document["state"], document["step"] = rest[0], rest[1] if rest[1:] else None
     is_told = _send()
-    return NOT_YET if kind == "over" and not (is_told and _arrived()) else 0
+    return NOT_YET if kind in {"over", "flush"} and not (is_told and _arrived()) else 0
 
 
 def _send(*, at_once: bool = False) -> bool:
@@ -156,17 +159,12 @@ def _send(*, at_once: bool = False) -> bool:
 
 
 def _arrived() -> bool:
-    """Whether Google has the document that was sent; if not, it counts as never sent."""
-    found = json.loads(metadata.guest_attribute(ATTRIBUTE) or "null")
-    if found == json.loads(_DOCUMENT.read_text("utf-8")):
+    """Whether Google has the document that was sent; if not, it is to be sent again."""
+    sent = json.loads(_SENT.read_text("utf-8"))
+    if json.loads(metadata.guest_attribute(ATTRIBUTE) or "null") == sent["document"]:
         return True
-    _forget()
+    _write(_SENT, {**sent, "document": None})
     return False
-
-
-def _forget() -> None:
-    if _SENT.exists():
-        _SENT.unlink()
 
 
 @contextlib.contextmanager
