@@ -414,7 +414,7 @@ class Code(enum.StrEnum):
     STARTUP_FAILED = (
         "startup-failed",
         "a step of a VM's start-up failed",
-        "read `why`; the VM is kept, its serial port 1 has the whole output",
+        "read `why`; the VM is kept, its serial port 1 has the end of the output",
         _CLUSTER,
     )
     TEST_FAILED = (

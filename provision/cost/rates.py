@@ -23,8 +23,8 @@ _MOST_IOPS: Final = 160_000
 
 _NAT_BILLED: Final = 32
 """Cloud NAT's price page: VMs beyond this number cost nothing more in the same gateway."""
-_BEHIND_ONE_ADDRESS: Final = 1008
-"""VMs that share one address: 64,512 ports, 64 for each VM unless told otherwise."""
+_BEHIND_ONE_ADDRESS: Final = 63
+"""VMs that share one address: of its 64,512 ports, `terraform/modules/network` gives each 1,024."""
 
 _UNDISCOUNTED: Final = frozenset(
     {

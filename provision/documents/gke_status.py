@@ -108,6 +108,7 @@ class Workload:
         message: Kueue's last message about it; after it, the failure that it hides.
         advice: What to do; "" for nothing.
         created: Since when it has been in the queue, in RFC 3339 format; None if not known.
+        retries: How many requests for its nodes have failed since it was last admitted.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Workload:
     message: str = ""
     advice: str = ""
     created: str | None = None
+    retries: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,12 +29,24 @@ class StartupStep:
     """One step of a start-up.
 
     Attributes:
-        state: "running", "done", "failed" or "skipped".
+        state: "running", "done", "failed" or "skipped"; of the command also "failing", which has
+            failed and is begun again, and "stopped", which was told to end with its VM.
         detail: Why it was skipped, or the last lines of output before its failure.
+        attempt: The number of the command's attempt.
+        failures: How many attempts failed, one after the other.
+        code: The exit code of the last one that ended.
     """
 
     state: str
     detail: str = ""
+    attempt: int | None = None
+    failures: int | None = None
+    code: int | None = None
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it failed, and is begun again."""
+        return self.state == "failing"
 
 
 @dataclass(frozen=True, kw_only=True)

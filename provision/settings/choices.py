@@ -75,6 +75,20 @@ class PriceList(enum.StrEnum):
     OFF = "off"
 
 
+class Restart(enum.StrEnum):
+    """When STARTUP_COMMAND is begun again.
+
+    Attributes:
+        NEVER: It runs at most once in the life of a VM.
+        ON_FAILURE: After an attempt that failed, or that the end of a boot cut off.
+        ALWAYS: After a success, too, and at each boot.
+    """
+
+    NEVER = "never"
+    ON_FAILURE = "on-failure"
+    ALWAYS = "always"
+
+
 class ReleaseChannel(enum.StrEnum):
     """A GKE release channel, by its name in the API."""
 

@@ -77,23 +77,23 @@ def _scales(orchestrator: Orchestrator, *on: bool) -> bool:
 
 
 def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it depends on
-    queued: bool,  # noqa: FBT001 - a setting's value
+    orchestrator: Orchestrator,
     pools: tuple[NodePool, ...] | None,
     pool_count: int,
     gpus: int | None,
     largest: int | None,
     instances: int,
 ) -> int | None:
-    """The number of GPUs of all queued pools at their largest size; None without queued pools."""
+    """The number of GPUs of all pools at their largest size; None without pools."""
+    if orchestrator is not Orchestrator.GKE:
+        return None
     size = instances if largest is None else largest
     if pools is None:
-        return pool_count * size * (gpus or 0) if queued else None
-    counts = [
+        return pool_count * size * (gpus or 0) or None
+    return sum(
         (pool.max or pool.count or size) * (pool.gpu_count or _built_in_gpus(pool.vm_type) or 0)
         for pool in pools
-        if (queued if pool.queued is None else pool.queued)
-    ]
-    return sum(counts) if counts else None
+    )
 
 
 REGION: Final = Derived("the zone without its last part", ("zone",), zones.region_of)
@@ -147,9 +147,9 @@ MAX_NODES: Final = Derived(
 )
 SYSTEM_ZONE: Final = Derived("`ZONE`", ("zone",), lambda zone: zone)
 GPU_QUOTA: Final = Derived(
-    "all GPUs of the queued pools at their largest size",
+    "all GPUs of all pools at their largest size",
     (
-        "enable_queued_provisioning",
+        "orchestrator_type",
         "gke_node_pools",
         "gke_node_pool_count",
         "gpu_count",

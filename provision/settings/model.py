@@ -25,11 +25,14 @@ from provision.settings.choices import (
     Orchestrator,
     PriceList,
     ReleaseChannel,
+    Restart,
 )
 from provision.settings.derived import Derived
 from provision.settings.labels import Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
+from provision.settings.maintenance import Maintenance
 from provision.settings.pools import NodePools
+from provision.settings.queues import Queues
 from provision.settings.secrets import Secrets
 from provision.settings.storage import Mounts, Shares
 from provision.settings.values import (
@@ -58,6 +61,7 @@ from provision.settings.values import (
     RayVersion,
     Region,
     ReservationName,
+    RestartWord,
     RunSeconds,
     Seconds,
     ServiceAccount,
@@ -348,6 +352,14 @@ class Settings(BaseSettings):
         "python3 /usr/aiinfra/copy/train.py",
         only_with=_VMS,
     )
+    startup_restart: RestartWord = _setting(
+        "When STARTUP_COMMAND is begun again: `never`, so that it runs at most once in the life of"
+        " a VM; `on-failure`, when it fails or a reboot cuts it off, with pauses that grow to five"
+        " minutes; `always`, when it succeeds too, and at each boot.",
+        "on-failure",
+        Restart.NEVER,
+        only_with=_VMS,
+    )
     secrets: Secrets | None = _setting(
         "Secrets of Secret Manager, which STARTUP_COMMAND finds in its environment:"
         " `NAME=projects/<project>/secrets/<secret>[:<version>],...`; each VM reads them itself,"
@@ -416,6 +428,15 @@ class Settings(BaseSettings):
         ReleaseChannel.REGULAR,
         only_with=_GKE,
     )
+    gke_maintenance: Maintenance = _setting(
+        "When GKE may upgrade nodes by itself: `hold` for not before the version's end of support,"
+        " so that no training is cut off, or a weekly window in UTC; nodes of flex start and queues"
+        " are held in any case.",
+        "Sat,Sun 02:00-08:00",
+        None,
+        only_with=_GKE,
+        default_words="`hold`",
+    )
     gke_node_pool_count: PoolCount = _setting(
         "The number of equal GPU node pools, 1 to 50.", "1", 1, only_with=_GKE
     )
@@ -475,6 +496,19 @@ class Settings(BaseSettings):
         "The GPU driver that GKE installs: DEFAULT or LATEST.",
         "DEFAULT",
         DriverVersion.DEFAULT,
+        only_with=_GKE,
+    )
+    enable_kueue: Switch = _setting(
+        "Install Kueue with a queue for the GPUs of all pools, so that jobs wait for room, start"
+        " whole and go by priority; with `no`, a queue that is there already stays.",
+        "no",
+        True,
+        only_with=_GKE,
+    )
+    kueue_queues: Queues | None = _setting(
+        "Queues with a share of the GPUs each, as `<queue>:<GPUs>,...`: what one leaves idle others"
+        " borrow, and give back; the rest is the share of `dws-local-queue`.",
+        "team-a:8,team-b:8",
         only_with=_GKE,
     )
     kueue_gpu_quota: Count | None = _setting(

@@ -20,6 +20,7 @@ from provision.settings.choices import (
     Orchestrator,
     PriceList,
     ReleaseChannel,
+    Restart,
 )
 from provision.settings.parsing import InvalidValueError, shorten
 from provision.settings.reservations import ReservationPath
@@ -289,6 +290,7 @@ OrchestratorWord = Annotated[Orchestrator, BeforeValidator(_orchestrator)]
 NetworkWord = Annotated[NetworkConfig, BeforeValidator(parsing.choice(NetworkConfig))]
 DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
 PriceWord = Annotated[PriceList, BeforeValidator(parsing.choice(PriceList))]
+RestartWord = Annotated[Restart, BeforeValidator(parsing.choice(Restart))]
 ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseChannel))]
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
 

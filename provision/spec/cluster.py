@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from provision.catalogue import images
-    from provision.settings.choices import OnlineCheck, ReleaseChannel
+    from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart
+    from provision.settings.maintenance import Window
     from provision.settings.model import Settings
+    from provision.settings.queues import Queue
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.pools import Pool
@@ -133,7 +135,8 @@ class VmSpec(ClusterSpec):
         network: The networks that they use.
         metadata: The user's metadata.
         image: The image that they boot from.
-        command: The user's shell command for the first boot; None for none.
+        command: The user's shell command; None for none.
+        restart: When that is begun again.
         secrets: The secrets in the command's environment.
         files_destination: The folder on the VMs for the copied files.
         node_ssh: Whether the VMs reach each other by ssh.
@@ -148,6 +151,7 @@ class VmSpec(ClusterSpec):
     metadata: Mapping[str, str]
     image: Image
     command: str | None
+    restart: Restart
     secrets: tuple[Secret, ...]
     files_destination: str
     node_ssh: bool
@@ -204,12 +208,15 @@ class GkeSpec(ClusterSpec):
         system_pool: The node pool for system pods.
         version: The full version or a prefix of it; None for the channel's default version.
         release_channel: The release channel.
+        maintenance: The window in which GKE may upgrade nodes by itself; None for none.
         authorized_cidrs: The CIDR blocks that may access its IP endpoint.
         driver: The GPU driver that GKE installs, by its name in the API.
         ray_operator: Whether to enable the Ray operator.
         ray_version: The Ray version of the example jobs.
-        gpu_quota: The number of GPUs that jobs in the queue can use at the same time; None for all
-            GPUs of the queued pools.
+        kueue: Whether Kueue has a queue for the GPUs.
+        queues: The queues with a share of their own.
+        gpu_quota: The number of GPUs that jobs in all queues can use at the same time; None for all
+            GPUs of the pools.
         test_nodes: The number of nodes of the bandwidth test.
     """
 
@@ -217,10 +224,13 @@ class GkeSpec(ClusterSpec):
     system_pool: Pool
     version: str | None
     release_channel: ReleaseChannel
+    maintenance: Window | None
     authorized_cidrs: tuple[str, ...]
     driver: str
     ray_operator: bool
     ray_version: str
+    kueue: bool
+    queues: tuple[Queue, ...]
     gpu_quota: int | None
     test_nodes: int
 
@@ -264,6 +274,7 @@ def vms(settings: Settings) -> VmSpec:
         metadata=settings.metadata,
         image=_image(settings),
         command=settings.startup_command,
+        restart=settings.startup_restart,
         secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
         node_ssh=settings.enable_node_ssh,
@@ -305,10 +316,13 @@ def gke(settings: Settings) -> GkeSpec:
         system_pool=pools.system(settings),
         version=settings.gke_version,
         release_channel=settings.gke_release_channel,
+        maintenance=settings.gke_maintenance,
         authorized_cidrs=settings.authorized_cidr or (),
         driver=str(settings.gpu_driver_version),
         ray_operator=settings.enable_ray_operator,
         ray_version=settings.ray_version,
+        kueue=settings.enable_kueue,
+        queues=settings.kueue_queues or (),
         gpu_quota=settings.kueue_gpu_quota,
         test_nodes=settings.test_nodes,
     )

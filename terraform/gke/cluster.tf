@@ -1,9 +1,9 @@
 locals {
-  # Google upgrades what is on a release channel, and an upgrade of nodes would end the
-  # jobs that waited for them.
-  _hold_node_upgrades = var.cluster.release_channel != "UNSPECIFIED" && anytrue([
+  # An upgrade of nodes ends what runs on them. Those that jobs wait for are held always,
+  # others where no window was asked for; off a channel the pools themselves say no.
+  _hold_node_upgrades = var.cluster.release_channel != "UNSPECIFIED" && (var.cluster.maintenance == null || anytrue([
     for pool in var.node_pools : can(regex("flex_start|queued", pool.capacity.model))
-  ])
+  ]))
 }
 
 module "gke_cluster" {
@@ -32,6 +32,7 @@ module "gke_nodepool" {
 
   cluster               = module.gke_cluster.control_plane
   cluster_id            = var.cluster_id
+  hold_upgrades         = var.cluster.maintenance == null
   labels                = var.labels
   marker                = var.marker
   name                  = each.key

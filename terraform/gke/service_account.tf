@@ -1,14 +1,17 @@
 locals {
-  # What GKE's agents on a node write, and where its containers' images come from.
-  # None in Cloud Storage: a role in the project would open the Terraform state to
-  # each pod. The mounted buckets' roles are in storage.tf.
-  _node_roles = [
+  # What pods write, and where their images come from. None in Cloud Storage: a role
+  # in the project would open the Terraform state to each pod. The mounted buckets'
+  # roles are in storage.tf.
+  _pod_roles = [
     "roles/artifactregistry.reader",
     "roles/logging.logWriter",
     "roles/monitoring.metricWriter",
     "roles/monitoring.viewer",
     "roles/stackdriver.resourceMetadata.writer",
   ]
+
+  # GKE's agents on a node also write what pods are scaled by.
+  _node_roles = concat(local._pod_roles, ["roles/autoscaling.metricsWriter"])
 }
 
 module "service_account" {
@@ -31,7 +34,7 @@ module "workload_account" {
   account = {
     suffix = "workload"
     bearer = "Pods"
-    roles  = local._node_roles
+    roles  = local._pod_roles
   }
   marker          = var.marker
   name_prefix     = var.name_prefix

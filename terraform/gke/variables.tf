@@ -3,13 +3,14 @@
 
 # The rules of what is handed on are in the modules, for whatever root uses those.
 variable "cluster" {
-  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), and whether GKE's Ray operator runs on it."
+  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), whether GKE's Ray operator runs on it, and the weekly window in which GKE may upgrade it and its nodes (null: nodes when asked)."
   type = object({
     location         = string
     version          = optional(string)
     release_channel  = string
     authorized_cidrs = list(string)
     ray_operator     = bool
+    maintenance      = optional(object({ recurrence = string, start_time = string, end_time = string }))
   })
   nullable = false
 

@@ -1,4 +1,5 @@
 locals {
+  _startup = merge(var.startup, { max_run_seconds = var.capacity.max_run_seconds })
   _secrets = [
     for secret in var.secrets : {
       name     = secret.name
@@ -16,7 +17,7 @@ module "startup" {
   mounts       = concat(module.gcs_mounts.mounts, module.filestore.mounts)
   name_prefix  = var.name_prefix
   secrets      = local._secrets
-  startup      = var.startup
+  startup      = local._startup
   state_folder = var.state_folder
 }
 
@@ -31,6 +32,6 @@ module "startup_identity" {
   mounts       = concat(module.gcs_mounts.mounts, module.filestore.named_mounts)
   name_prefix  = var.name_prefix
   secrets      = local._secrets
-  startup      = var.startup
+  startup      = local._startup
   state_folder = var.state_folder
 }

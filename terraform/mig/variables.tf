@@ -247,7 +247,7 @@ variable "service_account" {
 }
 
 variable "startup" {
-  description = "What VMs do when they start: where files land, GPUs and interfaces that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version."
+  description = "What VMs do when they start: where files land, GPUs and interfaces that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always)."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
@@ -257,12 +257,13 @@ variable "startup" {
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))
+    restart           = optional(string, "never")
   })
   nullable = false
 }
 
 variable "startup_command" {
-  description = "The user's shell command, which VMs run last, once in their life; empty for none. A change replaces the template. A plan does not show it, as people put tokens there."
+  description = "The user's shell command, which VMs run last; empty for none. A change replaces the template. A plan does not show it, as people put tokens there."
   type        = string
   nullable    = false
   sensitive   = true

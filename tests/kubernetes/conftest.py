@@ -112,12 +112,19 @@ def _stages(go: str, folder: Path) -> Path:
     """What kwok does with nodes and pods: its own usual stages."""
     source = programs.source(go, "kwok", "sigs.k8s.io/kwok") / "kustomize" / "stage"
     parts = ("node/fast", "node/heartbeat", "pod/fast")
-    texts = [
-        path.read_text()
+    found = [
+        stage
         for part in parts
         for path in sorted((source / part).glob("*.yaml"))
         if path.name != "kustomization.yaml"
+        for stage in from_yaml(path.read_text())
     ]
+    for stage in found:
+        if stage["metadata"]["name"] == "pod-complete":
+            # A job that lasts: else each pod of a Job ends at once.
+            key = f'.metadata.annotations["{processes.STAYS}"]'
+            selector = stage["spec"]["selector"]
+            selector["matchExpressions"].append({"key": key, "operator": "DoesNotExist"})
     stages = folder / "stages.yaml"
-    stages.write_text("\n---\n".join(texts))
+    stages.write_text(yaml.safe_dump_all(found))
     return stages

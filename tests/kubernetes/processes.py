@@ -17,12 +17,16 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from provision.kinds.gke.kubernetes import kueue_manager
 from provision.kinds.gke.kubernetes.client import Cluster
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+STAYS = "aiinfra.test/stays"
+"""The annotation of pods that do not end by themselves."""
 
 _READY = 90.0
 _CONTROLLERS = (
@@ -257,6 +261,10 @@ def _kueue_configuration(plane: ControlPlane, certs: Path) -> dict[str, Any]:
             ]
         },
         "featureGates": {"VisibilityOnDemand": False},
+        # As the manager gets it, in seconds in place of minutes.
+        "waitForPodsReady": kueue_manager.WAIT_FOR_PODS_READY
+        | {"timeout": "20s", "recoveryTimeout": "3s"}
+        | {"requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 1}},
     }
 
 

@@ -11,6 +11,7 @@ from provision.kinds.gke.kubernetes.facts import (
     ExtraNetwork,
     GpuPool,
     NfsShare,
+    QueueShare,
 )
 
 ULTRA = GpuPool(
@@ -54,6 +55,22 @@ HIGH = GpuPool(
     max_nodes=2,
     mode="spot",
 )
+RESERVED = GpuPool(
+    name="demo-reserved",
+    machine_type="a2-highgpu-1g",
+    accelerator="nvidia-tesla-a100",
+    gpus=1,
+    max_nodes=1,
+    mode="reservation",
+)
+L4 = GpuPool(
+    name="demo-l4",
+    machine_type="g2-standard-4",
+    accelerator="nvidia-l4",
+    gpus=1,
+    max_nodes=2,
+    mode="standard",
+)
 RDMA = (
     ExtraNetwork(
         kubernetes_name="gvnic-1",
@@ -93,6 +110,7 @@ def facts(
     networks: tuple[ExtraNetwork, ...] = (),
     buckets: tuple[Bucket, ...] = (),
     shares: tuple[NfsShare, ...] = (),
+    queues: tuple[QueueShare, ...] = (),
 ) -> ClusterFacts:
     """A cluster with some pools."""
     return ClusterFacts(
@@ -105,7 +123,9 @@ def facts(
         workload_account="demo-workload@my-project.iam.gserviceaccount.com",
         buckets=buckets,
         shares=shares,
-        gpu_quota=sum(pool.gpus * pool.max_nodes for pool in pools if pool.queued),
+        gpu_quota=sum(pool.gpus * pool.max_nodes for pool in pools),
+        kueue=True,
+        queues=queues,
         ray_operator=True,
         ray_version="2.60.0",
     )

@@ -170,7 +170,7 @@ def test_all_example_jobs_are_accepted_and_have_no_unknown_field(world: World) -
 
 def test_the_field_that_bypasses_the_queue_is_refused_at_once(world: World) -> None:
     _apply(world, samples.TWO_QUEUED)
-    old: dict[str, Any] = kueue._cluster_queue(samples.TWO_QUEUED)
+    old: dict[str, Any] = kueue._cluster_queue(samples.TWO_QUEUED, kueue.CLUSTER_QUEUE, 2)
     old["spec"]["admissionChecks"] = [kueue.CHECK]
     with pytest.raises(KubernetesError) as caught:
         apply.apply(world.cluster, [Stage("wrong", [old])], progress=PROGRESS)

@@ -67,8 +67,10 @@ class World:
 
         return self.until(look)
 
-    def answer(self, request: Object, condition: str, reason: str, message: str = "") -> None:
-        """Set a condition on a request, as the autoscaler does."""
+    def answer(
+        self, request: Object, condition: str, reason: str, message: str = "", **details: str
+    ) -> None:
+        """Set a condition on a request, and details of it, as the autoscaler does."""
         conditions = [
             entry for entry in conditions_of(request).values() if entry["type"] != condition
         ]
@@ -81,8 +83,8 @@ class World:
                 "lastTransitionTime": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             }
         )
-        request["status"] = {"conditions": conditions}
-        self.patch_status(request, {"conditions": conditions})
+        request["status"] = {"conditions": conditions, "provisioningClassDetails": details}
+        self.patch_status(request, request["status"])
 
     def patch_status(self, thing: Object, content: Mapping[str, object]) -> None:
         """Change the status of an object."""
@@ -94,7 +96,7 @@ class World:
             body=Body({"status": content}, "application/merge-patch+json"),
         )
 
-    def add_node(self, pool: GpuPool, name: str) -> None:
+    def add_node(self, pool: GpuPool, name: str, **labels: str) -> None:
         """Make a node of a pool, with the taints that GKE gives it."""
         size = {"cpu": "208", "memory": "1800Gi", "pods": "110", kueue.GPU: str(pool.gpus)}
         taints = [{"key": kueue.GPU, "value": "present", "effect": "NoSchedule"}]
@@ -103,7 +105,14 @@ class World:
         node = {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": {kueue.POOL_LABEL: pool.name}},
+            "metadata": {
+                "name": name,
+                "labels": {
+                    kueue.POOL_LABEL: pool.name,
+                    kueue.ACCELERATOR_LABEL: pool.accelerator,
+                    **labels,
+                },
+            },
             "spec": {"taints": taints},
         }
         self.cluster.apply(node)

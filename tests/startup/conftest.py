@@ -26,6 +26,7 @@ def vm(tmp_path: Path) -> Iterator[VM]:
         machine = VM(tmp_path / "disk", server)
         machine.configure()
         yield machine
+        machine.end()
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import threading
 import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import parse_qsl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,8 +32,10 @@ class MetadataServer:
         secrets: Version -> value, as Secret Manager has them, which answers here too.
         deny: Answer 403 to so many requests for a secret first.
         drop: Take so many guest attributes first, and lose them.
+        limited: Whether to lose guest attributes above Google's rate.
         uptime: Seconds since the VM's boot, by which its rate is measured.
         lost: The guest attributes that were lost as there were too many.
+        over: Nobody waits for a change any more.
     """
 
     values: dict[str, str]
@@ -42,9 +46,11 @@ class MetadataServer:
     secrets: dict[str, bytes] = field(default_factory=dict)
     deny: int = 0
     drop: int = 0
+    limited: bool = False
     uptime: Callable[[], float] = time.monotonic
     lost: list[str] = field(default_factory=list)
     _queries: list[float] = field(default_factory=list)
+    over: bool = False
 
     def __enter__(self) -> Self:
         self._server = _Server((self.address, self.port), self)
@@ -53,6 +59,7 @@ class MetadataServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.over = True
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -77,7 +84,8 @@ class MetadataServer:
         self._queries = [at for at in self._queries if now - 60 < at <= now]
         of_this_second = sum(at > now - 1 for at in self._queries)
         self._queries.append(now)
-        return len(self._queries) > _A_MINUTE or of_this_second >= _A_SECOND
+        is_above = len(self._queries) > _A_MINUTE or of_this_second >= _A_SECOND
+        return self.limited and is_above
 
     def set_metadata(self, metadata: Mapping[str, str]) -> None:
         """Give the VM other metadata."""
@@ -103,10 +111,19 @@ class _Connection(BaseHTTPRequestHandler):
             return
         if self._refused():
             return
-        path = self.path.removeprefix(_ROOT)
+        path, _, query = self.path.removeprefix(_ROOT).partition("?")
+        asked = dict(parse_qsl(query))
+        deadline = time.monotonic() + float(asked.get("timeout_sec", 0))
+        while asked.get("wait_for_change") and self._etag(path) == asked["last_etag"]:
+            if time.monotonic() > deadline or self.server.owner.over:
+                break
+            time.sleep(0.02)
         written = {f"{_WRITTEN}/{name}": text for name, text in self.server.owner.written}
         value = (self.server.owner.values | written).get(path)
-        self._answer(404 if value is None else 200, (value or "").encode())
+        self._answer(404 if value is None else 200, (value or "").encode(), self._etag(path))
+
+    def _etag(self, path: str) -> str:
+        return hashlib.sha256(self.server.owner.values.get(path, "").encode()).hexdigest()[:16]
 
     def do_PUT(self) -> None:
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -149,8 +166,9 @@ class _Connection(BaseHTTPRequestHandler):
             return True
         return False
 
-    def _answer(self, status: int, body: bytes) -> None:
+    def _answer(self, status: int, body: bytes, etag: str = "0") -> None:
         self.send_response(status)
+        self.send_header("ETag", etag)
         self.send_header("Metadata-Flavor", "Google")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -13,12 +13,13 @@ import pwd
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -207,6 +208,9 @@ class Machine:
     def kill(self) -> None:
         """End all of the VM's processes at once, as when its host dies."""
         assert self._process is not None
+        # Its first process changes its user, and so does not end with its parent.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(self._inside(), signal.SIGKILL)
         self._process.kill()
         self._process.wait()
 
@@ -301,38 +305,48 @@ class Room:
 
 
 class Wire:
-    """Passes connections to the bridge on to a port of loopback.
+    """Passes connections on to a port of loopback.
 
     Args:
         to: That port.
+        address: Where it listens, at any port: the bridge, unless told otherwise.
 
     Attributes:
-        port: The port on the bridge.
+        port: The port where it listens.
         is_down: Whether each request is answered with 503 instead.
     """
 
-    def __init__(self, to: int) -> None:
+    def __init__(self, to: int, address: str = _BRIDGE) -> None:
         self.is_down = False
         self._to = to
-        self._listener = socket.create_server((_BRIDGE, 0))
+        self._listener = socket.create_server((address, 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
+    def close(self) -> None:
+        """Listen no longer."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
     def _accept(self) -> None:
         while True:
-            caller, _ = self._listener.accept()
+            try:
+                caller, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
+
+    def _serve(self, caller: socket.socket) -> None:
+        with caller:
             if self.is_down:
-                threading.Thread(target=_refuse, args=(caller,), daemon=True).start()
-                continue
-            called = socket.create_connection(("127.0.0.1", self._to))
-            for source, target in ((caller, called), (called, caller)):
-                threading.Thread(target=_copy, args=(source, target), daemon=True).start()
-
-
-def _refuse(caller: socket.socket) -> None:
-    with caller:
-        caller.recv(65536)
-        caller.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+                caller.recv(65536)
+                caller.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+                return
+            with socket.create_connection(("127.0.0.1", self._to)) as called:
+                back = threading.Thread(target=_copy, args=(called, caller), daemon=True)
+                back.start()
+                _copy(caller, called)
+                back.join()
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:
@@ -341,7 +355,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
             target.sendall(received)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        target.close()
+        return
 
 
 def _ip(*arguments: str) -> None:

@@ -14,18 +14,20 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.startup.stubs import STUBS
+from tests.startup.stubs import SETTLE, STUBS
 
 if TYPE_CHECKING:
     from tests.startup.metadata_server import MetadataServer
 
 MODULE = Path(__file__).parents[2] / "terraform" / "modules" / "startup"
 SCRIPT = MODULE / "startup.sh"
+_SYSTEMD = Path(__file__).with_name("systemd.py")
 PAYLOAD = MODULE / "payload"
 
 _FOLDERS = (
@@ -69,8 +71,8 @@ for folder in /usr/local/*/; do
 done
 mount --rbind "$root/simulated/local" "$root/usr/local"
 mount -t proc proc "$root/proc"
+mount --bind "$root/simulated/boot-id" "$root/proc/sys/kernel/random/boot_id"
 mount --bind "$root/simulated/uptime" "$root/proc/uptime"
-mount --bind "$root/simulated/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount -t tmpfs run "$root/run"
 mkdir "$root/run/aiinfra"
 cp "$root/simulated/peers.json" "$root/run/aiinfra"
@@ -104,6 +106,8 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "ray": None,
         "secrets": None,
         "has_command": False,
+        "restart": "never",
+        "max_run_seconds": None,
     } | changes
 
 
@@ -137,15 +141,18 @@ class VM:
         disk: Its root folder on the host.
         server: Its metadata server.
         stubs: Programs in place of the image's, by name.
+        quicker: Constants of the payload's programs that would take real time -> other values.
         links: Its network interfaces, by name, as iproute2 shows them.
     """
 
     disk: Path
     server: MetadataServer
     stubs: dict[str, str] = field(default_factory=lambda: dict(STUBS))
+    quicker: dict[str, str] = field(default_factory=lambda: {"_GAP = 12.0": "_GAP = 0.0"})
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._running: subprocess.Popen[str] | None = None
         for folder in _FOLDERS:
             (self.disk / folder).mkdir(parents=True)
         (self.disk / "etc/fstab").write_text("UUID=1 / ext4 defaults 0 1\n")
@@ -171,7 +178,7 @@ class VM:
         metadata = {
             "aiinfra-config": json.dumps(config),
             "aiinfra-payload": base64.b64encode(
-                gzip.compress(json.dumps(payload()).encode())
+                gzip.compress(json.dumps(self._payload()).encode())
             ).decode(),
         }
         if command is not None:
@@ -179,27 +186,57 @@ class VM:
         self.server.set_metadata(metadata)
 
     def boot(self) -> subprocess.CompletedProcess[str]:
-        """Start the VM, and wait until its start-up script has ended."""
+        """Start the VM, and wait until its start-up script and what that started have ended."""
+        running = self.start()
+        stdout, stderr = running.communicate(timeout=250)
+        return subprocess.CompletedProcess(running.args, running.returncode, stdout, stderr)
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start the VM, and leave it running; to kill the process is to cut its power."""
         script = self.disk / _RUN.lstrip("/")
         script.write_bytes(SCRIPT.read_bytes())
         self._write_stubs()
         (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
         self.server.uptime = self._uptime
-        (self.disk / "simulated/boot_id").write_text(f"{uuid.uuid4()}\n")
+        (self.disk / "simulated/boot-id").write_text(f"{uuid.uuid4()}\n")
         (self.disk / "calls").write_text("")
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
         secret_manager = f"http://{self.server.host}/"
         variables["CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"] = secret_manager
         inside = [f"{name}={value}" for name, value in variables.items()]
-        return subprocess.run(
+        run = f"bash {_RUN}; code=$?; {SETTLE}; exit $code"
+        self._running = subprocess.Popen(
             [*_NAMESPACES, "bash", "-c", _ENTER, "enter", str(self.disk), *inside,
-             "bash", _RUN],
+             "bash", "-c", run],
             env={"PATH": os.environ["PATH"], "PYTHON_PREFIX": sys.base_prefix},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=100,
-            check=False,
         )  # fmt: skip
+        return self._running
+
+    def end(self) -> None:
+        """End it, if it runs."""
+        if self._running is not None:
+            self._running.kill()
+            self._running.wait()
+
+    def shut_down(self, running: subprocess.Popen[str]) -> None:
+        """Shut a running VM down as its own `poweroff` does, and wait for the end."""
+        (self.disk / "simulated/power-off").touch()
+        running.communicate(timeout=120)
+
+    def cut_power(self, running: subprocess.Popen[str]) -> None:
+        """End a running VM at once, as a host that fails does."""
+        running.kill()
+        running.communicate(timeout=60)
+
+    def await_text(self, path: str, text: str, *, seconds: float = 150) -> None:
+        """Wait until a file of the VM has a text."""
+        deadline = time.monotonic() + seconds
+        while not (self.exists(path) and text in self.read(path)):
+            assert time.monotonic() < deadline, self.read(path) if self.exists(path) else "no file"
+            time.sleep(0.02)
 
     def calls(self, program: str = "") -> list[str]:
         """The command lines of stubs during the last boot, in order, of one program or all."""
@@ -238,7 +275,15 @@ class VM:
     def _uptime(self) -> float:
         return float((self.disk / "simulated/uptime").read_text().split()[0])
 
+    def _payload(self) -> dict[str, str]:
+        files = payload()
+        for line, quick in self.quicker.items():
+            (name,) = [name for name, text in files.items() if f"\n{line}" in text]
+            files[name] = files[name].replace(f"\n{line}", f"\n{quick}")
+        return files
+
     def _write_stubs(self) -> None:
+        (self.disk / "stubs/systemd.py").write_bytes(_SYSTEMD.read_bytes())
         for name, body in self.stubs.items():
             file = self.disk / "stubs" / name
             log = f'printf "%s\\n" "{shlex.quote(name)} $*" >>/calls\n'

@@ -80,13 +80,17 @@ echo "$((${uptime%.*} + ${1%.*})).00 0.00" >/proc/uptime
 [[ ! -e /simulated/rebooting ]] || kill -TERM 0
 """
 
-_SYSTEMCTL = r"""
-case $1 in
-  cat) [[ -e /simulated/$2 ]] ;;
-  is-system-running) rm /simulated/rebooting 2>/dev/null && echo stopping ;;
-  enable) [[ $2 != --now ]] || touch /simulated/"$3" ;;
+# Only the unit of the command is really run, by tests/startup/systemd.py.
+_SYSTEMCTL = rf"""
+case $* in
+  cat*) [[ -e /simulated/$2 ]] ;;
+  is-system-running*) rm /simulated/rebooting 2>/dev/null && echo stopping ;;
+  "enable --now"*) touch /simulated/"$3" ;;
+  start*aiinfra-command.service) exec {_PYTHON} /stubs/systemd.py "$@" ;;
 esac
 """
+SETTLE = f"{_PYTHON} /stubs/systemd.py settle"
+"""Waits for the units that were started."""
 
 # venv and pip are simulated, the rest of Python is real.
 _PYTHON3 = rf"""
@@ -116,8 +120,7 @@ STUBS = {
     "dmesg": "",
     "dpkg-query": _DPKG_QUERY,
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
-    # Of the users that steps ask for, an image has none.
-    "id": "[[ -e /simulated/$1 ]]",
+    "id": '[[ $1 == aiinfra-ray ]] || exec /usr/bin/id "$@"; [[ -e /simulated/$1 ]]',
     "ip": "cat /simulated/links.json",
     "modinfo": "exit 1",
     "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',

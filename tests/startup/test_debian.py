@@ -40,7 +40,7 @@ def test_apt_is_waited_for_while_another_apt_get_holds_the_lists(debian: DebianV
     booted = debian.boot()
 
     assert booted.returncode == 0, booted.stderr
-    assert "Could not get lock" in debian.read("var/log/aiinfra/mounts.log")
+    assert "Could not get lock" in debian.read("var/log/aiinfra/step-mounts.log")
     assert debian.states()["mounts"] == "done"
 
 

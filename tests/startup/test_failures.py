@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 BLOCKING = ["mounts", "files", "gpu", "ray", "command"]
 FILES = {"object": "f/files/x.tar.gz", "sha256": "0" * 64, "destination": "/srv"}
 RAY = {"version": "2.60.0"}
+# Programs of which a failure replaces a part only.
+PARTLY = {"python3", "systemctl"}
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,16 @@ FAILURES = {
         "ray", "Ray 2.60.0 could not be installed",
         {"python3": 'if [[ "$1 $2" == "-m venv" ]]; then exit 1; fi\n'}, {"ray": RAY},
     ),
+    "ray_has_no_user": Failure(
+        "ray", "the user aiinfra-ray could not be made", {"useradd": "exit 1"}, {"ray": RAY},
+    ),
     "ray_finds_no_head": Failure(
         "ray", "this VM is not part of the Ray cluster",
-        {"systemctl": "[[ $1 != start ]]"}, {"ray": RAY},
+        {"systemctl": "[[ $1 != start ]] || exit 1\n"}, {"ray": RAY},
     ),
     "the_notebook_does_not_run": Failure(
         "notebook", "jupyter.service is not active",
-        {"systemctl": "[[ $1 != is-active ]]"}, {"notebook": True},
+        {"systemctl": "case $1 in cat) exit ;; is-active) exit 3 ;; esac\n"}, {"notebook": True},
     ),
     "the_command_fails": Failure(
         "command", "the last words\nSTARTUP_COMMAND ended with exit code 3", {}, {},
@@ -108,15 +113,16 @@ FAILURES = {
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES.keys())
 def test_a_failure_is_told_and_stops_what_it_must(vm: VM, failure: Failure) -> None:
     for name, body in failure.stub.items():
-        vm.stubs[name] = body + (vm.stubs[name] if name == "python3" else "")
+        vm.stubs[name] = body + (vm.stubs[name] if name in PARTLY else "")
     vm.configure(failure.command, **failure.config)
 
     result = vm.boot()
 
     blocking = failure.step in BLOCKING
+    by_script = blocking and failure.step != "command"
     assert failure.said in vm.detail(failure.step)
     assert vm.states()[failure.step] == "failed"
-    assert result.returncode == (1 if blocking else 0)
+    assert result.returncode == (1 if by_script else 0)
     assert vm.states()["startup"] == ("failed" if blocking else "done")
     if blocking:
         assert vm.told["step"] == failure.step
@@ -190,7 +196,8 @@ def test_the_last_lines_of_a_long_output_are_told(vm: VM) -> None:
     detail = vm.detail("command")
     assert len(detail.encode()) <= 4000
     assert len(detail.splitlines()) <= 20
-    assert detail.splitlines()[-2].endswith("é99")
+    assert detail.splitlines()[-3].endswith("é99")
+    assert detail.splitlines()[-1].startswith("STARTUP_COMMAND ended with exit code 1, after")
 
 
 def test_a_vm_that_gets_no_configuration_says_that_it_failed(vm: VM) -> None:

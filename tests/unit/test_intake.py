@@ -72,7 +72,8 @@ def test_settings_do_not_change(given: Given) -> None:
         ({}, "TEST_NODES", 1),
         ({"INSTANCE_COUNT": "8"}, "TEST_NODES", 2),
         (GKE, "SYSTEM_NODE_POOL_ZONE", "us-central1-a"),
-        (GKE, "KUEUE_GPU_QUOTA", None),
+        ({}, "KUEUE_GPU_QUOTA", None),
+        (GKE, "KUEUE_GPU_QUOTA", 2),
         (
             GKE
             | {
@@ -90,7 +91,7 @@ def test_settings_do_not_change(given: Given) -> None:
                 ";name=b,vm_type=a2-highgpu-2g,count=3,queued=yes;name=c,vm_type=a2-highgpu-8g"
             },
             "KUEUE_GPU_QUOTA",
-            11,
+            19,
         ),
         ({}, "MINIMIZE_TERRAFORM_LOGGING", None),
         ({"MINIMIZE_TERRAFORM_LOGGING": "no"}, "MINIMIZE_TERRAFORM_LOGGING", True),

@@ -20,7 +20,7 @@ def of(spec: GkeSpec) -> Contents:
     version = (spec.version or "").rstrip(".")
     pods = names.WORKLOAD_ACCOUNT.of(spec.name_prefix)
     return Contents(
-        words=f"GKE {version or f'cluster, channel {spec.release_channel}'}",
+        words=f"GKE {version or f'({spec.release_channel})'}",
         place=spec.region,
         image=None,
         software=tuple(_software(spec)),
@@ -37,8 +37,10 @@ def _software(spec: GkeSpec) -> Iterator[str]:
         yield "NCCL plugin"
     if spec.ray_operator:
         yield "Ray operator"
-    queued = [pool for pool in spec.gpu_pools if pool.mode.means.queued]
-    if queued:
-        gpus = spec.gpu_quota or sum(pool.size.most * pool.gpus for pool in queued)
+    if spec.kueue:
+        gpus = spec.gpu_quota or sum(pool.size.most * pool.gpus for pool in spec.gpu_pools)
+        rest = gpus - sum(queue.gpus for queue in spec.queues)
         yield "Kueue"
-        yield f"queue {kueue.LOCAL_QUEUE} ({gpus:,} GPUs)"
+        yield f"queue {kueue.LOCAL_QUEUE} ({rest:,} GPUs)"
+        for queue in spec.queues:
+            yield f"queue {queue.name} ({queue.gpus:,} GPUs)"

@@ -70,7 +70,7 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     # Kept before anything is deleted: a run that is killed later may be the last to see it.
     leftovers.keep(cloud.folder, known)
     cluster = _reach(context, cloud, document)
-    if facts and facts.queued_pools:
+    if facts and facts.has_queue:
         _cancel(context, cluster, facts)
     _clear(context, cloud, cluster, known)
 

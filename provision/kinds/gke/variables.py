@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds import variables as parts
+from provision.settings.maintenance import Weekday
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -13,11 +15,14 @@ if TYPE_CHECKING:
 
     from provision.deployment.deployment import RunInputs
     from provision.google.owner import Owner
+    from provision.settings.maintenance import Window
     from provision.spec.cluster import GkeSpec
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation
 
 ROOT: Final = "gke"
+_A_MONDAY: Final = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
+"""From when a window recurs: a clock's day would be another one at each plan."""
 
 
 def variables(
@@ -31,6 +36,7 @@ def variables(
             "location": spec.region,
             "version": spec.version,
             "release_channel": str(spec.release_channel),
+            "maintenance": _window(spec.maintenance),
             "authorized_cidrs": list(spec.authorized_cidrs),
             "ray_operator": spec.ray_operator,
         },
@@ -50,6 +56,20 @@ def variables(
 def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
     """All variables: no setting of a GKE cluster is a secret."""
     return dict(variables)
+
+
+def _window(window: Window | None) -> dict[str, str] | None:
+    """A recurring window as the API has it: a first one, and the rule of RFC 5545 for the rest."""
+    if window is None:
+        return None
+    day = list(Weekday).index(window.days[0])
+    start = _A_MONDAY + dt.timedelta(days=day, minutes=window.start)
+    end = start + dt.timedelta(minutes=window.minutes)
+    return {
+        "recurrence": f"FREQ=WEEKLY;BYDAY={','.join(window.days)}",
+        "start_time": f"{start:%Y-%m-%dT%H:%M:%SZ}",
+        "end_time": f"{end:%Y-%m-%dT%H:%M:%SZ}",
+    }
 
 
 def _pool(pool: Pool, driver: str) -> dict[str, Any]:

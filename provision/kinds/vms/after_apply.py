@@ -166,10 +166,8 @@ def _connection(
         _vm(one, project, zone, url=urls.get(one["name"]), tunnel=one["name"] in shown)
         for one in found
     )
-    has_ray = made.target.spec.ray_version is not None and vms
-    return functools.partial(
-        VmsConnection, vms=vms, ray=connection.ray(vms[0].ssh) if has_ray else None
-    )
+    any_vm = vms[0].ssh if vms and made.target.spec.ray_version else None
+    return functools.partial(VmsConnection, vms=vms, ray=connection.ray(any_vm) if any_vm else None)
 
 
 def _vm(

@@ -37,6 +37,12 @@ _NO_MOMENT: Final = 86400.0
 COMMAND: Final = "command"
 """The step that runs the user's STARTUP_COMMAND, which may take as long as it likes."""
 
+_MORE: Final = {
+    "failing": ", which failed and is begun again",
+    "stopped": ", which was told to end with the VM",
+}
+"""State of a step -> the rest of the sentence."""
+
 _AT_ONCE: Final = 8
 """The number of concurrent requests."""
 PER_SECOND: Final = 10.0
@@ -49,6 +55,8 @@ That is what a VM takes to boot and what its steps may take together (START_UP o
 """
 _COMMAND_AT_MOST: Final = 300.0
 """The longest wait once only STARTUP_COMMAND is still running, in seconds of cloud time."""
+_OFTEN: Final = 3
+"""The failures of a command, one after the other, from which on it is said to fail."""
 _AFTER_FAILURE: Final = 60.0
 """The wait for other failures after the first one, in seconds of cloud time."""
 _IN_FULL: Final = 5
@@ -98,7 +106,11 @@ class Startup:
             step=str(whole.get("step") or ""),
             steps={
                 name: StartupStep(
-                    state=str(it.get("state") or ""), detail=str(it.get("detail") or "")
+                    state=str(it.get("state") or ""),
+                    detail=str(it.get("detail") or ""),
+                    attempt=_number(it.get("attempt")),
+                    failures=_number(it.get("failures")),
+                    code=_number(it.get("code")),
                 )
                 for name, it in steps.items()
                 if isinstance(it, dict)
@@ -126,7 +138,10 @@ class Startup:
             return "has not begun its start-up"
         if self.state == "done":
             return "has started up"
-        return f"{'failed in' if self.state == 'failed' else 'is at'} the step {self.step}"
+        if self.state == "failed":
+            return f"failed in the step {self.step}"
+        now = self.steps.get(self.step)
+        return f"is at the step {self.step}{_MORE.get(now.state, '') if now else ''}"
 
     @property
     def stage(self) -> str:
@@ -134,10 +149,20 @@ class Startup:
         return self.words.removeprefix("is ") if self.state else "not begun"
 
     @property
+    def fails_often(self) -> bool:
+        """Whether its command fails again and again."""
+        step = self.steps.get(COMMAND)
+        return bool(step and step.is_failing and (step.failures or 0) >= _OFTEN)
+
+    @property
     def detail(self) -> str:
         """The last lines of output of its current step."""
         step = self.steps.get(self.step)
         return step.detail if step else ""
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _read(text: str | None) -> dict[str, Any]:
@@ -270,10 +295,22 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
                 what=f"the step {step} failed on {words.listed(vms)};"
                 " the rest of the start-up continued",
                 why="\n".join(detail.splitlines()[-3:]),
-                fix="see the whole output in the VM's serial port 1",
+                fix=output_of(step, "the VM"),
             )
         )
-    running = [name for name, it in found.items() if not it.is_over and it.step == COMMAND]
+    at_command = {n: it for n, it in found.items() if not it.is_over and it.step == COMMAND}
+    failing = [n for n, it in at_command.items() if it.steps[COMMAND].is_failing]
+    if failing:
+        result.append(
+            Problem(
+                code=Code.STARTUP_FAILED,
+                setting="STARTUP_COMMAND",
+                what=f"the command failed on {words.listed(failing)}, and is begun again",
+                why="\n".join(at_command[failing[0]].detail.splitlines()[-3:]),
+                fix=f"run Status to see whether it fails again; {output_of(COMMAND, 'the VM')}",
+            )
+        )
+    running = [name for name in at_command if name not in failing]
     if running:
         result.append(
             Problem(
@@ -304,7 +341,7 @@ def _judge(found: Mapping[str, Startup]) -> None:
     bad = {
         name: it
         for name, it in sorted(found.items())
-        if it.state == "failed" or (not it.is_over and it.step != COMMAND)
+        if it.state == "failed" or it.fails_often or (not it.is_over and it.step != COMMAND)
     }
     # Failed VMs first: they say more than late ones.
     order = sorted(bad.items(), key=lambda entry: entry[1].state != "failed")
@@ -316,22 +353,44 @@ def _judge(found: Mapping[str, Startup]) -> None:
         raise ClusterError.of(problems)
 
 
+def output_of(step: str, vm: str) -> str:
+    """Where the output of a step is, as a part of a sentence."""
+    if not step:
+        return f"see serial port 1 of {vm}"
+    log = "command" if step == COMMAND else f"step-{step}"
+    return (
+        f"see the end of its output in serial port 1 of {vm}, and all of it in"
+        f" /var/log/aiinfra/{log}.log there"
+    )
+
+
+COMMAND_AGAIN: Final = (
+    "fix the cause, and begin it again on the VM with `sudo systemctl restart aiinfra-command`; a"
+    " new STARTUP_COMMAND comes to VMs with Create --replace-vms"
+)
+"""How a command that failed is begun again, as a part of a sentence."""
+
+
 def _problem(name: str, it: Startup) -> Problem:
     what = f"{name} {it.words}"
-    if it.state != "failed":
+    if it.fails_often:
+        what = f"STARTUP_COMMAND failed on {name} {it.steps[COMMAND].failures} times in a row, and"
+        what += " is begun again"
+    elif it.state != "failed":
         what = f"After {AT_MOST / 60:g} minutes, {what}"
     silent = (
         "it has not reported anything: its image may lack Google's guest agent, or its network may"
         " have no access to Google's APIs"
     )
+    again = f"fix the cause, restart the VM with `gcloud compute instances reset {name}`, and"
+    again = COMMAND_AGAIN if it.step == COMMAND else f"{again} run Create again"
     return Problem(
         code=Code.STARTUP_FAILED,
         setting="STARTUP_COMMAND" if it.step == COMMAND else "",
         what=what,
         why=it.detail or ("" if it.state else silent),
-        fix="the VM is kept: see the whole output in its serial port 1, fix the cause, restart the"
-        f" VM with `gcloud compute instances reset {name}`, and run Create again; or run Destroy to"
-        " remove everything",
+        fix=f"the VM is kept: {output_of(it.step, name)}; {again}; or run Destroy to remove"
+        " everything",
     )
 
 

@@ -32,11 +32,6 @@ _LEFT: Final = 5
 """The VMs that one command names at most."""
 _LINES: Final = 3
 """The last lines of output of a step that failed."""
-_RESET: Final = (
-    "see the whole output in the VM's serial port 1, fix the cause, restart the VM, and run Create"
-    " again; what restarts it:\ngcloud compute instances reset {name} --zone {zone} --project"
-    " {project}"
-)
 _SILENT: Final = (
     "a VM that reports nothing may lack Google's guest agent in its image, or access to Google's"
     " APIs in its network"
@@ -96,6 +91,7 @@ def found(case: Case) -> Iterator[Trouble]:
     yield from _down(case)
     yield from _missing(case)
     yield from _failed(case)
+    yield from _failing(case)
     yield from _late(case)
     yield from _partly(case)
 
@@ -122,7 +118,7 @@ def waiting(case: Case) -> Iterator[Waiting]:
         )
     under_way: dict[str, list[Vm]] = collections.defaultdict(list)
     for vm in case.vms:
-        if _is_starting(vm) and not _is_late(vm, case.clock):
+        if _is_starting(vm) and not _is_late(vm, case.clock) and not _is_failing(vm):
             under_way[vm.startup.words].append(vm)
     for what, them in under_way.items():
         yield Waiting(
@@ -277,8 +273,35 @@ def _failed(case: Case) -> Iterator[Trouble]:
             count=len(them),
             names=_names(them),
             why=tuple(them[0].startup.detail.splitlines()[-_LINES:]),
-            fix=_reset(case, them[0]),
+            fix=_again(case, them[0]),
         )
+
+
+def _failing(case: Case) -> Iterator[Trouble]:
+    """VMs whose command fails and is begun again."""
+    failing = [vm for vm in case.vms if vm.status == "RUNNING" and _is_failing(vm)]
+    if not failing:
+        return
+    often = max(failing, key=lambda vm: vm.startup.steps[startup.COMMAND].failures or 0)
+    step = often.startup.steps[startup.COMMAND]
+    times = counted(step.failures or 1, "time")
+    yield Trouble(
+        about=About.START_UP,
+        what=_said(
+            f"failed in STARTUP_COMMAND, up to {times} in a row, and begins it again",
+            _names(failing),
+        ),
+        count=len(failing),
+        names=_names(failing),
+        why=tuple(step.detail.splitlines()[-_LINES:]),
+        fix=startup.output_of(startup.COMMAND, often.name),
+        by_itself=True,
+    )
+
+
+def _is_failing(vm: Vm) -> bool:
+    step = vm.startup.steps.get(startup.COMMAND)
+    return bool(step and step.is_failing)
 
 
 def _late(case: Case) -> Iterator[Trouble]:
@@ -296,7 +319,7 @@ def _late(case: Case) -> Iterator[Trouble]:
             count=len(them),
             names=_names(them),
             why=(late, _SILENT) if them[0].startup.state is None else (late,),
-            fix=_reset(case, them[0]),
+            fix=_again(case, them[0]),
             by_itself=True,
         )
 
@@ -317,12 +340,19 @@ def _partly(case: Case) -> Iterator[Trouble]:
             count=len(them),
             names=_names(them),
             why=tuple(output.splitlines()[-_LINES:]),
-            fix="see the whole output in the VM's serial port 1",
+            fix=startup.output_of(name, them[0].name),
         )
 
 
-def _reset(case: Case, vm: Vm) -> str:
-    return _RESET.format(name=vm.name, zone=case.group.zone, project=case.group.project)
+def _again(case: Case, vm: Vm) -> str:
+    seen = startup.output_of(vm.startup.step or "", vm.name)
+    if vm.startup.step == startup.COMMAND:
+        return f"{seen}; {startup.COMMAND_AGAIN}"
+    return (
+        f"{seen}; fix the cause, restart the VM, and run Create again; what restarts it:\n"
+        f"gcloud compute instances reset {vm.name} --zone {case.group.zone}"
+        f" --project {case.group.project}"
+    )
 
 
 def _is_starting(vm: Vm) -> bool:

@@ -107,6 +107,7 @@ def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
         "notebook": spec.notebook,
         "ops_agent": spec.ops_agent,
         "ray": {"version": spec.ray_version} if spec.ray_version else None,
+        "restart": str(spec.restart),
     }
 
 

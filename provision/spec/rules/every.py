@@ -9,6 +9,7 @@ from provision.codes import Code
 from provision.settings.choices import Orchestrator, PriceList
 from provision.spec.rules import (
     capacity,
+    command,
     gke,
     images,
     machines,
@@ -102,6 +103,7 @@ RULES: Final = (
     *machines.RULES,
     *capacity.RULES,
     *storage.RULES,
+    *command.RULES,
     *secrets.RULES,
     Rule(
         ("enable_notebook", "show_proxy_url", "image_project", "orchestrator_type"),

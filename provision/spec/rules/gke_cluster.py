@@ -104,6 +104,41 @@ def _room(case: Case) -> Iterator[Finding]:
         )
 
 
+def _queue(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.orchestrator_type is not Orchestrator.GKE:
+        return
+    made = pools.of(settings)
+    queued = [pool for pool in made if pool.mode.means.queued]
+    if not settings.enable_kueue and queued:
+        yield Finding(
+            field="enable_kueue",
+            what=f"leaves out the queue that {queued[0].name} gets its nodes by",
+            why="nodes of queued pools come by Kueue's requests alone",
+            fix="ENABLE_KUEUE=yes, or ENABLE_QUEUED_PROVISIONING=no",
+        )
+    if not settings.kueue_queues:
+        return
+    if not settings.enable_kueue:
+        yield Finding(
+            field="kueue_queues",
+            what="names queues, without Kueue",
+            why="ENABLE_KUEUE=no",
+            fix="ENABLE_KUEUE=yes, or remove KUEUE_QUEUES",
+        )
+    shared = sum(queue.gpus for queue in settings.kueue_queues)
+    most = settings.kueue_gpu_quota or sum(pool.size.most * pool.gpus for pool in made)
+    if shared > most:
+        yield Finding(
+            field="kueue_queues",
+            what=f"shares out {shared} GPUs",
+            why=f"KUEUE_GPU_QUOTA has {most}"
+            if case.asked("kueue_gpu_quota")
+            else f"the pools have {most} at most",
+            fix="smaller shares; what one queue leaves idle, the others borrow",
+        )
+
+
 def _floors(case: Case) -> Iterator[Finding]:
     settings = case.settings
     version = settings.gke_version
@@ -140,5 +175,6 @@ RULES: Final = (
     Rule(MAKES_POOLS, _networks),
     Rule(MAKES_POOLS, _names),
     Rule((*MAKES_POOLS, "system_node_pool_max"), _room),
+    Rule((*MAKES_POOLS, "enable_kueue", "kueue_queues", "kueue_gpu_quota"), _queue),
     Rule((*MAKES_POOLS, "gke_version", "enable_ray_operator"), _floors),
 )

@@ -134,6 +134,12 @@ _STEPS = (
 )
 _ORDER_OF_FAILURE = ("command", "gpu")
 
+_FIRST_PAUSE = 10.0
+_LONGEST_PAUSE = 300.0
+"""Seconds before a command that failed is begun again: at first, and after many failures."""
+_AT_ONCE = 4
+"""Its failures where no time passes."""
+
 
 def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     call: Call,
@@ -175,6 +181,8 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
         "number": (before or {}).get("number", 0) + 1,
         "before": (before or {}).get("document"),
     }
+    if failing == "command" and config.get("restart", "never") != "never":
+        told["again"] = True
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
@@ -232,6 +240,8 @@ def _document(instance: Resource, now: float) -> Resource | None:
     for name, one, since in _course(told, known):
         steps[name] = one
         state, step, at = one["state"], name, since
+        if state == "failing":
+            state = "running"
         if name == "gpu" and state in {"done", "failed"} and "gpu_check" in told:
             document["gpu_check"] = told["gpu_check"]
         if name == "fabric" and state in {"done", "failed"} and told.get("fabric"):
@@ -267,7 +277,8 @@ def _told_last(told: Resource, now: float) -> float:
             break
         last = next_
         if step.name == told.get("failing"):
-            break
+            # What fails again and again has longer pauses than what is told.
+            return now if told.get("again") else last
     return last
 
 
@@ -293,6 +304,9 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
         if now < moment:
             yield step.name, {"state": "running", "at": rfc3339(began)}, began
             return
+        if step.name == told.get("failing") and told.get("again"):
+            yield step.name, *_failures(told, step, moment, now)
+            return
         if step.name == told.get("failing"):
             at = {"at": rfc3339(moment), "detail": told.get("failure", step.failure)}
             yield step.name, {"state": "failed", **at}, moment
@@ -303,6 +317,29 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
 def _seconds(told: Resource, step: Step) -> float:
     """How long a step takes on a VM, in cloud time."""
     return step.seconds + (_DRIVER_SECONDS if told.get("installs") and step.name == "gpu" else 0.0)
+
+
+def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Resource, float]:
+    """What is told of a command that fails, and is begun again for ever.
+
+    Args:
+        told: What the VM tells.
+        step: Its last step.
+        failed: The moment of the first failure.
+        now: The moment that is looked at.
+    """
+    number = 1
+    while True:
+        pause = min(_FIRST_PAUSE * 2 ** (number - 1), _LONGEST_PAUSE)
+        following = failed + (pause + step.seconds) * told["pace"]
+        # Where no time passes, some have passed already.
+        if now < following or (told["pace"] == 0 and number == _AT_ONCE):
+            break
+        number, failed = number + 1, following
+    detail = told.get("failure", step.failure)
+    again = f"{detail}, attempt {number}; begun again after {pause:g} seconds"
+    counted = {"attempt": number, "failures": number, "code": 1}
+    return {"state": "failing", "at": rfc3339(failed), "detail": again, **counted}, failed
 
 
 def _length(skipped: Resource) -> float:

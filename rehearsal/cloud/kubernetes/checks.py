@@ -130,11 +130,22 @@ def _judge(world: World, workload: Object, state: Object, request: Object, confi
 
 
 def _updates(workload: Object, request: Object, config: Object) -> list[Object]:
+    """What is to be changed of the pods; of merged sets only the first is (kueue#14408)."""
     annotations = {
         CONSUME: request["metadata"]["name"],
         _CLASS: request["spec"]["provisioningClassName"],
     }
-    return [{"name": it["name"], "annotations": annotations} for it in _wanted(workload, config)]
+    details = (request.get("status") or {}).get("provisioningClassDetails") or {}
+    rules = (config.get("podSetUpdates") or {}).get("nodeSelector") or []
+    selector = {
+        it["key"]: details[it["valueFromProvisioningClassDetail"]]
+        for it in rules
+        if it["valueFromProvisioningClassDetail"] in details
+    }
+    return [
+        {"name": it["name"], "annotations": annotations, "nodeSelector": selector}
+        for it in _merged(_wanted(workload, config), config)
+    ]
 
 
 def _set(world: World, state: Object, value: str, message: str) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.kubernetes import checks, jobs, objects, queues, workloads
+from rehearsal.cloud.kubernetes import checks, jobs, objects, preemption, queues, workloads
 
 if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.kinds import Kind
+    from collections.abc import Sequence
+
     from rehearsal.cloud.kubernetes.objects import Object, World
     from rehearsal.cloud.kubernetes.workloads import Entry
 
@@ -25,12 +26,13 @@ def look(world: World) -> None:
     if kind is None:
         return
     queues.look(world)
-    for entry in workloads.every(world, kind):
-        _advance(world, kind, entry)
+    entries = workloads.every(world, kind)
+    for entry in entries:
+        _advance(world, entries, entry)
         world.put(kind, entry.workload)
 
 
-def _advance(world: World, kind: Kind, entry: Entry) -> None:
+def _advance(world: World, entries: Sequence[Entry], entry: Entry) -> None:
     workload = entry.workload
     if objects.holds(workload, "Finished"):
         return
@@ -47,7 +49,7 @@ def _advance(world: World, kind: Kind, entry: Entry) -> None:
         _refuse(world, entry, queue)
         return
     if not objects.holds(workload, "QuotaReserved"):
-        _reserve(world, kind, entry, queue)
+        _reserve(world, entries, entry, queue)
     if objects.holds(workload, "QuotaReserved"):
         _check(world, entry, queue)
 
@@ -63,14 +65,19 @@ def _refuse(world: World, entry: Entry, words: str) -> None:
     objects.tell(world, entry.workload, "QuotaReserved", False, "Inadmissible", words)
 
 
-def _reserve(world: World, kind: Kind, entry: Entry, queue: Object) -> None:
+def _reserve(world: World, entries: Sequence[Entry], entry: Entry, queue: Object) -> None:
     workload = entry.workload
     if workload.get("_again", 0.0) > world.now:
         return
-    used = queues.usage(world.each(kind), queue["metadata"]["name"])
-    found = queues.assign(world, queue, jobs.pod_sets(entry.job), used)
-    if isinstance(found, str):
-        objects.tell(world, workload, "QuotaReserved", False, "Pending", found)
+    found = preemption.place(world, entries, entry, queue)
+    while isinstance(found, preemption.NoPlace) and found.victims:
+        for victim, why in found.victims:
+            objects.tell(world, victim.workload, "Preempted", True, why, found.words)
+            _evict(world, victim, "Preempted", found.words)
+        # What they had is the first's at once, as it goes before them in the queue.
+        found = preemption.place(world, entries, entry, queue)
+    if isinstance(found, preemption.NoPlace):
+        objects.tell(world, workload, "QuotaReserved", False, "Pending", found.why)
         return
     status = workload.setdefault("status", {})
     status["admission"] = {"clusterQueue": found.queue, "podSetAssignments": found.assignments}
@@ -79,12 +86,13 @@ def _reserve(world: World, kind: Kind, entry: Entry, queue: Object) -> None:
     if objects.holds(workload, "Evicted"):
         before = objects.condition(workload, "Evicted")["message"]
         objects.tell(world, workload, "Evicted", False, "QuotaReserved", f"Previously: {before}")
-    status["admissionChecks"] = checks.pending(world, workload, queues.checks_of(queue))
+    names = queues.checks_of(queue, workload)
+    status["admissionChecks"] = checks.pending(world, workload, names)
 
 
 def _check(world: World, entry: Entry, queue: Object) -> None:
     workload = entry.workload
-    verdict = checks.advance(world, workload, queues.checks_of(queue))
+    verdict = checks.advance(world, workload, queues.checks_of(queue, workload))
     if verdict.state == "Rejected":
         words = f"AdmissionCheck in Rejected state: {verdict.check}"
         objects.warn(world, workload, "AdmissionCheckRejected", f"Deactivated due to {words}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.cloud.kubernetes import objects, quantities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from rehearsal.cloud.kubernetes.jobs import PodSet
     from rehearsal.cloud.kubernetes.objects import Object, World
@@ -75,10 +76,25 @@ def config_of(world: World, check: Object) -> Object | None:
     return find(world, "provisioningrequestconfigs", named)
 
 
-def checks_of(queue: Object) -> list[str]:
-    """The names of the checks of a queue."""
+def checks_of(queue: Object, workload: Object | None = None) -> list[str]:
+    """The names of the checks of a queue; of those for some flavors, what a workload has to pass.
+
+    Args:
+        queue: The ClusterQueue.
+        workload: One that has its quota; None for all checks.
+    """
     strategy = queue["spec"].get("admissionChecksStrategy") or {}
-    return [it["name"] for it in strategy.get("admissionChecks") or []]
+    rules = strategy.get("admissionChecks") or []
+    if workload is None:
+        return [it["name"] for it in rules]
+    taken = {
+        flavor
+        for pods in workload["status"]["admission"]["podSetAssignments"]
+        for flavor in pods["flavors"].values()
+    }
+    return [
+        it["name"] for it in rules if not it.get("onFlavors") or taken.intersection(it["onFlavors"])
+    ]
 
 
 def obstacle(world: World, queue: Object) -> tuple[str, str] | None:
@@ -124,14 +140,56 @@ def queue_of(world: World, workload: Object) -> Object | str:
     return f"ClusterQueue {owner} is inactive" if obstacle(world, queue) else queue
 
 
-def usage(workloads: Iterable[Object], queue: str) -> Usage:
-    """What workloads have taken of a queue."""
+def usage(workloads: Iterable[Object], queues: Collection[str]) -> Usage:
+    """What workloads have taken of some queues."""
     total: Usage = {}
     for workload in workloads:
-        admission = (workload.get("status") or {}).get("admission") or {}
-        if admission.get("clusterQueue") == queue and not objects.holds(workload, "Finished"):
-            _add(total, admission["podSetAssignments"])
+        if holder(workload) in queues:
+            _add(total, workload["status"]["admission"]["podSetAssignments"])
     return total
+
+
+def holder(workload: Object) -> str:
+    """The ClusterQueue whose quota a workload has; "" for none."""
+    admission = (workload.get("status") or {}).get("admission") or {}
+    ended = objects.holds(workload, "Finished")
+    return "" if ended else str(admission.get("clusterQueue", ""))
+
+
+def family(world: World, queue: Object) -> list[Object]:
+    """The queues that lend to each other: those of the cohort, or the one alone."""
+    cohort = queue["spec"].get("cohortName")
+    kind = world.kind(API, "clusterqueues")
+    if not cohort or kind is None:
+        return [queue]
+    return [it for it in world.each(kind) if it["spec"].get("cohortName") == cohort]
+
+
+def together(queues: Sequence[Object]) -> Object:
+    """One queue with the quotas of all; the order and the checks are those of the first."""
+    total: dict[tuple[str, str], Decimal] = {}
+    for queue in queues:
+        for name, resource, quota in _quotas(queue):
+            total[name, resource] = total.get((name, resource), Decimal(0)) + quota
+    merged = copy.deepcopy(queues[0])
+    for group in _groups(merged):
+        for flavor in group["flavors"]:
+            for entry in flavor["resources"]:
+                entry["nominalQuota"] = quantities.shown(total[flavor["name"], entry["name"]])
+    return merged
+
+
+def _quotas(queue: Object) -> Iterator[tuple[str, str, Decimal]]:
+    for group in _groups(queue):
+        for flavor in group["flavors"]:
+            for entry in flavor["resources"]:
+                yield flavor["name"], entry["name"], quantities.parse(entry["nominalQuota"])
+
+
+def borrows(queue: Object, used: Usage) -> bool:
+    """Whether a queue has more than its own."""
+    own = {(name, resource): quota for name, resource, quota in _quotas(queue)}
+    return any(amount > own.get(key, Decimal(0)) for key, amount in used.items())
 
 
 def _add(total: Usage, assignments: Iterable[Object]) -> None:

@@ -112,9 +112,12 @@ def start(world: World, entry: Entry) -> None:
         spec = template.setdefault("spec", {})
         for flavor in dict.fromkeys(assigned[pods.name]["flavors"].values()):
             _add_flavor(world, spec, flavor)
-        annotations = updates.get(pods.name, {}).get("annotations")
-        if annotations:
-            template.setdefault("metadata", {}).setdefault("annotations", {}).update(annotations)
+        update = updates.get(pods.name, {})
+        if update.get("annotations"):
+            metadata = template.setdefault("metadata", {})
+            metadata.setdefault("annotations", {}).update(update["annotations"])
+        if update.get("nodeSelector"):
+            spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **update["nodeSelector"]}
     entry.job["spec"]["suspend"] = False
     world.put(entry.kind, entry.job)
 

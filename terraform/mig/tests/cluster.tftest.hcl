@@ -191,3 +191,42 @@ run "vms_close_together_by_a_reservation_have_no_requests" {
     error_message = "There is a dashboard of what no agent tells."
   }
 }
+
+run "ray_in_the_default_network_is_left_to_the_clusters_own_account" {
+  command = plan
+
+  variables {
+    network_config = "default_network"
+    startup        = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = false, ray = { version = "2.60.0" } }
+  }
+
+  assert {
+    condition     = one(module.ray_firewall[*].rules).deny == "train-ray-deny-${substr(sha256("default"), 0, 8)}"
+    error_message = "The rules are ${jsonencode(module.ray_firewall[*].rules)}."
+  }
+}
+
+# Many VMs act as it: a deny could cut off others, and an allow would let them in.
+run "ray_with_the_projects_default_account_has_no_rules" {
+  command = plan
+
+  variables {
+    network_config  = "default_network"
+    service_account = { create = false }
+    startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = false, ray = { version = "2.60.0" } }
+  }
+
+  assert {
+    condition     = length(module.ray_firewall) == 0
+    error_message = "The rules are ${jsonencode(module.ray_firewall[*].rules)}."
+  }
+}
+
+run "without_ray_there_are_no_rules_for_it" {
+  command = plan
+
+  assert {
+    condition     = length(module.ray_firewall) == 0
+    error_message = "The rules are ${jsonencode(module.ray_firewall[*].rules)}."
+  }
+}

@@ -59,6 +59,9 @@ resource "google_container_cluster" "gke" {
     for_each = local._is_open ? [true] : []
 
     content {
+      # Else every machine on Google Cloud is let in beside these.
+      gcp_public_cidrs_access_enabled = false
+
       dynamic "cidr_blocks" {
         for_each = var.cluster.authorized_cidrs
 
@@ -118,22 +121,46 @@ resource "google_container_cluster" "gke" {
   # Google takes an exclusion only beside a window. A day that is over means from now
   # on; a clock's time would be another one at each plan.
   dynamic "maintenance_policy" {
-    for_each = var.hold_node_upgrades ? [true] : []
+    for_each = var.hold_node_upgrades || var.cluster.maintenance != null ? [true] : []
 
     content {
-      daily_maintenance_window {
-        start_time = "03:00"
-      }
-      maintenance_exclusion {
-        exclusion_name = "no-minor-or-node-upgrades"
-        start_time     = "2026-01-01T00:00:00Z"
+      dynamic "daily_maintenance_window" {
+        for_each = var.cluster.maintenance == null ? [true] : []
 
-        exclusion_options {
-          scope             = "NO_MINOR_OR_NODE_UPGRADES"
-          end_time_behavior = "UNTIL_END_OF_SUPPORT"
+        content {
+          start_time = "03:00"
+        }
+      }
+      dynamic "recurring_window" {
+        for_each = var.cluster.maintenance[*]
+
+        content {
+          recurrence = recurring_window.value.recurrence
+          start_time = recurring_window.value.start_time
+          end_time   = recurring_window.value.end_time
+        }
+      }
+      dynamic "maintenance_exclusion" {
+        for_each = var.hold_node_upgrades ? [true] : []
+
+        content {
+          exclusion_name = "no-minor-or-node-upgrades"
+          start_time     = "2026-01-01T00:00:00Z"
+
+          exclusion_options {
+            scope             = "NO_MINOR_OR_NODE_UPGRADES"
+            end_time_behavior = "UNTIL_END_OF_SUPPORT"
+          }
         }
       }
     }
+  }
+
+  # Idle GPU nodes go within minutes and not after half an hour: they cost as much as
+  # busy ones, and a queue's next job may need their room.
+  cluster_autoscaling {
+    enabled             = false
+    autoscaling_profile = "OPTIMIZE_UTILIZATION"
   }
 
   # GKE makes no cluster without a first pool, which is deleted at once.

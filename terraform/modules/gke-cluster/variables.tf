@@ -1,11 +1,12 @@
 variable "cluster" {
-  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), and whether GKE's Ray operator runs on it."
+  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), whether GKE's Ray operator runs on it, and the weekly window in which GKE may upgrade it and its nodes (null: nodes when asked)."
   type = object({
     location         = string
     version          = optional(string)
     release_channel  = string
     authorized_cidrs = list(string)
     ray_operator     = bool
+    maintenance      = optional(object({ recurrence = string, start_time = string, end_time = string }))
   })
   nullable = false
 
@@ -35,7 +36,7 @@ variable "cluster_id" {
 }
 
 variable "hold_node_upgrades" {
-  description = "Whether GKE leaves minor versions and nodes alone until the version's end of support, as flex start and queued nodes need it: an upgrade would end their jobs."
+  description = "Whether GKE leaves minor versions and nodes alone until the version's end of support: an upgrade of nodes would end the jobs on them."
   type        = bool
   nullable    = false
 

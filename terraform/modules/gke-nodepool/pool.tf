@@ -64,8 +64,20 @@ resource "google_container_node_pool" "gpu" {
   management {
     auto_repair = !local._is_dws
     # On a release channel the API refuses false; there the cluster's maintenance
-    # exclusion keeps queued nodes from upgrades.
-    auto_upgrade = var.cluster.release_channel != "UNSPECIFIED" || !local._is_queued
+    # exclusion keeps nodes from upgrades.
+    auto_upgrade = var.cluster.release_channel != "UNSPECIFIED" || !(local._is_queued || var.hold_upgrades)
+  }
+
+  # An upgrade takes one node after the other, and needs none of a kind that is hard to
+  # get. Pools of flex start and queues have a strategy that GKE chooses.
+  dynamic "upgrade_settings" {
+    for_each = local._is_dws ? [] : [true]
+
+    content {
+      strategy        = "SURGE"
+      max_surge       = 0
+      max_unavailable = 1
+    }
   }
 
   dynamic "queued_provisioning" {

@@ -18,6 +18,12 @@ variable "cluster_id" {
   nullable    = false
 }
 
+variable "hold_upgrades" {
+  description = "Whether nodes are upgraded only when asked where the cluster is on no release channel; on one, the cluster's maintenance exclusion says so."
+  type        = bool
+  nullable    = false
+}
+
 variable "labels" {
   description = "The user's labels for the nodes; the marker is added."
   type        = map(string)

@@ -25,6 +25,13 @@ resource "google_compute_router_nat" "new" {
   nat_ip_allocate_option             = "AUTO_ONLY"
   source_subnetwork_ip_ranges_to_nat = "ALL_SUBNETWORKS_ALL_IP_RANGES"
 
+  # A machine that pulls a large image, or many packages, has more connections to one
+  # place than the 64 ports that Google gives each by itself.
+  enable_dynamic_port_allocation      = true
+  enable_endpoint_independent_mapping = false # Google takes no dynamic ports with it
+  min_ports_per_vm                    = 1024
+  max_ports_per_vm                    = 32768
+
   log_config {
     enable = true
     filter = "ERRORS_ONLY"

@@ -14,6 +14,9 @@ locals {
     ray         = var.startup.ray
     secrets     = length(var.secrets) == 0 ? null : var.secrets
     has_command = var.command != ""
+    restart     = var.startup.restart
+    # Google's API says when a VM ends, its metadata server does not.
+    max_run_seconds = var.startup.max_run_seconds
     files = var.files.object == null ? null : {
       object      = var.files.object
       sha256      = var.files.sha256

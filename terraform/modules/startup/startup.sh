@@ -16,6 +16,10 @@ readonly PROGRAMS=/opt/aiinfra KEPT=/var/lib/aiinfra LOGS=/var/log/aiinfra
 readonly SAMPLES=/home/jupyter/aiinfra-sample
 # A step's exit code for "there is nothing to do", with the reason as its last line.
 readonly SKIPPED=77
+# A step's exit code for "a unit goes on with it, and reports the rest".
+readonly LEFT_RUNNING=79
+# Lines of a failed step's output that go to the console, which serial port 1 shows.
+readonly SHOWN=200
 # What a command that is tried again returns when trying is of no use.
 readonly HOPELESS=78
 # The exit code of `report over` for "a moment ago something was told: ask again".
@@ -24,8 +28,8 @@ readonly NOT_YET=75
 # than its own limit. Create waits a little longer than that (AT_MOST of kinds/vms/startup.py).
 readonly START_UP=2400
 
-# Name, limit in seconds, and whether a failure stops the steps after it. The user's command has
-# no limit (0): it may be a training that takes days, and only its owner knows.
+# Name, limit in seconds, and whether a failure stops the steps after it. The last one only starts
+# the unit of the user's command, which may be a training that takes days.
 readonly STEPS=(
   "mounts 900 stop"
   "files 1800 stop"
@@ -107,17 +111,17 @@ os_release() { sed -n "s/^$1=\"\{0,1\}\([^\"]*\)\"\{0,1\}\$/\1/p" /etc/os-releas
 
 report() { vm report "$@" || log "could not report: $1 ${2-}"; }
 
-# report_over STATE [STEP]: the last word of a start-up, for which Create waits. It comes late rather
-# than above Google's rate, where it may be dropped.
-report_over() {
-  local code=0 tries
-  for tries in {1..10}; do
+# report_last over STATE [STEP], or flush: the last words of a start-up, for which Create waits. They
+# come late rather than above Google's rate, where they may be dropped.
+report_last() {
+  local code
+  for _ in {1..10}; do
     code=0
-    vm report over "$@" || code=$?
+    vm report "$@" || code=$?
     if ((code != NOT_YET)); then break; fi
     sleep 3
   done
-  ((code == 0)) || log "could not report that start-up is over, in $tries tries"
+  ((code == 0)) || log "could not report: $*"
 }
 
 # fetch URL FILE: a download, whole or not at all.
@@ -207,7 +211,7 @@ run_step() {
 
 # supervise NAME LIMIT: run a step as a process of its own, and report how it ended.
 supervise() {
-  local name=$1 limit=$2 code=0 output=$LOGS/$1.log
+  local name=$1 limit=$2 code=0 output=$LOGS/step-$1.log
   log "$name"
   report begin "$name"
   timeout --kill-after=30 "$limit" bash "${BASH_SOURCE[0]}" step "$name" "$limit" \
@@ -225,7 +229,10 @@ supervise() {
     124 | 137) echo "stopped: it took too long; its limit is $limit seconds" >>"$output" ;;
   esac
   remove_sources
-  if ((code != 0)); then report end "$name" failed "$output"; fi
+  if ((code != 0 && code != LEFT_RUNNING)); then
+    report end "$name" failed "$output"
+    tail --lines="$SHOWN" "$output" | sed "s/^/aiinfra: $name: /" >&2
+  fi
   log "$name: exit code $code"
   return "$code"
 }
@@ -259,7 +266,7 @@ report_no_start() {
 }
 
 main() {
-  local step name limit after left ends=$(($(uptime) + START_UP))
+  local step name limit after code left ends=$(($(uptime) + START_UP))
   exec 9>/run/aiinfra-startup.lock
   flock --nonblock 9 || fail "another run of this script is not over yet"
   unpack || {
@@ -281,12 +288,18 @@ main() {
     read -r name limit after <<<"$step"
     left=$((ends - $(uptime)))
     if ((limit && limit > left)); then limit=$((left > 1 ? left : 1)); fi
-    if ! supervise "$name" "$limit" && [[ $after == stop ]]; then
-      report_over failed "$name"
+    code=0
+    supervise "$name" "$limit" || code=$?
+    if ((code == LEFT_RUNNING)); then
+      report_last flush
+      return
+    fi
+    if ((code != 0)) && [[ $after == stop ]]; then
+      report_last over failed "$name"
       fail "start-up failed at $name"
     fi
   done
-  report_over "done"
+  report_last over "done"
 }
 
 if [[ ${1-} == step ]]; then run_step "$2" "$3"; else main; fi

@@ -5,7 +5,7 @@ variable "cluster_id" {
 }
 
 variable "command" {
-  description = "The user's shell command, which runs last and once; empty for none. A plan does not show it, as people put tokens there."
+  description = "The user's shell command, which runs last; empty for none. A plan does not show it, as people put tokens there."
   type        = string
   nullable    = false
   sensitive   = true
@@ -87,7 +87,7 @@ variable "secrets" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), and after how long Google ends the VM, so that the command is told before."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
@@ -97,9 +97,15 @@ variable "startup" {
     notebook          = bool
     ops_agent         = bool
     ray               = optional(object({ version = string }))
+    restart           = optional(string, "never")
+    max_run_seconds   = optional(number)
   })
   nullable = false
 
+  validation {
+    condition     = contains(["never", "on-failure", "always"], var.startup.restart)
+    error_message = "The command is restarted never, on-failure or always; received \"${var.startup.restart}\". \"never\" would pass."
+  }
   validation {
     condition     = startswith(var.startup.files_destination, "/")
     error_message = "Files go to an absolute path; received \"${var.startup.files_destination}\". \"/usr/aiinfra/copy\" would pass."

@@ -206,6 +206,19 @@ def test_a_gke_cluster_with_an_account_for_its_nodes_grants_roles_to_that_of_its
     assert problem.why == ", ".join(sorted(google.withheld))
 
 
+def test_ray_in_the_default_network_takes_the_right_to_its_firewall_rules(
+    check: Preflight, google: Google
+) -> None:
+    google.withheld = {"compute.firewalls.create", "compute.networks.updatePolicy"}
+    ray = {"orchestrator_type": "ray"}
+
+    (problem,) = check(ray).problems
+
+    assert problem.why == "compute.firewalls.create, compute.networks.updatePolicy"
+    assert check(ray | {"service_account": "default"}).problems == []
+    assert check().problems == []
+
+
 def test_vms_that_tell_of_their_start_up_are_to_be_heard(check: Preflight, google: Google) -> None:
     google.withheld = {"compute.instances.getGuestAttributes"}
     (problem,) = check().problems

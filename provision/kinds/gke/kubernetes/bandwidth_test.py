@@ -32,6 +32,8 @@ _POLL: Final = 10.0
 _NO_SCALE_UP: Final = "FailedScaleUp"
 """The reason of the autoscaler's event for a pod that got no node."""
 _LATER: Final = "run Test again later, or raise CAPACITY_TIMEOUT"
+_MOST_RETRIES: Final = 3
+"""Requests that fail before the test gives up: a job waits on, but here somebody looks on."""
 _CLEANING: Final = 120.0  # seconds of cloud time
 _CLEANING_POLL: Final = 2.0
 
@@ -56,7 +58,7 @@ def run(
 
     Raises:
         StillWaiting: No nodes came in time.
-        CapacityError: The request for nodes failed, and Kueue makes no more attempts.
+        CapacityError: The requests for nodes failed, one after the other.
         ClusterError: The test failed.
     """
     pool = jobs.main_pool(facts)
@@ -100,7 +102,7 @@ def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage
     deadline = stage.deadline(timeout, _POLL)
     while not deadline.retry(lambda: _has_started(cluster), "look at the bandwidth test"):
         work = deadline.retry(lambda: _workload(cluster), "look at the queue")
-        if work and work.state == "given up":
+        if work and (work.state == "given up" or work.retries >= _MOST_RETRIES):
             raise _refused(work)
         state = work.state if work else "no nodes yet"
         why = work.message if work else deadline.retry(lambda: _warning(cluster), "look at it")

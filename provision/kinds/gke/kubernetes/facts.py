@@ -125,6 +125,14 @@ class Bucket:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QueueShare:
+    """A queue of its own, and the GPUs that its jobs always find free or get back."""
+
+    name: str
+    gpus: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterFacts:
     """The facts of one cluster.
 
@@ -139,6 +147,9 @@ class ClusterFacts:
         buckets: The buckets to mount.
         shares: The Filestore shares to mount.
         gpu_quota: The number of GPUs that jobs in the queue can use at the same time.
+        kueue: Whether Kueue has a queue for all GPU pools; None where an older version wrote the
+            facts, which had one for pools with queued provisioning alone.
+        queues: The queues beside the one of all, in the order of the settings.
         ray_operator: Whether the Ray operator is enabled.
         ray_version: The Ray version of the example jobs.
         test_nodes: The number of nodes of the bandwidth test.
@@ -154,6 +165,8 @@ class ClusterFacts:
     buckets: tuple[Bucket, ...] = ()
     shares: tuple[NfsShare, ...] = ()
     gpu_quota: int = 0
+    kueue: bool | None = None
+    queues: tuple[QueueShare, ...] = ()
     ray_operator: bool = False
     ray_version: str = ""
     test_nodes: int = 2
@@ -165,16 +178,32 @@ class ClusterFacts:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read what `document` wrote."""
-        parts = {"pools": GpuPool, "networks": ExtraNetwork, "buckets": Bucket, "shares": NfsShare}
+        parts = {
+            "pools": GpuPool,
+            "networks": ExtraNetwork,
+            "buckets": Bucket,
+            "shares": NfsShare,
+            "queues": QueueShare,
+        }
         document = json.loads(text)
         for name, kind in parts.items():
-            document[name] = tuple(kind(**one) for one in document[name])
+            document[name] = tuple(kind(**one) for one in document.get(name, ()))
         return cls(**document)
 
     @property
     def queued_pools(self) -> tuple[GpuPool, ...]:
-        """The pools with queued provisioning; without any there is no queue."""
+        """The pools with queued provisioning."""
         return tuple(pool for pool in self.pools if pool.queued)
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether jobs wait in Kueue's queue."""
+        return bool(self.queued_pools) if self.kueue is None else self.kueue and bool(self.pools)
+
+    @property
+    def most_nodes(self) -> int:
+        """The largest number of GPU nodes."""
+        return sum(pool.max_nodes for pool in self.pools)
 
 
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
@@ -198,6 +227,8 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         buckets=tuple(Bucket(bucket=one.bucket, path=one.path) for one in spec.buckets),
         shares=_shares(spec.shares, outputs.get("filestores") or ()),
         gpu_quota=spec.gpu_quota or _gpus(made_pools),
+        kueue=spec.kueue,
+        queues=tuple(QueueShare(name=one.name, gpus=one.gpus) for one in spec.queues),
         ray_operator=spec.ray_operator,
         ray_version=spec.ray_version,
         test_nodes=spec.test_nodes,
@@ -241,4 +272,4 @@ def _shares(
 
 
 def _gpus(pools: tuple[GpuPool, ...]) -> int:
-    return sum(pool.gpus * pool.max_nodes for pool in pools if pool.queued)
+    return sum(pool.gpus * pool.max_nodes for pool in pools)

@@ -73,9 +73,9 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
     template = _pod(facts, pool, container, all_gpus=False)
     template["spec"]["restartPolicy"] = "Never"
     spec: Object = {"parallelism": 1, "completions": 1, "template": template}
-    if pool.queued:
+    if facts.has_queue:
         spec["suspend"] = True
-    metadata = _metadata("sample-job-", pool, _SAMPLE_SECONDS)
+    metadata = _metadata(facts, "sample-job-", pool, _SAMPLE_SECONDS)
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
@@ -95,7 +95,7 @@ def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": _metadata("all-gather-", pool, all_gather.SECONDS),
+        "metadata": _metadata(facts, "all-gather-", pool, all_gather.SECONDS),
         "spec": {
             "ttlSecondsAfterFinished": 1200,
             "network": {"enableDNSHostnames": True},
@@ -107,9 +107,9 @@ def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A Ray cluster with its head on a node without GPUs."""
     spec = _ray_spec(facts, pool)
-    if pool.queued:
+    if facts.has_queue:
         spec["suspend"] = True
-    metadata = _metadata("ray-", pool, _RAY_SECONDS)
+    metadata = _metadata(facts, "ray-", pool, _RAY_SECONDS)
     return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
 
 
@@ -120,9 +120,9 @@ def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
         "shutdownAfterJobFinishes": True,
         "rayClusterSpec": _ray_spec(facts, pool),
     }
-    if pool.queued:
+    if facts.has_queue:
         spec["suspend"] = True
-    metadata = _metadata("ray-job-", pool, _RAY_SECONDS)
+    metadata = _metadata(facts, "ray-job-", pool, _RAY_SECONDS)
     return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": metadata, "spec": spec}
 
 
@@ -131,10 +131,11 @@ def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
     return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
 
 
-def _metadata(prefix: str, pool: GpuPool, seconds: int) -> Object:
+def _metadata(facts: ClusterFacts, prefix: str, pool: GpuPool, seconds: int) -> Object:
     metadata: Object = {"generateName": prefix, "namespace": NAMESPACE}
-    if pool.queued:
+    if facts.has_queue:
         metadata["labels"] = {QUEUE_LABEL: LOCAL_QUEUE}
+    if pool.queued:
         limit = min(seconds, pool.max_run_seconds or seconds)
         metadata["annotations"] = {RUN_SECONDS: str(limit)}
     return metadata

@@ -1,4 +1,9 @@
-"""The queue of the pools with queued provisioning: Kueue's objects, with their usual names.
+"""The queue of a cluster's GPUs: Kueue's objects, with their usual names.
+
+All GPU pools are flavors of it, so that jobs wait for room instead of taking part of it, start
+whole, and go by priority. Pools with queued provisioning have a check as well: their nodes come
+when a ProvisioningRequest is granted. Kueue takes the first flavor that has quota left, in
+`_ORDER`; it does not go on to the next one when a check fails (kueue#2560).
 
 This API version only has `admissionChecksStrategy`. A client-side apply silently drops the older
 field `admissionChecks`, and jobs then start without a ProvisioningRequest. Server-side apply
@@ -10,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.kinds.gke.kubernetes.objects import Object, build
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +39,9 @@ GPU: Final = "nvidia.com/gpu"
 QUEUED_TAINT: Final = "cloud.google.com/gke-queued"
 POOL_LABEL: Final = "cloud.google.com/gke-nodepool"
 
+ACCELERATOR_LABEL: Final = "cloud.google.com/gke-accelerator"
+
+_COHORT: Final = "aiinfra"
 _CLASS: Final = "queued-provisioning.gke.io"
 _CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 _PRIORITIES: Final = {"very-low": 100, "low": 250, "medium": 500, "high": 750, "very-high": 1000}
@@ -40,21 +49,33 @@ _PRIORITIES: Final = {"very-low": 100, "low": 250, "medium": 500, "high": 750, "
 # covered, otherwise its workload is never admitted.
 _UNLIMITED: Final = {"cpu": "1G", "memory": "1000Pi", "ephemeral-storage": "1000Pi"}
 
+_REQUEST_LABEL: Final = "autoscaling.gke.io/provisioning-request"
+"""The label of nodes that a ProvisioningRequest brought, with the name of its resize request."""
+
+_ORDER: Final = (
+    Mode.RESERVATION,
+    Mode.RESERVATION_BOUND,
+    Mode.STANDARD,
+    Mode.FLEX_START_QUEUED,
+    Mode.QUEUED,
+    Mode.FLEX_START,
+    Mode.SPOT,
+)
+"""First what is paid for in any case, last what can be taken away."""
+
 GPU_TOLERATION: Final = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 _QUEUED_TOLERATION: Final = {"key": QUEUED_TAINT, "operator": "Exists", "effect": "NoSchedule"}
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
-    """All objects of the queue, ordered by their references; [] without queued pools."""
-    if not facts.queued_pools:
+    """All objects of the queue, ordered by their references; [] for a cluster without a queue."""
+    if not facts.has_queue:
         return []
     return [
         build(API, "ResourceFlavor", DEFAULT_FLAVOR, spec={}),
-        *(_flavor(pool) for pool in facts.queued_pools),
-        _config(),
-        _check(),
-        _cluster_queue(facts),
-        build(API, "LocalQueue", LOCAL_QUEUE, NAMESPACE, spec={"clusterQueue": CLUSTER_QUEUE}),
+        *(_flavor(pool) for pool in facts.pools),
+        *([_config(), _check()] if facts.queued_pools else []),
+        *_queues(facts),
         *_workload_priorities(),
     ]
 
@@ -113,12 +134,14 @@ def _flavor(pool: GpuPool) -> Object:
     """The flavor for the nodes of one pool.
 
     Jobs need no toleration for the taint that GKE adds to queued nodes: pods that are admitted to
-    the flavor get it, together with the node selector for the pool's label.
+    the flavor get it, together with the node selector for the pool's labels. Kueue matches what a
+    job selects by against these labels alone, so the kind of GPU is one of them.
     """
-    spec = {
-        "nodeLabels": {POOL_LABEL: pool.name},
-        "tolerations": [dict(GPU_TOLERATION), dict(_QUEUED_TOLERATION)],
-    }
+    labels = {POOL_LABEL: pool.name} | (
+        {ACCELERATOR_LABEL: pool.accelerator} if pool.accelerator else {}
+    )
+    queued = [dict(_QUEUED_TOLERATION)] if pool.queued else []
+    spec = {"nodeLabels": labels, "tolerations": [dict(GPU_TOLERATION), *queued]}
     return build(API, "ResourceFlavor", pool.name, spec=spec)
 
 
@@ -128,10 +151,20 @@ def _config() -> Object:
     spec = {
         "provisioningClassName": _CLASS,
         "managedResources": [GPU],
-        # Google documents one pod set for a request (rule Q10); equal pod sets of a job are merged.
-        "podSetMergePolicy": "IdenticalWorkloadSchedulingRequirements",
+        # Else a job of seven days may get nodes of one of ten minutes, and ends with them. No
+        # podSetMergePolicy beside it: of merged pod sets only the first is told (kueue#14408).
+        "podSetUpdates": {
+            "nodeSelector": [
+                {
+                    "key": _REQUEST_LABEL,
+                    "valueFromProvisioningClassDetail": "ResizeRequestName",
+                }
+            ]
+        },
+        # A full pool fails a request after two minutes, and the last job's idle nodes fill it for
+        # some ten more; a pool rests for up to half an hour after a refusal. So for a week.
         "retryStrategy": {
-            "backoffLimitCount": 3,
+            "backoffLimitCount": 336,
             "backoffBaseSeconds": 60,
             "backoffMaxSeconds": 1800,
         },
@@ -149,18 +182,45 @@ def _check() -> Object:
     return build(API, "AdmissionCheck", CHECK, spec=spec)
 
 
-def _cluster_queue(facts: ClusterFacts) -> Object:
-    pools = facts.queued_pools
-    gpus = shares(facts.gpu_quota, [pool.gpus * pool.max_nodes for pool in pools])
+def _queues(facts: ClusterFacts) -> list[Object]:
+    """The queues: one for each team that has a share of the GPUs, and one of all with the rest.
+
+    What one leaves idle the others borrow; it gets it back when it needs it.
+    """
+    rest = facts.gpu_quota - sum(share.gpus for share in facts.queues)
+    shares_of = [(CLUSTER_QUEUE, LOCAL_QUEUE, rest)]
+    shares_of += [(share.name, share.name, share.gpus) for share in facts.queues]
+    found = []
+    for cluster_queue, local_queue, gpus in shares_of:
+        found += [
+            _cluster_queue(facts, cluster_queue, gpus),
+            build(API, "LocalQueue", local_queue, NAMESPACE, spec={"clusterQueue": cluster_queue}),
+        ]
+    return found
+
+
+def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:
+    pools = sorted(facts.pools, key=lambda pool: _ORDER.index(Mode(pool.mode)))
+    gpus = shares(quota, [pool.gpus * pool.max_nodes for pool in pools])
     # The flavor without GPUs comes first: pods without GPUs never wait for a GPU node.
     flavors = [_quota(DEFAULT_FLAVOR, 0)]
     flavors += [_quota(pool.name, share) for pool, share in zip(pools, gpus, strict=True)]
-    spec = {
+    queued = [pool.name for pool in pools if pool.queued]
+    # One of less priority gives way, or waits its turn if it has none.
+    preemption = {"withinClusterQueue": "LowerPriority"}
+    spec: Object = {
         "namespaceSelector": {},
         "resourceGroups": [{"coveredResources": [*_UNLIMITED, GPU], "flavors": flavors}],
-        "admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]},
+        "preemption": preemption,
     }
-    return build(API, "ClusterQueue", CLUSTER_QUEUE, spec=spec)
+    if queued:
+        spec["admissionChecksStrategy"] = {
+            "admissionChecks": [{"name": CHECK, "onFlavors": queued}]
+        }
+    if facts.queues:
+        spec["cohortName"] = _COHORT
+        preemption["reclaimWithinCohort"] = "Any"
+    return build(API, "ClusterQueue", name, spec=spec)
 
 
 def _quota(flavor: str, gpus: int) -> Object:

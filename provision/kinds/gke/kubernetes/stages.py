@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.kinds.gke.kubernetes import identity, kueue, manifests, nccl, networks, storage
+from provision.kinds.gke.kubernetes import (
+    identity,
+    kueue,
+    kueue_manager,
+    manifests,
+    nccl,
+    networks,
+    storage,
+)
 from provision.kinds.gke.kubernetes.apply import Stage
 
 if TYPE_CHECKING:
@@ -32,11 +40,11 @@ def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage]
         Stage("JobSet", job_set.rest),
     ]
     notes = [job_set.note]
-    if facts.queued_pools:
+    if facts.has_queue:
         queue = manifests.read(manifests.KUEUE, environ)
         found += [
             Stage("kinds of Kueue", queue.definitions),
-            Stage("Kueue", queue.rest),
+            Stage("Kueue", kueue_manager.configured(queue.rest, facts.most_nodes)),
             Stage("the queue", kueue.objects(facts)),
         ]
         notes.append(queue.note)

@@ -104,7 +104,10 @@ def read(cluster: Cluster) -> Status:
     return Status(
         nodes=_nodes(cluster.all("v1", "Node", selector=kueue.POOL_LABEL)),
         workloads=tuple(
-            _dated(workload(thing, said.get(thing["metadata"].get("uid", ""), ())), thing)
+            dataclasses.replace(
+                _dated(workload(thing, said.get(thing["metadata"].get("uid", ""), ())), thing),
+                retries=_retries(thing),
+            )
             for thing in works
         ),
         requests=tuple(
@@ -112,6 +115,12 @@ def read(cluster: Cluster) -> Status:
             for thing in cluster.all(REQUEST_API, REQUEST_KIND)
         ),
     )
+
+
+def _retries(thing: Object) -> int:
+    """How often Kueue has tried again to get the nodes of a Workload."""
+    checks = (thing.get("status") or {}).get("admissionChecks") or []
+    return max((int(check.get("retryCount") or 0) for check in checks), default=0)
 
 
 def _dated(found: _Found, thing: Object) -> _Found:

@@ -136,6 +136,37 @@ run "a_cluster_of_jobs_that_waited_for_their_nodes_keeps_them" {
   }
 }
 
+run "a_window_takes_the_place_of_the_hold" {
+  command = plan
+
+  variables {
+    cluster = {
+      location         = "us-central1"
+      release_channel  = "REGULAR"
+      authorized_cidrs = ["203.0.113.0/24"]
+      ray_operator     = false
+      maintenance      = { recurrence = "FREQ=WEEKLY;BYDAY=SA,SU", start_time = "2026-01-10T02:00:00Z", end_time = "2026-01-10T08:00:00Z" }
+    }
+  }
+
+  assert {
+    condition = alltrue([
+      google_container_cluster.gke.maintenance_policy[0].recurring_window[0].recurrence == "FREQ=WEEKLY;BYDAY=SA,SU",
+      length(google_container_cluster.gke.maintenance_policy[0].daily_maintenance_window) == 0,
+      length(google_container_cluster.gke.maintenance_policy[0].maintenance_exclusion) == 0,
+    ])
+    error_message = "Maintenance is ${jsonencode(google_container_cluster.gke.maintenance_policy)}."
+  }
+  assert {
+    condition     = google_container_cluster.gke.master_authorized_networks_config[0].gcp_public_cidrs_access_enabled == false
+    error_message = "Others on Google Cloud come in: ${jsonencode(google_container_cluster.gke.master_authorized_networks_config)}."
+  }
+  assert {
+    condition     = google_container_cluster.gke.cluster_autoscaling[0].autoscaling_profile == "OPTIMIZE_UTILIZATION"
+    error_message = "Idle nodes stay: ${jsonencode(google_container_cluster.gke.cluster_autoscaling)}."
+  }
+}
+
 run "the_ray_operator_is_an_add_on" {
   command = plan
 

@@ -6,6 +6,7 @@ mock_provider "google" {}
 variables {
   cluster               = { name = "train-gke", location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "REGULAR" }
   cluster_id            = "3f9c2a71"
+  hold_upgrades         = true
   marker                = "aiinfra-cluster=3f9c2a71"
   labels                = { team = "ml" }
   name                  = "train-nodepool-1"
@@ -117,6 +118,43 @@ run "without_a_release_channel_queued_nodes_are_not_upgraded" {
   }
 }
 
+run "nodes_that_stay_are_upgraded_there_where_their_owner_wants_it" {
+  command = plan
+
+  variables {
+    cluster       = { name = "train-gke", location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "UNSPECIFIED" }
+    hold_upgrades = false
+    pool = {
+      machine_type = "g2-standard-24", zone = "us-central1-a", size = { count = 2 }
+      gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }, capacity = { model = "standard" }
+      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false
+    }
+  }
+
+  assert {
+    condition     = google_container_node_pool.gpu.management[0].auto_upgrade
+    error_message = "It is managed by ${jsonencode(google_container_node_pool.gpu.management)}."
+  }
+}
+
+run "nodes_that_stay_are_not_upgraded_there_unasked" {
+  command = plan
+
+  variables {
+    cluster = { name = "train-gke", location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "UNSPECIFIED" }
+    pool = {
+      machine_type = "g2-standard-24", zone = "us-central1-a", size = { count = 2 }
+      gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }, capacity = { model = "standard" }
+      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false
+    }
+  }
+
+  assert {
+    condition     = !google_container_node_pool.gpu.management[0].auto_upgrade
+    error_message = "It is managed by ${jsonencode(google_container_node_pool.gpu.management)}."
+  }
+}
+
 run "queued_nodes_without_flex_start_leave_their_end_to_the_request" {
   command = plan
 
@@ -193,6 +231,10 @@ run "a_pool_of_a_fixed_size_is_repaired_and_may_be_compact_by_itself" {
   assert {
     condition     = google_container_node_pool.gpu.management[0].auto_repair && google_container_node_pool.gpu.management[0].auto_upgrade
     error_message = "It is managed by ${jsonencode(google_container_node_pool.gpu.management)}."
+  }
+  assert {
+    condition     = google_container_node_pool.gpu.upgrade_settings[0].max_surge == 0 && google_container_node_pool.gpu.upgrade_settings[0].max_unavailable == 1
+    error_message = "An upgrade wants another node: ${jsonencode(google_container_node_pool.gpu.upgrade_settings)}."
   }
   assert {
     condition     = google_container_node_pool.gpu.placement_policy[0].type == "COMPACT" && length(google_compute_resource_policy.compact) == 0

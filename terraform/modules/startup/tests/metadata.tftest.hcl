@@ -42,6 +42,9 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       ray         = null
       secrets     = null
       has_command = false
+      restart     = "never"
+
+      max_run_seconds = null
     }
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
   }
@@ -49,7 +52,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
     condition = length(setsubtract([
       "lib/aiinfra_vm/ray_node.py", "lib/aiinfra_vm/tasks/__init__.py", "ops-agent/config.yaml",
       "profile.d/aiinfra.sh", "ray-2.60.0.txt", "samples/README.md", "samples/many_gpus.py",
-      "systemd/aiinfra-ray.service",
+      "systemd/aiinfra-command.service", "systemd/aiinfra-ray.service",
     ], output.payload)) == 0
     error_message = "The payload is ${jsonencode(output.payload)}."
   }
@@ -101,6 +104,7 @@ run "a_command_travels_as_it_is" {
 
   variables {
     command = "echo \"$${HOME}\" '\"' 'é' %%{if}"
+    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, restart = "on-failure", max_run_seconds = 43200 }
   }
 
   assert {
@@ -108,7 +112,20 @@ run "a_command_travels_as_it_is" {
     error_message = "The command is ${output.metadata["aiinfra-startup-command"]}."
   }
   assert {
-    condition     = jsondecode(output.metadata["aiinfra-config"]).has_command
+    condition     = jsondecode(output.metadata["aiinfra-config"]).has_command && jsondecode(output.metadata["aiinfra-config"]).restart == "on-failure" && jsondecode(output.metadata["aiinfra-config"]).max_run_seconds == 43200
     error_message = "The VM does not know of its command."
+  }
+}
+
+run "rays_ports_are_those_of_the_payload" {
+  command = plan
+
+  assert {
+    condition     = contains(output.ray_ports, "20000-22999") && contains(output.ray_ports, "6379") && contains(output.ray_ports, "8265")
+    error_message = "The ports are ${jsonencode(output.ray_ports)}."
+  }
+  assert {
+    condition     = length(output.ray_ports) == length(jsondecode(file("./payload/ray-ports.json"))) - 1
+    error_message = "The ports are ${jsonencode(output.ray_ports)}."
   }
 }

@@ -195,6 +195,16 @@ run "refuses_a_version_of_ray_that_is_a_range" {
   expect_failures = [var.startup]
 }
 
+run "refuses_a_restart_that_is_unknown" {
+  command = plan
+
+  variables {
+    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, restart = "sometimes" }
+  }
+
+  expect_failures = [var.startup]
+}
+
 run "refuses_a_folder_that_begins_with_a_slash" {
   command = plan
 

@@ -189,6 +189,27 @@ def test_the_start_up_of_one_vm_fails(wired: Compute, *, command: bool, step: st
     assert 0 < len(failed["steps"][step]["detail"].splitlines()) <= 20
 
 
+def test_a_command_that_is_begun_again_fails_more_and_more_often(wired: Compute) -> None:
+    wired.scenarios, wired.rate = frozenset({"startup-fails"}), 1.0
+    _start(wired, restart="on-failure")
+    seen = []
+    for _ in range(12):
+        wired.now += 60
+        seen.append(_told(wired).get("step-command", {}).get("failures", 0))
+    assert seen == sorted(seen)
+    assert (seen[0], seen[-1]) == (0, 6)
+    told = _told(wired)
+    assert (told["startup"]["state"], told["startup"]["step"]) == ("running", "command")
+    assert (told["step-command"]["state"], told["step-command"]["code"]) == ("failing", 1)
+    assert told["step-command"]["detail"].endswith("begun again after 300 seconds")
+
+
+def test_where_no_time_passes_it_has_failed_a_few_times(wired: Compute) -> None:
+    wired.scenarios = frozenset({"startup-fails"})
+    _start(wired, restart="always")
+    assert _told(wired)["step-command"]["failures"] == 4
+
+
 def test_a_vm_that_fails_at_its_gpus_shows_too_few(wired: Compute) -> None:
     wired.scenarios = frozenset({"startup-fails"})
     _start(wired, has_command=False)

@@ -236,6 +236,7 @@ def test_requests_that_fail_are_tried_again_and_then_given_up_with_the_cause_tha
 ) -> None:
     cluster = gke_of(EXAMPLE, scenario, "1")
     cluster.create()
+    _give_up_after(cluster, 3)
     job = _job(cluster)
     names: list[str] = []
     retried = 0
@@ -260,6 +261,39 @@ def test_requests_that_fail_are_tried_again_and_then_given_up_with_the_cause_tha
     assert message in work.message
     assert advice in work.advice
     assert cluster.find(job)["spec"]["suspend"]
+
+
+def _give_up_after(cluster: Gke, limit: int) -> None:
+    (config,) = (
+        it for it in kueue.objects(cluster.facts) if it["kind"] == "ProvisioningRequestConfig"
+    )
+    config["spec"]["retryStrategy"]["backoffLimitCount"] = limit
+    cluster.api.apply(config)
+
+
+def test_a_job_whose_requests_fail_is_tried_on_and_on(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of(EXAMPLE, "stockout", "1")
+    cluster.create()
+    _job(cluster)
+    for _ in range(60):
+        clock.forward(120)
+        (work,) = status.read(cluster.api).workloads
+    # Two hours: pauses of 1, 2, 4, 8, 16 minutes, then half an hour each.
+    assert work.state != "given up"
+    assert work.retries >= 6
+    assert "another zone" in work.advice
+
+
+def test_a_job_of_more_priority_takes_what_one_of_less_has(waiting: Gke, clock: Clock) -> None:
+    low = {"kueue.x-k8s.io/priority-class": "low"}
+    _job(waiting, "low", labels=low, parallelism=32, completions=32)
+    high = {"kueue.x-k8s.io/priority-class": "high"}
+    _job(waiting, "high", labels=high, parallelism=32, completions=32)
+    clock.forward(10)
+    states = {it.name: it.state for it in status.read(waiting.api).workloads}
+    assert states == {"Job high": "waiting for nodes", "Job low": "pending"}
 
 
 def test_a_booking_that_expires_before_the_job_is_admitted_is_tried_again(
@@ -325,7 +359,8 @@ def test_more_gpus_than_the_queue_has_are_not_admitted(waiting: Gke) -> None:
 
 
 def test_the_more_urgent_of_two_jobs_gets_what_is_left(waiting: Gke) -> None:
-    _job(waiting, "first", parallelism=32, completions=32)
+    label = {"kueue.x-k8s.io/priority-class": "very-high"}
+    _job(waiting, "first", labels=label, parallelism=32, completions=32)
     for name in ("low", "high"):
         label = {"kueue.x-k8s.io/priority-class": name}
         _job(waiting, name, labels=label, parallelism=32, completions=32)

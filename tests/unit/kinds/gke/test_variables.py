@@ -119,6 +119,7 @@ def test_the_control_plane_is_as_the_settings_and_the_run_say() -> None:
     made = _variables(
         "1.33.5-gke.1080000",
         gke_release_channel="rapid",
+        gke_maintenance="sun,fri 22:30-06:00",
         authorized_cidr="203.0.113.0/24",
         enable_ray_operator="yes",
     )
@@ -127,6 +128,11 @@ def test_the_control_plane_is_as_the_settings_and_the_run_say() -> None:
         "location": "us-central1",
         "version": "1.33.5-gke.1080000",
         "release_channel": "RAPID",
+        "maintenance": {
+            "recurrence": "FREQ=WEEKLY;BYDAY=FR,SU",
+            "start_time": "2026-01-09T22:30:00Z",
+            "end_time": "2026-01-10T06:00:00Z",
+        },
         "authorized_cidrs": ["203.0.113.0/24"],
         "ray_operator": True,
     }

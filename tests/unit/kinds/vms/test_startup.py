@@ -219,6 +219,38 @@ def test_a_command_that_fails_is_one() -> None:
     assert problem.why == "exit code 3"
 
 
+def _failing(times: int) -> dict[str, str]:
+    step = {"state": "failing", "detail": "no module\nexit code 1", "failures": times}
+    return _told("running", "command") | {"step-command": json.dumps(step | {"attempt": 7})}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_command_that_failed_and_is_begun_again_is_worth_a_note() -> None:
+    found, said = _wait(FakeApi(a=[_failing(2)], b=[_told("running", "command")]))
+
+    failing, running = startup.notes(found)
+
+    assert failing.what == "the command failed on a, and is begun again"
+    assert failing.why == "no module\nexit code 1"
+    assert "/var/log/aiinfra/command.log" in failing.fix
+    assert running.what == "the command is still running on b"
+    assert "1 at the step command, which failed and is begun again" in said[0]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_command_that_fails_again_and_again_is_a_failure() -> None:
+    (problem,) = _failure(FakeApi(a=[_failing(3)], b=[_failing(2)]))
+
+    assert problem.what == "STARTUP_COMMAND failed on a 3 times in a row, and is begun again"
+    assert problem.setting == "STARTUP_COMMAND"
+    assert "sudo systemctl restart aiinfra-command" in problem.fix
+
+
+def test_a_command_that_got_over_its_failures_is_none() -> None:
+    found, _ = _wait(FakeApi(a=[_failing(3), DONE]))
+    assert startup.notes(found) == []
+
+
 def test_a_step_that_may_fail_is_worth_a_note() -> None:
     agent = {"step-ops-agent": json.dumps({"state": "failed", "detail": "apt\nE: no route"})}
     found, _ = _wait(FakeApi(a=[DONE | agent]))

@@ -127,18 +127,43 @@ def test_a_vm_that_is_being_made_is_under_way_and_not_broken() -> None:
     assert [one.what for one in _waits(down=down)] == ["1 VM is being made"]
 
 
+def test_a_command_that_failed_for_good_is_begun_again_on_the_vm_and_not_by_a_reset() -> None:
+    failed: dict[str, Any] = {"state": StartupState.FAILED, "step": "command"}
+    (one,) = _broken(vms=(_vm("np-vm-a", **failed), _vm("np-vm-b")))
+    assert "sudo systemctl restart aiinfra-command" in one.fix
+    assert "reset" not in one.fix
+
+
+def test_a_command_that_fails_and_is_begun_again_is_one_trouble_and_nothing_to_wait_for() -> None:
+    def failing(times: int) -> dict[str, Any]:
+        step = StartupStep(state="failing", detail=f"exit code {times}", failures=times)
+        return {
+            "state": StartupState.RUNNING,
+            "step": "command",
+            "startup": {"steps": {"command": step}},
+        }
+
+    vms = (_vm("np-vm-a", **failing(2)), _vm("np-vm-b", **failing(5)), _vm("np-vm-c"))
+    (one,) = _broken(vms=vms)
+    assert one.names == ("np-vm-a", "np-vm-b")
+    assert "up to 5 times in a row" in one.what
+    assert (one.why, one.by_itself) == (("exit code 5",), True)
+    assert list(trouble.waiting(_case(vms=vms))) == []
+
+
 def test_those_that_failed_in_the_same_step_are_one_trouble_with_the_last_of_the_output() -> None:
     failed: dict[str, Any] = {
         "state": StartupState.FAILED,
-        "step": "command",
-        "words": "failed in the step command",
+        "step": "ray",
+        "words": "failed in the step ray",
         "startup": {"detail": "one\ntwo\nthree\nfour"},
     }
     (one,) = _broken(vms=(_vm("np-vm-a", **failed), _vm("np-vm-b", **failed)))
-    assert one.what == "2 VMs: each failed in the step command"
+    assert one.what == "2 VMs: each failed in the step ray"
     assert (one.count, one.names) == (2, ("np-vm-a", "np-vm-b"))
     assert one.why == ("two", "three", "four")
     assert "instances reset np-vm-a --zone us-central1-a --project p" in one.fix
+    assert "/var/log/aiinfra/step-ray.log" in one.fix
 
 
 @pytest.mark.parametrize(

@@ -295,3 +295,17 @@ def test_what_is_wrong_with_a_cluster_wide_value_is_said_once(given: Given) -> N
 
     assert len([it for it in case.loaded.problems if it.setting == "DISK_TYPE"]) == 2
     assert len([it for it in case.loaded.problems if it.setting == "GKE_NODE_POOLS"]) == 0
+
+
+def test_queued_pools_are_not_left_without_their_queue(given: Given) -> None:
+    _refused(given, "ENABLE_KUEUE", "gets its nodes by", **ULTRA, **QUEUED, ENABLE_KUEUE="no")
+    assert not given(**GKE, ENABLE_KUEUE="no").refused
+
+
+def test_queues_share_out_no_more_gpus_than_there_are(given: Given) -> None:
+    two = GKE | {"INSTANCE_COUNT": "2"}  # of a2-highgpu-2g
+    assert not given(**two, KUEUE_QUEUES="a:2,b:2").refused
+    _refused(given, "KUEUE_QUEUES", "shares out 5 GPUs", **two, KUEUE_QUEUES="a:3,b:2")
+    fewer = two | {"KUEUE_GPU_QUOTA": "3"}
+    _refused(given, "KUEUE_QUEUES", "shares out 4 GPUs", **fewer, KUEUE_QUEUES="a:4")
+    _refused(given, "KUEUE_QUEUES", "without Kueue", **two, KUEUE_QUEUES="a:1", ENABLE_KUEUE="no")

@@ -5,4 +5,6 @@ case ":$PATH:" in
   *:/opt/aiinfra/ray/bin:*) ;;
   *) PATH=/opt/aiinfra/ray/bin:$PATH ;;
 esac
+# Else ray.init() would make a Ray of this VM alone, while the cluster's is not there yet.
+export RAY_ADDRESS=auto
 export PATH RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=/run/aiinfra-ray/token

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import socket
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -74,8 +73,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--workers", type=int, help="default: the GPUs, else the VMs")
     options = parser.parse_args()
-    here = str(Path(__file__).resolve().parent)
-    ray.init(runtime_env={"working_dir": here}, log_to_driver=False)
+    ray.init(runtime_env=training.surroundings(), log_to_driver=False)
     gpus = int(ray.cluster_resources().get("GPU", 0))
     number = options.workers or gpus or len(ray.nodes())
     team = workers(number, gpus=gpus > 0)

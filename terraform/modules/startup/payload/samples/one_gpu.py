@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import socket
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -31,8 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=20)
     epochs = parser.parse_args().epochs
-    here = str(Path(__file__).resolve().parent)
-    ray.init(runtime_env={"working_dir": here}, log_to_driver=False)
+    ray.init(runtime_env=training.surroundings(), log_to_driver=False)
     gpus = 1 if ray.cluster_resources().get("GPU") else 0
     task = ray.remote(num_cpus=1, num_gpus=gpus)(train)
     print(json.dumps(ray.get(task.remote(epochs))))

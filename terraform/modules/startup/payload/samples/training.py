@@ -7,7 +7,9 @@ points from its own seed.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,6 +20,13 @@ ARMS = 3
 _POINTS = 3000
 _BATCH = 100
 _NOISE = 0.1  # radians
+
+
+def surroundings() -> dict[str, Any]:
+    """What Ray has to bring to the other VMs: these files, unless `ray job submit` brought them."""
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ:
+        return {}
+    return {"working_dir": str(Path(__file__).resolve().parent)}
 
 
 def device() -> torch.device:

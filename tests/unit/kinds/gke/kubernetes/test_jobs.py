@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -59,8 +60,9 @@ def test_jobs_on_queued_pools_ask_for_no_longer_than_their_nodes_live() -> None:
         assert seconds == "300"
 
 
-def test_jobs_on_other_pools_know_no_queue() -> None:
-    for text in jobs.render(samples.facts(samples.MEGA)).values():
+def test_jobs_of_a_cluster_without_a_queue_know_none() -> None:
+    bare = dataclasses.replace(samples.facts(samples.MEGA), kueue=False)
+    for text in jobs.render(bare).values():
         assert "kueue" not in text
         assert "suspend" not in text
 

@@ -58,8 +58,8 @@ def test_outside_the_image_the_kinds_stand_in_and_that_is_said() -> None:
     assert needed | {"JobSet", "Workload"} == kinds
 
 
-def test_a_cluster_without_queued_pools_has_no_kueue() -> None:
-    found, notes = stages(samples.facts(samples.MEGA), {})
+def test_a_cluster_without_a_queue_has_no_kueue() -> None:
+    found, notes = stages(dataclasses.replace(samples.facts(samples.MEGA), kueue=False), {})
     assert [stage.name for stage in found if "ueue" in stage.name] == []
     assert len(notes) == 1
 

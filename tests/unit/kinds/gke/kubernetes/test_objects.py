@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provision.kinds.gke.kubernetes import kueue, networks, objects, storage
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, QueueShare
 from provision.kinds.gke.kubernetes.objects import name_of
 from tests.kubernetes import samples
 
@@ -52,7 +55,9 @@ def test_the_check_is_never_in_the_field_that_bypasses_it() -> None:
         thing for thing in kueue.objects(samples.TWO_QUEUED) if thing["kind"] == "ClusterQueue"
     ]
     assert "admissionChecks" not in queue["spec"]
-    assert queue["spec"]["admissionChecksStrategy"] == {"admissionChecks": [{"name": "dws-prov"}]}
+    assert queue["spec"]["admissionChecksStrategy"] == {
+        "admissionChecks": [{"name": "dws-prov", "onFlavors": ["demo-t4", "demo-a100"]}]
+    }
 
 
 def test_pods_without_gpus_come_first_and_get_none() -> None:
@@ -69,8 +74,47 @@ def test_pods_without_gpus_come_first_and_get_none() -> None:
     assert list(gpus.items()) == [("default-flavor", "0"), ("demo-t4", "1"), ("demo-a100", "1")]
 
 
-def test_a_cluster_without_queued_pools_has_no_queue() -> None:
-    assert kueue.objects(samples.facts(samples.MEGA)) == []
+def test_a_cluster_that_wants_no_queue_has_none() -> None:
+    assert kueue.objects(dataclasses.replace(samples.facts(samples.MEGA), kueue=False)) == []
+
+
+def test_facts_of_an_older_version_have_a_queue_where_that_version_had_one() -> None:
+    for cluster, had in ((samples.TWO_QUEUED, True), (samples.facts(samples.MEGA), False)):
+        document = json.loads(cluster.document())
+        del document["kueue"], document["queues"]
+        assert ClusterFacts.parse(json.dumps(document)).has_queue is had
+
+
+def test_pools_that_are_not_queued_have_a_queue_without_a_check() -> None:
+    things = kueue.objects(samples.facts(samples.MEGA))
+    kinds = [thing["kind"] for thing in things]
+    assert {"AdmissionCheck", "ProvisioningRequestConfig"}.isdisjoint(kinds)
+    assert "admissionChecksStrategy" not in things[kinds.index("ClusterQueue")]["spec"]
+
+
+def test_flavors_go_from_what_is_paid_for_to_what_can_be_taken_away() -> None:
+    mixed = samples.facts(samples.HIGH, samples.A100, samples.L4, samples.RESERVED)
+    (queue,) = [thing for thing in kueue.objects(mixed) if thing["kind"] == "ClusterQueue"]
+    (group,) = queue["spec"]["resourceGroups"]
+    names = [flavor["name"] for flavor in group["flavors"]]
+    assert names == ["default-flavor", "demo-reserved", "demo-l4", "demo-a100", "demo-high"]
+
+
+def test_teams_share_the_gpus_and_the_rest_is_for_all() -> None:
+    teams = (QueueShare(name="a", gpus=8), QueueShare(name="b", gpus=4))
+    things = kueue.objects(samples.facts(samples.ULTRA, queues=teams))
+    queues = {it["metadata"]["name"]: it["spec"] for it in things if it["kind"] == "ClusterQueue"}
+    gpus = {
+        name: resource["nominalQuota"]
+        for name, spec in queues.items()
+        for flavor in spec["resourceGroups"][0]["flavors"]
+        for resource in flavor["resources"]
+        if flavor["name"] == samples.ULTRA.name and resource["name"] == kueue.GPU
+    }
+    assert gpus == {"dws-cluster-queue": "20", "a": "8", "b": "4"}
+    assert {spec["cohortName"] for spec in queues.values()} == {"aiinfra"}
+    local = [it["metadata"]["name"] for it in things if it["kind"] == "LocalQueue"]
+    assert local == ["dws-local-queue", "a", "b"]
 
 
 def test_only_machines_with_a_gpu_network_get_its_interfaces() -> None:

@@ -30,6 +30,25 @@ def get(path: str) -> str:
     return _ask(path).decode()
 
 
+def changed(path: str, etag: str, seconds: int) -> tuple[str, str]:
+    """A value once it is another than that of an earlier answer, or as it is after some seconds.
+
+    Args:
+        path: Under computeMetadata/v1/.
+        etag: That of the earlier answer; "0" for none, which is answered at once.
+        seconds: How long the server may hold the question.
+
+    Returns:
+        The value, and the ETag of this answer.
+
+    Raises:
+        OSError: There is none, or the server does not answer.
+    """
+    query = f"wait_for_change=true&timeout_sec={seconds}&last_etag={etag}"
+    with _opener.open(_request(f"{path}?{query}"), timeout=seconds + _TIMEOUT) as answer:
+        return answer.read().decode(), answer.headers.get("ETag", "0")
+
+
 def token() -> str:
     """An access token of the VM's service account; the metadata server renews it in time.
 
@@ -64,13 +83,7 @@ def guest_attribute(name: str) -> str | None:
 
 
 def _ask(path: str, body: bytes | None = None) -> bytes:
-    host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
-    request = urllib.request.Request(
-        f"http://{host}/computeMetadata/v1/{path}",
-        data=body,
-        headers={"Metadata-Flavor": "Google"},
-        method="GET" if body is None else "PUT",
-    )
+    request = _request(path, body)
     for attempt in range(_TRIES):
         try:
             with _opener.open(request, timeout=_TIMEOUT) as answer:
@@ -84,6 +97,16 @@ def _ask(path: str, body: bytes | None = None) -> bytes:
                 raise
         time.sleep(_PAUSE * 2**attempt)
     raise AssertionError("the last try returns or raises")
+
+
+def _request(path: str, body: bytes | None = None) -> urllib.request.Request:
+    host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
+    return urllib.request.Request(
+        f"http://{host}/computeMetadata/v1/{path}",
+        data=body,
+        headers={"Metadata-Flavor": "Google"},
+        method="GET" if body is None else "PUT",
+    )
 
 
 def main() -> None:

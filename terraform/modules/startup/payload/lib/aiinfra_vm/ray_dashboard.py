@@ -25,13 +25,14 @@ class Relay:
     def __init__(self, port: int) -> None:
         self._port = port
         self._address: str | None = None
+        self._server: socketserver.BaseServer | None = None
 
     def lead_to(self, address: str) -> None:
         """From now on, pass new connections on to this VM."""
         self._address = address
 
     def start(self) -> None:
-        """Listen, until the program ends.
+        """Listen, until stopped.
 
         Raises:
             OSError: Another program listens there.
@@ -46,8 +47,14 @@ class Relay:
             allow_reuse_address = True
             daemon_threads = True
 
-        server = Server(("127.0.0.1", self._port), Connection)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self._server = Server(("127.0.0.1", self._port), Connection)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        """Listen no longer."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
 
     def pass_on(self, caller: socket.socket) -> None:
         """Connect a caller with the head, until one of them ends; without a head, end at once."""

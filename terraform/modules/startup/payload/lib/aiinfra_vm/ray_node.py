@@ -21,13 +21,15 @@ import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiinfra_vm import configuration, metadata, ray_process, ray_token
-from aiinfra_vm.lease import Claim, Lease, Version
+from aiinfra_vm.lease import Claim, Lease
 from aiinfra_vm.ray_dashboard import Relay
 from aiinfra_vm.ray_process import Ray
 from aiinfra_vm.ray_token import Token
+from aiinfra_vm.storage import Folder
 
 if TYPE_CHECKING:
     from aiinfra_vm.lease import Head
+    from aiinfra_vm.storage import Version
 
 _START_SECONDS = 180  # for Ray to start
 _CONNECT_SECONDS = 3
@@ -235,7 +237,7 @@ def main() -> None:
     parser.add_argument("--expiry", type=float, default=45, help="seconds that a lease lasts")
     options = parser.parse_args()
     state = configuration.load()["state"]
-    folder = (state["bucket"], f"{state['folder']}/ray")
+    folder = Folder(state["bucket"], f"{state['folder']}/ray")
     relay = Relay(ray_process.ports()["dashboard"])
     try:
         relay.start()
@@ -249,7 +251,10 @@ def main() -> None:
         Pace(options.renew, options.expiry),
     )
     signal.signal(signal.SIGTERM, lambda *_: node.stop())
-    node.run()
+    try:
+        node.run()
+    finally:
+        relay.stop()
 
 
 if __name__ == "__main__":

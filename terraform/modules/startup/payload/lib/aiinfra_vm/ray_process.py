@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 _RAY = str(Path(sys.executable).with_name("ray"))
 _STARTED = "Ray runtime started"
 _STOP_SECONDS = 20
-_SESSION = Path("/tmp/ray/session_latest")  # noqa: S108 - Ray's own, where its clients look for it
+_SESSIONS = Path("/tmp/ray")  # noqa: S108 - Ray's own, where its clients look for it
 _LOCAL_SSD = Path("/mnt/localssd/ray")
 # Beside lib/, in which this package is; the firewall's rules are made from it, too.
 _PORTS = Path(__file__).parents[2] / "ray-ports.json"
@@ -104,7 +103,7 @@ class Ray:
         """Wait until this node is part of its cluster; False if it ended, or took too long."""
         if not (self._ready.wait(seconds) and self.alive()):
             return False
-        _open_to_users(_SESSION)
+        _open_to_users()
         return True
 
     def alive(self) -> bool:
@@ -140,16 +139,19 @@ class Ray:
         self._ready.set()  # it has ended: nobody need wait any longer
 
 
-def _open_to_users(session: Path) -> None:
+def _open_to_users() -> None:
     """Let programs of the VM's other users join, as `ray.init()` does: the token decides who may.
 
     They connect to these sockets, and write files of their own into these folders; Ray makes both
-    for the user alone that runs it.
+    for the user alone that runs it. The session that is called the latest may be another user's.
     """
+    sockets = _SESSIONS.glob("session_*/sockets/raylet")
+    own = [socket for socket in sockets if socket.stat().st_uid == os.getuid()]
+    if not own:
+        return  # it has ended already
+    session = max(own, key=lambda socket: socket.stat().st_mtime).parents[1]
     for name in ("raylet", "plasma_store"):
-        # One that is not there yet is for a node that ends again.
-        with contextlib.suppress(FileNotFoundError):
-            (session / "sockets" / name).chmod(0o666)
+        (session / "sockets" / name).chmod(0o666)
     for name in ("events", "export_events"):
         folder = session / "logs" / name
         folder.mkdir(exist_ok=True)

@@ -12,11 +12,14 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aiinfra_vm.lease import Object
+from aiinfra_vm.storage import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aiinfra_vm.storage import Folder
+
+_NAME = "token"
 _BYTES = 32
 
 
@@ -24,7 +27,7 @@ class Token:
     """The token.
 
     Args:
-        folder: The bucket, and the folder's path in it.
+        folder: Where the object is.
         file: Where Ray and its clients on this VM look for it.
         random: Makes a new one.
 
@@ -33,12 +36,11 @@ class Token:
 
     def __init__(
         self,
-        folder: tuple[str, str],
+        folder: Folder,
         file: Path,
         random: Callable[[], str] = lambda: secrets.token_hex(_BYTES),
     ) -> None:
-        bucket, path = folder
-        self._object = Object(bucket, f"{path}/token")
+        self._folder = folder
         self._file = file
         self._random = random
 
@@ -46,11 +48,11 @@ class Token:
         """Put the token in its place; make it, if no head of this cluster has ever done so."""
         while not self.fetch():
             # Another VM may make it at the same moment: the next look has whichever counts.
-            self._object.write(self._random().encode(), over=None)
+            self._folder.write(_NAME, self._random().encode(), NOTHING)
 
     def fetch(self) -> bool:
         """Put the token in its place; whether there is one."""
-        found = self._object.read()
+        found = self._folder.read(_NAME)
         if found is None:
             return False
         part = self._file.with_suffix(".part")

@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import subprocess
 import sys
 import time
 from datetime import datetime, timezone
@@ -36,6 +37,7 @@ _DOCUMENT = _FOLDER / "report.json"
 _SENT = _FOLDER / "sent.json"
 _GAP = 12.0  # seconds from one document to the next
 _LOOK = 3.0  # seconds from one look at what is new to the next
+_TRIES = 10
 _LINES = 20
 _BYTES = 4000  # of a failed step's detail
 _REASON = 300  # of a skipped one's
@@ -65,6 +67,27 @@ def tell(name: str, value: Any) -> None:
             document[name] = value
 
 
+def tell_step(step: str, told: dict[str, Any], whole: str = "") -> None:
+    """Tell of a step that goes on when start-up is over, and wait until that is sent.
+
+    Args:
+        step: Its name.
+        told: What is told of it: its `state`, and more.
+        whole: What has become of the start-up with it; "" for nothing new.
+
+    Raises:
+        OSError: Guest attributes are off, or the server does not answer.
+    """
+    with _changed() as document:
+        document["steps"][step] = told
+        if whole:
+            document["state"], document["step"] = whole, step if whole == "failed" else None
+    for _ in range(_TRIES):
+        if _send():
+            return
+        subprocess.run(["sleep", f"{_LOOK:g}"], check=False)  # noqa: S603, S607 - a constant
+
+
 def tail(output: bytes, most: int = _BYTES) -> str:
     """The last lines of an output, at most 20, and in all so many bytes of UTF-8."""
     text = output.decode("utf-8", "replace").replace("\r", "\n")
@@ -78,7 +101,8 @@ def main() -> int:
     """Change the document, and send it if the last one was long enough ago.
 
     `boot`: a new one, of which nothing is known; `begin STEP`; `end STEP STATE FILE`, the file
-    being what the step said; `over STATE [STEP]`; `relay`: send what is new, until it is over.
+    being what the step said; `over STATE [STEP]`; `flush`; `relay`: send what is new, until the
+    start-up is over.
     """
     kind, *rest = sys.argv[1:]
     if kind == "relay":
@@ -93,7 +117,8 @@ def main() -> int:
         this = boot()
         fresh = {"state": "running", "step": None, "boot": this["id"], "number": this["number"]}
         _write(_DOCUMENT, {**fresh, "began": now(), "at": now(), "steps": {}})
-        _forget()
+        if _SENT.exists():
+            _SENT.unlink()
     elif kind == "begin":
         (step,) = rest
         with _changed() as document:
@@ -105,11 +130,11 @@ def main() -> int:
         detail = tail(Path(file).read_bytes(), most) if most else ""
         with _changed() as document:
             document["steps"][step] = {"state": state, "at": now(), "detail": detail}
-    else:
+    elif kind == "over":
         with _changed() as document:
             document["state"], document["step"] = rest[0], rest[1] if rest[1:] else None
     is_told = _send()
-    return NOT_YET if kind == "over" and not (is_told and _arrived()) else 0
+    return NOT_YET if kind in {"over", "flush"} and not (is_told and _arrived()) else 0
 
 
 def _send() -> bool:
@@ -133,17 +158,12 @@ def _send() -> bool:
 
 
 def _arrived() -> bool:
-    """Whether Google has the document that was sent; if not, it counts as never sent."""
-    found = json.loads(metadata.guest_attribute(ATTRIBUTE) or "null")
-    if found == json.loads(_DOCUMENT.read_text("utf-8")):
+    """Whether Google has the document that was sent; if not, it is to be sent again."""
+    sent = json.loads(_SENT.read_text("utf-8"))
+    if json.loads(metadata.guest_attribute(ATTRIBUTE) or "null") == sent["document"]:
         return True
-    _forget()
+    _write(_SENT, {**sent, "document": None})
     return False
-
-
-def _forget() -> None:
-    if _SENT.exists():
-        _SENT.unlink()
 
 
 @contextlib.contextmanager

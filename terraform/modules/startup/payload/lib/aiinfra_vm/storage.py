@@ -78,7 +78,7 @@ class Folder:
 
         Args:
             name: The object's name in the folder.
-            document: What becomes its JSON.
+            document: What becomes its JSON; bytes stay as they are.
             over: What it replaces, which may be `NOTHING`; None for whatever is there.
 
         Returns:
@@ -149,7 +149,8 @@ class Folder:
         self, method: str, path: str, query: dict[str, str], name: str, document: Any
     ) -> Version | None:
         try:
-            _, body = self.ask(method, path, query, json.dumps(document).encode())
+            content = document if isinstance(document, bytes) else json.dumps(document).encode()
+            _, body = self.ask(method, path, query, content)
         except urllib.error.HTTPError as error:
             if error.code in (_MISSING, _OTHERWISE):
                 return None

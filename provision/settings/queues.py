@@ -1,0 +1,47 @@
+"""The queues of teams: the value of KUEUE_QUEUES."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator
+
+from provision.settings import parsing
+from provision.settings.parsing import InvalidValueError, shorten
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""An object's name in Kubernetes (RFC 1123), short enough to be a label's value."""
+_TAKEN: Final = frozenset({"dws-cluster-queue", "dws-local-queue"})
+"""The queue of all: `kinds.gke.kubernetes.kueue`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """A queue, and the GPUs that are its own."""
+
+    name: str
+    gpus: int
+
+
+def _queues(text: str) -> tuple[Queue, ...]:
+    """`<queue>:<GPUs>,...`, each name once."""
+    found: list[Queue] = []
+    for item in parsing.comma_list(text):
+        name, colon, gpus = (part.strip() for part in item.partition(":"))
+        if not colon or not _NAME.fullmatch(name) or name in _TAKEN:
+            raise InvalidValueError(
+                f"has {shorten(item)}, which is not a queue with its GPUs",
+                "<queue>:<GPUs>, separated by commas; a name has lower-case letters, digits and"
+                f" hyphens, and is none of {', '.join(sorted(_TAKEN))}",
+            )
+        if name in {queue.name for queue in found}:
+            raise InvalidValueError(f"names {name} twice", "each queue once")
+        found.append(Queue(name=name, gpus=parsing.whole_number(gpus)))
+        if found[-1].gpus < 0:
+            raise InvalidValueError(f"has {gpus} GPUs for {name}", "0 or more")
+    return tuple(found)
+
+
+Queues = Annotated[tuple[Queue, ...], BeforeValidator(_queues)]

@@ -1,0 +1,133 @@
+"""The attempts at the user's command: what is known of them, and when the next one is due."""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FIRST_PAUSE = 10.0  # seconds
+_LONGEST_PAUSE = 300.0  # seconds
+_QUICK = 600.0  # seconds: an attempt that ends before was no start of anything
+
+
+class Restart(enum.Enum):
+    """When the command is begun again: STARTUP_RESTART."""
+
+    NEVER = "never"
+    ON_FAILURE = "on-failure"
+    ALWAYS = "always"
+
+
+class State(enum.Enum):
+    """What became of the last attempt."""
+
+    NONE = "none"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"  # it was told to end, since the VM ends
+
+
+@dataclass(frozen=True)
+class History:
+    """The attempts so far. It outlives boots, as a file.
+
+    Attributes:
+        state: What became of the last attempt.
+        boot: The boot in which that began.
+        attempt: Its number; 0 for none yet.
+        failures: How many attempts failed, one after the other, without one that lasted.
+        quick: How many attempts ended soon, one after the other.
+        code: The last exit code, as a shell has it; None for none.
+        began: When the last attempt began (Unix epoch).
+        ended: When it ended.
+        why: What it was stopped for.
+    """
+
+    state: State = State.NONE
+    boot: str = ""
+    attempt: int = 0
+    failures: int = 0
+    quick: int = 0
+    code: int | None = None
+    began: float = 0.0
+    ended: float = 0.0
+    why: str = ""
+
+    @property
+    def pause(self) -> float:
+        """Seconds between this attempt and the next: each quick end doubles them, up to 300."""
+        # The exponent has a limit, as the number of attempts has none.
+        return min(_FIRST_PAUSE * 2.0 ** min(max(self.quick - 1, 0), 10), _LONGEST_PAUSE)
+
+    def begun(self, boot: str, now: float) -> History:
+        """A new attempt begins; a boot begins without failures."""
+        before = self if boot == self.boot else replace(self, failures=0, quick=0)
+        number = self.attempt + 1
+        return replace(
+            before, state=State.RUNNING, boot=boot, attempt=number, code=None, began=now, why=""
+        )
+
+    def ended_with(self, code: int, now: float) -> History:
+        """The attempt ended by itself with an exit code, as a shell has it."""
+        quick = self.quick + 1 if now - self.began < _QUICK else 0
+        state = State.DONE if code == 0 else State.FAILED
+        failures = 0 if code == 0 else 1 if quick == 0 else self.failures + 1
+        return replace(self, state=state, code=code, ended=now, quick=quick, failures=failures)
+
+    def not_begun(self, now: float) -> History:
+        """An attempt could not be begun."""
+        return replace(self, ended=now, quick=self.quick + 1, failures=self.failures + 1)
+
+    def stopped(self, code: int, why: str, now: float) -> History:
+        """The attempt ended after it was told to."""
+        return replace(self, state=State.STOPPED, code=code, ended=now, why=why, quick=0)
+
+    def goes_on(self, restart: Restart) -> bool:
+        """Whether another attempt follows the one that ended, within the same boot."""
+        if restart is Restart.NEVER or self.state is State.STOPPED:
+            return False
+        return self.state is not State.DONE or restart is Restart.ALWAYS
+
+    def refusal(self, restart: Restart, boot: str) -> str:
+        """Why the command is not begun at a boot; "" where it is, or where it runs already."""
+        begins = self.state is State.NONE or (self.state is State.RUNNING and self.boot == boot)
+        if begins or restart is Restart.ALWAYS:
+            return ""
+        if self.state is State.DONE:
+            return "it ran before"
+        if restart is Restart.ON_FAILURE:
+            return ""
+        what = {
+            State.RUNNING: "it was cut off when the VM went down",
+            State.STOPPED: f"it was stopped: {self.why}",
+            State.FAILED: f"it ended with exit code {self.code} before",
+        }[self.state]
+        return (
+            f"{what}, and is not begun again: STARTUP_RESTART is never (on-failure would begin it)"
+        )
+
+
+def load(file: Path) -> History:
+    """What is known; that nothing was begun where there is no file."""
+    try:
+        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return History()
+    return History(**{**found, "state": State(found["state"])})
+
+
+def save(file: Path, history: History) -> None:
+    """Keep it, whole or not at all, and on the disk itself: the VM may be about to go down."""
+    part = file.with_suffix(".part")
+    with part.open("w", encoding="utf-8") as out:
+        json.dump({**asdict(history), "state": history.state.value}, out)
+        out.flush()
+        os.fsync(out.fileno())
+    part.replace(file)

@@ -1,0 +1,108 @@
+"""The user's command under a real systemd, with the example that goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.startup.test_command import KEPT, LOG, QUICK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.startup.debian_vm import DebianVM
+
+# The first of them makes the roots, which takes minutes where none is kept.
+pytestmark = pytest.mark.timeout(900)
+
+TRAIN = Path(__file__).parents[2] / "examples/checkpoint/train.py"
+COMMAND = "python3 /srv/train.py --checkpoints /srv/checkpoints --steps 60000 2>&1 | tee /srv/said"
+
+
+def _wait(what: Callable[[], bool], seconds: float = 200) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def _checkpoint(vm: DebianVM) -> int:
+    found = sorted((vm.disk / "srv/checkpoints").glob("checkpoint-*.json"))
+    return int(json.loads(found[-1].read_text())["step"]) if found else 0
+
+
+def _state(vm: DebianVM) -> tuple[str, int]:
+    found = json.loads(vm.read(KEPT))
+    return found["state"], found["attempt"]
+
+
+def test_a_training_goes_on_after_a_shutdown_and_after_the_death_of_its_host(
+    debian: DebianVM,
+) -> None:
+    debian.write("srv/train.py", TRAIN.read_text())
+    debian.quicker |= QUICK
+    debian.configure(COMMAND, restart="on-failure")
+    debian.boot()
+    assert debian.states()["startup"] == "running", "the script waited for the command"
+    _wait(lambda: _checkpoint(debian) >= 1000)
+
+    debian.turn_off()
+
+    stopped = _checkpoint(debian)
+    assert stopped % 1000, "there was no checkpoint but the usual ones"
+    assert f"stopped at step {stopped}" in debian.read(LOG)
+    assert f"stopped at step {stopped}" in debian.read("srv/said"), "tee was ended before"
+    assert _state(debian) == ("stopped", 1)
+    assert debian.told["steps"]["command"]["state"] == "stopped"
+
+    debian.boot()
+    _wait(lambda: _checkpoint(debian) >= stopped + 1000)
+    debian.kill()
+    assert _state(debian) == ("running", 2)
+
+    debian.boot()
+    _wait(lambda: f"begins at step {_checkpoint(debian) // 1000 * 1000}" in debian.read(LOG))
+    assert [line for line in debian.read(LOG).splitlines() if line.startswith("begins")][:2] == [
+        "begins at step 0",
+        f"begins at step {stopped}",
+    ]
+
+
+def test_systemd_begins_a_command_again_with_new_peers_and_without_the_old_processes(
+    debian: DebianVM,
+) -> None:
+    debian.quicker |= QUICK
+    debian.configure(
+        "echo $NNODES nodes, $(pgrep --full --count 'sleep 77[7]') left >>/srv/out;"
+        " [[ $(wc -l </srv/out) -lt 4 ]] || exit 0;"
+        " mkdir -p /etc/aiinfra; echo NNODES=$(wc -l </srv/out) >/etc/aiinfra/nccl.env;"
+        " setsid sleep 777 & kill -KILL $PPID; sleep 1; exit 1",
+        restart="on-failure",
+    )
+    debian.boot()
+    _wait(lambda: debian.exists(KEPT) and _state(debian)[0] == "done")
+
+    assert debian.read("srv/out") == "".join(
+        f"{nodes} nodes, 0 left\n" for nodes in ("", "1", "2", "3")
+    )
+    assert _state(debian) == ("done", 4)
+    _wait(lambda: debian.states()["startup"] == "done")
+    active = debian.run("systemctl show --value --property SubState aiinfra-command.service")
+    assert active.strip() == "exited"
+
+
+def test_a_command_that_failed_for_good_is_begun_again_by_hand(debian: DebianVM) -> None:
+    debian.configure("touch /srv/seen; [[ -e /srv/mended ]] || { echo no module; exit 3; }")
+    debian.boot()
+    _wait(lambda: debian.states()["startup"] == "failed")
+    assert debian.detail("command").startswith("no module\nSTARTUP_COMMAND ended with exit code 3")
+    assert "no module" in debian.run("journalctl --unit aiinfra-command --output cat --no-pager")
+
+    debian.run("touch /srv/mended; systemctl restart aiinfra-command")
+
+    _wait(lambda: debian.states()["startup"] == "done")
+    assert _state(debian) == ("done", 2)

@@ -1,0 +1,304 @@
+"""Who is the head of a Ray cluster while Cloud Storage, VMs and the lease come and go.
+
+The nodes are threads here, and Ray is a socket that listens; leases last a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import pytest
+
+from rehearsal.cloud.server import Cloud
+from tests.startup.metadata_server import MetadataServer
+from tests.startup.room import Wire
+from tests.startup.sandbox import PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+if str(PAYLOAD / "lib") not in sys.path:
+    sys.path.append(str(PAYLOAD / "lib"))
+
+from aiinfra_vm import ray_node, ray_process
+from aiinfra_vm.lease import Lease
+from aiinfra_vm.ray_dashboard import Relay
+from aiinfra_vm.ray_node import Identity, Node, Pace
+from aiinfra_vm.ray_token import Token
+from aiinfra_vm.storage import Folder
+
+BUCKET, FOLDER = "my-bucket", "train-deployment/ray"
+EXPIRY = 0.6
+PACE = Pace(renew=0.1, expiry=EXPIRY)
+SECONDS = 20  # for what is waited for
+
+
+class Ray:
+    """Ray as far as other VMs notice it: a head answers at its port."""
+
+    started: list[Ray]
+    port: int
+
+    def __init__(self, arguments: list[str], address: str) -> None:
+        self.is_head = "--head" in arguments
+        self.of = address if self.is_head else arguments[0].partition("=")[2].partition(":")[0]
+        self.address = address
+        self._lives = True
+        self._listener = socket.create_server((address, self.port)) if self.is_head else None
+        self.started.append(self)
+
+    def wait_ready(self, seconds: float) -> bool:
+        """It is ready at once."""
+        return seconds > 0
+
+    def alive(self) -> bool:
+        """Until it is stopped."""
+        return self._lives
+
+    def stop(self) -> None:
+        """End it."""
+        self._lives = False
+        self.fall_silent()
+
+    def fall_silent(self) -> None:
+        """Answer nobody any more, as when its VM is frozen."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+
+@dataclass
+class VM:
+    """One node, with a way of its own to Cloud Storage."""
+
+    wire: Wire
+    node: Node
+    token: Path
+    thread: threading.Thread = field(init=False)
+
+    def start(self) -> None:
+        """Begin."""
+        self.thread = threading.Thread(target=self.node.run, daemon=True)
+        self.thread.start()
+
+
+class World:
+    """Cloud Storage, and the VMs of one cluster."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._patch = patch
+        self._stack = ExitStack()
+        self.vms: list[VM] = []
+
+    def __enter__(self) -> Self:
+        cloud = self._stack.enter_context(Cloud(database=self._folder / "cloud.sqlite"))
+        self._url = cloud.base_url
+        path = "computeMetadata/v1/instance/service-accounts/default/token"
+        about = Request(f"{self._url}/{path}", headers={"Metadata-Flavor": "Google"})  # noqa: S310 - loopback
+        with urlopen(about) as answer:  # noqa: S310 - loopback
+            token = answer.read().decode()
+        self._bearer = json.loads(token)["access_token"]
+        server = MetadataServer({"service-accounts/default/token": token})
+        host = self._stack.enter_context(server).host
+        self._patch.setenv("GCE_METADATA_HOST", host)
+        self.ask("storage/v1/b?project=rehearsal-host", "POST", {"name": BUCKET})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for vm in self.vms:
+            vm.wire.is_down = False
+            vm.node.stop()
+        for vm in self.vms:
+            vm.thread.join(SECONDS)
+            vm.wire.close()
+        self._stack.close()
+
+    def ask(self, path: str, method: str = "GET", document: object = None) -> bytes:
+        """A request to Cloud Storage, which no wire cuts off."""
+        body = None if document is None else json.dumps(document).encode()
+        headers = {"Authorization": f"Bearer {self._bearer}", "Content-Type": "application/json"}
+        request = Request(f"{self._url}/{path}", body, headers, method=method)  # noqa: S310 - loopback
+        with urlopen(request) as answer:  # noqa: S310 - loopback
+            return bytes(answer.read())
+
+    def object(self, name: str, method: str = "GET") -> bytes:
+        """Read or delete an object."""
+        path = f"storage/v1/b/{BUCKET}/o/{quote(f'{FOLDER}/{name}', safe='')}"
+        return self.ask(path + ("?alt=media" if method == "GET" else ""), method)
+
+    def add(self, pace: Pace = PACE) -> VM:
+        """Another VM, which begins at once."""
+        number = len(self.vms) + 1
+        wire = Wire(int(self._url.rpartition(":")[2]), "127.0.0.1")
+        self._patch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{wire.port}")
+        folder = Folder(BUCKET, FOLDER)
+        token = self._folder / f"token-{number}"
+        identity = Identity(f"vm-{number}", f"127.0.0.{10 + number}", f"id-{number}")
+        node = Node(identity, Lease(folder), Token(folder, token), Relay(1), pace)
+        vm = VM(wire, node, token)
+        self.vms.append(vm)
+        vm.start()
+        return vm
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Cloud Storage without VMs."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ports = dict.fromkeys(ray_process.ports(), port)
+    Ray.started, Ray.port = [], port
+    monkeypatch.setattr(ray_process, "ports", lambda: ports)
+    monkeypatch.setattr(ray_node, "Ray", Ray)
+    with World(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def _wait(what: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not what():
+        assert time.monotonic() < deadline, [vars(it) for it in Ray.started]
+        time.sleep(0.01)
+
+
+def _alive() -> set[tuple[str, str]]:
+    """Where Ray runs, and of which head."""
+    return {(ray.address[-1], ray.of[-1]) for ray in Ray.started if ray.alive()}
+
+
+def _cluster(world: World, vms: int) -> None:
+    """A cluster whose first VM is the head."""
+    wanted = set()
+    for number in range(1, vms + 1):
+        world.add()
+        wanted.add((str(number), "1"))
+        _wait(lambda: _alive() == wanted)
+
+
+def test_no_job_ends_while_cloud_storage_is_away(world: World) -> None:
+    _cluster(world, 3)
+    before = list(Ray.started)
+
+    for vm in world.vms:
+        vm.wire.is_down = True
+    time.sleep(4 * EXPIRY)
+    for vm in world.vms:
+        vm.wire.is_down = False
+    time.sleep(2 * EXPIRY)
+
+    assert Ray.started == before
+    assert all(ray.alive() for ray in before)
+
+
+def test_a_head_that_alone_does_not_reach_cloud_storage_stays_the_head(world: World) -> None:
+    _cluster(world, 2)
+
+    world.vms[0].wire.is_down = True
+    time.sleep(4 * EXPIRY)
+
+    assert _alive() == {("1", "1"), ("2", "1")}
+    assert len(Ray.started) == 2
+
+
+def test_a_head_that_is_silent_is_followed_by_another_and_ends_when_it_sees_that(
+    world: World,
+) -> None:
+    _cluster(world, 2)
+
+    # Frozen: it neither renews nor answers, and does not know.
+    world.vms[0].wire.is_down = True
+    Ray.started[0].fall_silent()
+    _wait(lambda: ("2", "2") in _alive())
+    assert Ray.started[0].alive()
+
+    world.vms[0].wire.is_down = False
+    _wait(lambda: _alive() == {("2", "2"), ("1", "2")})
+    assert not Ray.started[0].alive()
+
+
+def test_a_worker_that_only_does_not_reach_its_head_does_not_take_the_lease(world: World) -> None:
+    _cluster(world, 2)
+
+    Ray.started[0].fall_silent()
+    time.sleep(3 * EXPIRY)
+
+    assert _alive() == {("1", "1"), ("2", "1")}
+    assert json.loads(world.object("head.json"))["vm"] == "vm-1"
+
+
+def test_a_lease_that_somebody_deletes_is_taken_again_by_its_head(world: World) -> None:
+    _cluster(world, 2)
+    before = json.loads(world.object("head.json"))
+
+    world.object("head.json", "DELETE")
+    time.sleep(2 * EXPIRY)
+
+    assert len(Ray.started) == 2
+    after = json.loads(world.object("head.json"))
+    assert (after["vm"], after["life"]) == (before["vm"], before["life"])
+
+
+def test_a_head_that_is_stopped_is_followed_by_another_without_waiting(world: World) -> None:
+    slow = Pace(renew=0.1, expiry=3600)
+    for _ in range(2):
+        world.add(slow)
+        _wait(lambda: len(Ray.started) == len(world.vms))
+
+    world.vms[0].node.stop()
+
+    _wait(lambda: _alive() == {("2", "2")})
+
+
+def test_vms_that_begin_at_once_agree_on_one_head_and_one_token(world: World) -> None:
+    for _ in range(4):
+        world.add()
+
+    _wait(lambda: len(_alive()) == 4)
+
+    assert len({of for _, of in _alive()}) == 1
+    token = world.object("token")
+    assert {vm.token.read_bytes() for vm in world.vms} == {token}
+    assert len(bytes.fromhex(token.decode())) >= 32
+    assert {vm.token.stat().st_mode & 0o777 for vm in world.vms} == {0o644}
+
+
+@pytest.fixture
+def relay() -> Iterator[tuple[Relay, socket.socket]]:
+    """A relay that listens, and a dashboard for it on another machine."""
+    with socket.create_server(("127.0.0.77", 0)) as dashboard:
+        made = Relay(dashboard.getsockname()[1])
+        made.start()
+        yield made, dashboard
+        made.stop()
+
+
+def test_the_dashboard_of_the_head_is_at_the_localhost_of_each_vm(
+    relay: tuple[Relay, socket.socket],
+) -> None:
+    made, dashboard = relay
+    here = ("127.0.0.1", dashboard.getsockname()[1])
+    with socket.create_connection(here) as early:
+        assert early.recv(1) == b""  # there is no head yet
+
+    made.lead_to("127.0.0.77")
+    with socket.create_connection(here) as browser:
+        browser.sendall(b"question")
+        browser.shutdown(socket.SHUT_WR)
+        head, _ = dashboard.accept()
+        with head:
+            assert head.recv(100) == b"question"
+            assert head.recv(100) == b""
+            head.sendall(b"answer")
+        assert browser.recv(100) == b"answer"
+        assert browser.recv(100) == b""
