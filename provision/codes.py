@@ -419,8 +419,8 @@ class Code(enum.StrEnum):
     )
     TEST_FAILED = (
         "test-failed",
-        "Test found machines that are not what they should be",
-        "replace the machines that `fix` names",
+        "Test found machines, or a network between them, that are not what they should be",
+        "replace the machines that `fix` names; docs/how-to/test.md has what Test does",
         _CLUSTER,
     )
     OUT_OF_DATE = (

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from provision.documents.backend import Backend
     from provision.documents.changes import Changes
-    from provision.documents.checks import Bandwidth
+    from provision.documents.checks import Bandwidth, VmBandwidth, VmCheck
     from provision.documents.connection import Connection
     from provision.documents.cost import Cost
     from provision.documents.ending import Ending
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from provision.documents.status import Status
     from provision.documents.timeline import Stage
     from provision.documents.topology import Topology
-    from provision.documents.vm_status import GpuCheck
     from provision.errors import Problem
 
 
@@ -56,7 +55,7 @@ class Report:
         outputs: Terraform's outputs after the apply.
         connection: How to connect to the cluster.
         status: The status of the deployment.
-        checks: What Test found, by VM or node pool.
+        checks: What Test found, by VM, group of VMs or node pool.
         role: The permissions of a custom role for this env.list (`Validate --role`).
         timeline: The stages of the run, in the order in which they began.
         topology: What the cluster consists of, before there is a plan; programs find it in that.
@@ -79,7 +78,7 @@ class Report:
     outputs: TerraformOutputs | None = None
     connection: Connection | None = None
     status: Status | None = None
-    checks: Mapping[str, GpuCheck | Bandwidth] | None = None
+    checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
     role: Sequence[str] | None = None
     timeline: list[Stage] | None = None
     topology: Topology | None = None

@@ -144,21 +144,6 @@ class Gpu:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bandwidth:
-    """The bus bandwidth of NCCL's all-gather on two machines, for messages from 1 KiB to 8 GiB.
-
-    Attributes:
-        average: The average over all message sizes, in GB/s.
-        out_of_place: The peak out of place, in GB/s.
-        in_place: The peak in place, in GB/s.
-    """
-
-    average: float
-    out_of_place: float
-    in_place: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class Shape:
     """One size of a family's machines.
 
@@ -173,7 +158,6 @@ class Shape:
         local_ssds: The number of local SSDs that it includes.
         consumption: Its consumption options, if they differ from those of the family.
         doubtful: The options of which that is not certain, if it has options of its own.
-        bandwidth: The published bandwidth; None if there is none.
     """
 
     suffix: str
@@ -184,7 +168,6 @@ class Shape:
     local_ssds: int = 0
     consumption: frozenset[Consumption] | None = None
     doubtful: frozenset[Consumption] = frozenset()
-    bandwidth: Bandwidth | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -571,14 +554,7 @@ ROWS: Final = (
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
         shapes=(
-            Shape(
-                suffix="8g",
-                gpus=8,
-                vcpus=224,
-                nics=10,
-                local_ssds=32,
-                bandwidth=Bandwidth(average=120.248, out_of_place=328.85, in_place=335.67),
-            ),
+            Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),
             Shape(suffix="8g-nolssd", gpus=8, vcpus=224, nics=10),
         ),
     ),

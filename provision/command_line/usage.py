@@ -75,11 +75,11 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             "docs/how-to/look-after-a-cluster.md",
         ),
         Action.TEST: _About(
-            "test the GPUs of the VMs, or the bandwidth between GKE nodes",
-            "Compare the GPUs and network interfaces that each VM found with those of its machine"
-            " type. On GKE, run a job that measures NCCL's bandwidth between nodes, judge the"
-            " result and delete the job.",
-            "docs/how-to/look-after-a-cluster.md",
+            "test VMs and the bandwidth between them, or between GKE nodes",
+            "Have each VM check its GPUs, their memory, interfaces and local SSDs, and all VMs"
+            " measure NCCL's bandwidth between them; name the VMs at fault. On GKE, run a job that"
+            " measures between nodes, judge the result and delete the job.",
+            "docs/how-to/test.md",
         ),
         Action.DEBUG: _About(
             "write all that a run would use to a folder; open a shell there",

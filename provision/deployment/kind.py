@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
-    from provision.files.archive import Archive
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
     from provision.state.location import Place, StateLocation
@@ -61,14 +60,6 @@ class Kind(Protocol[SpecT]):
 
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with secrets masked, safe to print."""
-
-    def grants_in_state_folder(self, spec: SpecT, archive: Archive | None) -> bool:
-        """Whether machines get roles on parts of the deployment's folder.
-
-        Args:
-            spec: What the settings ask for.
-            archive: What is copied to the machines.
-        """
 
     def preflight(self, spec: SpecT) -> OfKind:
         """What the online checks need to know about this kind of cluster, and its own checks."""

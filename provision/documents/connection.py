@@ -29,6 +29,7 @@ class VmConnection:
 
     Attributes:
         name: Its name.
+        rank: Its rank in the group, NODE_RANK of its programs; None as long as it has none.
         status: Its status in the API, such as "RUNNING".
         internal_ip: Its address in the VPC network.
         external_ip: Its public address; None if it has none.
@@ -38,6 +39,7 @@ class VmConnection:
     """
 
     name: str
+    rank: int | None
     status: str
     internal_ip: str | None
     external_ip: str | None
@@ -68,10 +70,14 @@ class VmsConnection(Connection):
     Attributes:
         vms: The VMs.
         ray: The dashboard of its Ray cluster; None if it has none.
+        local_ssd_path: Where each mounts its local SSDs; None if it has none.
+        local_ssd_gb: The local SSDs of each together, in GB; 0 for none.
     """
 
     vms: tuple[VmConnection, ...]
     ray: RayConnection | None
+    local_ssd_path: str | None = None
+    local_ssd_gb: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from provision.documents.backend import Backend
 from provision.documents.changes import Changes
-from provision.documents.checks import Bandwidth
+from provision.documents.checks import Bandwidth, VmBandwidth, VmCheck
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.cost import Cost
 from provision.documents.ending import Ending
@@ -19,7 +19,7 @@ from provision.documents.plan import Plan
 from provision.documents.problem import Problem
 from provision.documents.status import Status
 from provision.documents.timeline import Stage
-from provision.documents.vm_status import GpuCheck, VmGroup
+from provision.documents.vm_status import VmGroup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Run:
         outputs: Terraform's outputs after the apply.
         connection: How to connect to the cluster.
         status: The status of the deployment.
-        checks: VM or node pool -> what Test has found.
+        checks: VM, group of VMs or node pool -> what Test has found.
         role: The permissions of a custom role for this env.list (`Validate --role`).
         timeline: The stages of the run, in the order in which they began.
     """
@@ -73,6 +73,6 @@ class Run:
     outputs: TerraformOutputs | None = None
     connection: VmsConnection | ClusterConnection | Connection | None = None
     status: VmGroup | GkeCluster | Status | None = None
-    checks: Mapping[str, GpuCheck | Bandwidth] | None = None
+    checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
     role: tuple[str, ...] | None = None
     timeline: tuple[Stage, ...] | None = None

@@ -59,6 +59,8 @@ class Machines:
         boot_disk_gb: The size of each boot disk, in GiB.
         boot_disk_type: The type of the boot disks, such as "pd-ssd".
         local_ssd_gb: The local SSDs of each together, in GB; 0 for none.
+        local_ssd_path: Where each mounts them as one file system; None if it has none. A node has
+            them for what its pods keep.
         has_public_address: Whether each has a public address.
         max_run_seconds: After how many seconds Google deletes each; None for never.
         reservation: The reservation that they come from; None for none.
@@ -78,6 +80,7 @@ class Machines:
     boot_disk_gb: int
     boot_disk_type: str
     local_ssd_gb: int = 0
+    local_ssd_path: str | None = None
     has_public_address: bool = False
     max_run_seconds: int | None = None
     reservation: str | None = None

@@ -111,6 +111,7 @@ class Vm:
 
     Attributes:
         name: Its name.
+        rank: Its rank in the group, NODE_RANK of its programs; None as long as it has none.
         status: Its status in the API, such as RUNNING.
         machine_type: Its machine type.
         created: When it was made, in RFC 3339 format; None if Google does not say.
@@ -126,6 +127,7 @@ class Vm:
     """
 
     name: str
+    rank: int | None = None
     status: str
     machine_type: str
     created: str | None = None

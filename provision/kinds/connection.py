@@ -144,6 +144,11 @@ def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
     if tunnels and not links:
         links += [tunnels[0], f"and then, as long as that runs, {NOTEBOOK}"]
     found += _named("notebook", links)
+    if connection.local_ssd_path:
+        size = f"{connection.local_ssd_gb:,} GB"
+        found += [
+            ("local SSD", f"{connection.local_ssd_path} on each VM: {size}, lost with the VM")
+        ]
     if connection.ray:
         then = f"and then, as long as that runs, {connection.ray.dashboard}"
         found += [*_named("ray", [connection.ray.tunnel, then]), ("token", connection.ray.token)]

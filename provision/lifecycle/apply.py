@@ -48,13 +48,14 @@ def settle(
         StateError: What exists belongs to another deployment, project or tool.
     """
     asked = kind.spec(context.settings)
+    of_kind = kind.preflight(asked)
     context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None
     with context.progress.stage(StageName.CHECKS, OnInterrupt.NOTHING):
         found = preflight.run(
             asked,
             cloud.api,
-            of_kind=kind.preflight(asked),
+            of_kind=of_kind,
             owners=ownership.ours(context, asked, cloud.folder.location),
             in_state=cloud.folder.known() if record else (),
             record=record,
@@ -63,8 +64,7 @@ def settle(
     unasked = _OF_OFFERS.intersection(asked.skipped_checks)
     context.note([*(context.guesses if unasked else ()), *found.notes])
     if bucket:
-        needs_uniform = kind.grants_in_state_folder(asked, archive)
-        context.note(cloud.folder.audit(needs_uniform=needs_uniform))
+        context.note(cloud.folder.audit(needs_uniform=of_kind.grants_in_state_folder))
     spec = kind.resolve(found.require(), record)
     context.report.plan = planned.begun(context, kind, spec, record, found.checks)
     pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket))

@@ -150,6 +150,7 @@ class OfKind:
             each.
         image_project: The project of the image that VMs boot from; None where Google chooses it.
         pods_account: Whether a service account is made for pods, whatever that of the machines is.
+        grants_in_state_folder: Whether machines get roles on parts of the deployment's folder.
     """
 
     checks: tuple[Check, ...]
@@ -164,3 +165,4 @@ class OfKind:
     beside_the_role: tuple[str, ...] = ()
     image_project: str | None = None
     pods_account: bool = False
+    grants_in_state_folder: bool = False

@@ -53,7 +53,7 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
     What machines do by themselves is not in it: they act as their own account.
     """
     collections = [_FOR_EVERY_RUN, of_kind.swept, *_looked_up()]
-    if spec.buckets:
+    if spec.buckets or of_kind.grants_in_state_folder:
         collections.append({"storage.buckets": "getIamPolicy setIamPolicy"})
     asked = {name for check in (*CHECKS, *of_kind.checks) for name in _asked(check.calls)}
     made = permissions.changing(spec, of_kind, makes_bucket=True)

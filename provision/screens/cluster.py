@@ -32,6 +32,7 @@ def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     group = topology.machines[0] if len(topology.machines) == 1 else None
     yield from _machines(topology, cost if group else None)
     yield from _disks(topology, cost if group else None)
+    yield from _local_ssds(topology)
     for number, store in enumerate(topology.stores):
         right = _price(cost, PartKind.SHARES) if number == 0 else ""
         yield Row("storage" if number == 0 else "", _store(store), right)
@@ -96,7 +97,7 @@ def _disks(topology: Topology, cost: Cost | None) -> Iterator[Row]:
     found: dict[str, list[str]] = {}
     for it in topology.machines:
         words = f"{it.boot_disk_gb:,} GB {it.boot_disk_type}"
-        if it.local_ssd_gb:
+        if it.local_ssd_gb and not it.local_ssd_path:
             words += f", and {it.local_ssd_gb:,} GB of local SSD"
         found.setdefault(words, []).append(it.name)
     if len(found) == 1:
@@ -107,6 +108,14 @@ def _disks(topology: Topology, cost: Cost | None) -> Iterator[Row]:
     texts = [f"{words} ({', '.join(names)})" for words, names in found.items()]
     for number, text in enumerate(texts):
         yield Row("boot disk" if number == 0 else "", text)
+
+
+def _local_ssds(topology: Topology) -> Iterator[Row]:
+    for it in topology.machines:
+        if it.local_ssd_path:
+            where = f"as one disk at {it.local_ssd_path}, lost with the VM"
+            each = " each" if it.most > 1 else ""
+            yield Row("local SSD", f"{it.local_ssd_gb:,} GB{each}, {where}")
 
 
 def _store(store: Store) -> str:

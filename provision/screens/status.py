@@ -284,14 +284,16 @@ def _vms(found: VmGroup, width: int, *, full: bool) -> Iterator[Line]:
     if len(shown) < counts.exist:
         text += "; --full lists all"
     yield from _item("VMs", text, width)
-    table = [[vm.name, _state(vm)] for vm in shown]
+    table = [[vm.name, _state(vm, full=full)] for vm in shown]
     for line in layout.columns(table):
         yield from _wrapped(line, width, first=" " * 4, rest=" " * 8)
 
 
-def _state(vm: Vm) -> str:
+def _state(vm: Vm, *, full: bool) -> str:
     # The start-up of a VM that is down says nothing: it begins anew.
     parts = [vm.startup.words if vm.status == "RUNNING" else vm.status]
+    if full and vm.rank is not None:
+        parts += [f"rank {vm.rank}"]
     if vm.remaining_seconds is not None:
         parts += [f"{_duration(vm.remaining_seconds)} left"]
     if vm.maintenance_seconds is not None:

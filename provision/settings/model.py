@@ -34,7 +34,7 @@ from provision.settings.maintenance import Maintenance
 from provision.settings.pools import NodePools
 from provision.settings.queues import Queues
 from provision.settings.secrets import Secrets
-from provision.settings.storage import Mounts, Shares
+from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 from provision.settings.values import (
     AbsolutePath,
     ActionWord,
@@ -376,6 +376,16 @@ class Settings(BaseSettings):
     gcs_mount_list: Mounts | None = _setting(
         "Buckets to mount on every machine, as `<bucket>:</mount/path>,...`.",
         "my-data:/mnt/data,my-models:/mnt/models",
+    )
+    gcs_cache_gb: CacheSize | None = _setting(
+        "Keep what is read from the mounted buckets on each machine's Local SSDs, at most so many"
+        " GiB for each mount; large files then come in parallel pieces.",
+        "1000",
+    )
+    gcs_options: BucketOptions | None = _setting(
+        "More options of Cloud Storage FUSE for all mounted buckets, as `<name>=<value>,...`; they"
+        " win over the tool's own.",
+        "metadata-cache-ttl-secs=600,dir-mode=755",
     )
     nfs_fileshare_list: Shares | None = _setting(
         "Filestore shares to create and mount, as `</mount/path>:<TIER>[:<GiB>],...`; they are"

@@ -2,11 +2,12 @@
 
 # No deferred annotations: pydantic reads them as it makes the class.
 
+import difflib
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from provision.catalogue import filestores
+from provision.catalogue import filestores, gcsfuse
 from provision.catalogue.filestores import Tier
 from provision.settings import parsing
 from provision.settings.values import AbsolutePath, BucketName
@@ -49,5 +50,39 @@ class Share(BaseModel):
         return size
 
 
+def _options(text: str) -> tuple[str, ...]:
+    """Options of gcsfuse, `name=value` or a bare name, as `--help` of gcsfuse or fstab has them."""
+    found: dict[str, str] = {}
+    for item in parsing.comma_list(text):
+        name, _, value = item.partition("=")
+        name = name.strip().lstrip("-").replace("_", "-")
+        kind = gcsfuse.OPTIONS.get(name)
+        if kind is None:
+            raise parsing.InvalidValueError(
+                f"has the option {parsing.shorten(name)}", _advice(name)
+            )
+        value = value.strip() or ("true" if kind is gcsfuse.Kind.SWITCH else "")
+        if not kind.takes(value):
+            raise parsing.InvalidValueError(
+                f"has {parsing.shorten(item)}, which {name} does not take", kind.words
+            )
+        if name in found:
+            raise parsing.InvalidValueError(f"has {name} twice", "give each option once")
+        found[name] = f"{name}={value}"
+    return tuple(found.values())
+
+
+def _advice(name: str) -> str:
+    if name in {"cache-dir", "file-cache-max-size-mb"}:
+        return "GCS_CACHE_GB turns the cache on"
+    if name in {"allow-other", "o"}:
+        return "every user has access in any case"
+    close = difflib.get_close_matches(name[:64], gcsfuse.OPTIONS, n=1)
+    known = f"did you mean {close[0]}? " if close else ""
+    return f"{known}the options are {', '.join(gcsfuse.OPTIONS)}"
+
+
+BucketOptions = Annotated[tuple[str, ...], BeforeValidator(_options)]
+CacheSize = Annotated[int, BeforeValidator(parsing.gibibytes), Field(ge=1, le=65536)]
 Mounts = Annotated[tuple[Mount, ...], BeforeValidator(parsing.mounts)]
 Shares = Annotated[tuple[Share, ...], BeforeValidator(parsing.shares)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import fabrics, gpu_networks, machines
+from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
@@ -43,6 +43,8 @@ class ClusterSpec(abc.ABC):
         service_account: The service account of the machines: "dedicated", "default" or an email
             address.
         buckets: The Cloud Storage buckets to mount on every machine.
+        bucket_options: The user's options for mounting buckets, such as "uid=1000".
+        bucket_cache_gib: The size of the file cache of each mounted bucket; None for no cache.
         shares: The Filestore shares to create, and to mount on every machine.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
         skipped_checks: The online checks to skip.
@@ -55,6 +57,8 @@ class ClusterSpec(abc.ABC):
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     service_account: str = "dedicated"
     buckets: tuple[Mount, ...] = ()
+    bucket_options: tuple[str, ...] = ()
+    bucket_cache_gib: int | None = None
     shares: tuple[Share, ...] = ()
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
@@ -91,6 +95,11 @@ class ClusterSpec(abc.ABC):
     @property
     def boot_image(self) -> Image | None:
         """The image that its machines boot from; None where Google chooses it."""
+        return None
+
+    @property
+    def local_ssd_path(self) -> str | None:
+        """Where machines mount their local SSDs, if they have any; None if they don't."""
         return None
 
 
@@ -183,6 +192,11 @@ class VmSpec(ClusterSpec):
     def boot_image(self) -> Image:
         """The image of the VMs."""
         return self.image
+
+    @property
+    def local_ssd_path(self) -> str:
+        """Where VMs mount their local SSDs, if they have any."""
+        return gcsfuse.LOCAL_SSD
 
     @property
     def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
@@ -337,6 +351,8 @@ def _common(settings: Settings) -> dict[str, Any]:
         "labels": settings.labels,
         "service_account": settings.service_account,
         "buckets": settings.gcs_mount_list or (),
+        "bucket_options": settings.gcs_options or (),
+        "bucket_cache_gib": settings.gcs_cache_gb,
         "shares": settings.nfs_fileshare_list or (),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),

@@ -93,6 +93,7 @@ def _additional(spec: ClusterSpec) -> Iterator[Network]:
 def _machines(spec: ClusterSpec, pool: Pool) -> Machines:
     is_system = isinstance(spec, GkeSpec) and pool is spec.system_pool
     gpu = gpu_words(pool.gpu_type) if pool.gpus and pool.gpu_type else None
+    local_ssd_gb = pool.machine.local_ssd_gb if pool.machine else 0
     return Machines(
         name=pool.name,
         machine_type=pool.machine_type,
@@ -105,7 +106,8 @@ def _machines(spec: ClusterSpec, pool: Pool) -> Machines:
         interfaces=1 + sum(network.subnets for network in _networks(spec, pool)),
         boot_disk_gb=pool.disk_size_gb,
         boot_disk_type=pool.disk_type,
-        local_ssd_gb=pool.machine.local_ssd_gb if pool.machine else 0,
+        local_ssd_gb=local_ssd_gb,
+        local_ssd_path=spec.local_ssd_path if local_ssd_gb else None,
         has_public_address=pool.external_ip,
         max_run_seconds=pool.max_run_seconds,
         reservation=pool.reservation,

@@ -6,6 +6,7 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     connection.json     how to connect
     prices.json         Google's prices, where they were asked for (see `cost.price_book`)
     runs/               the runs that may hold the lock (see `liveness`)
+    vms/                what the VMs of a group tell each other, and tasks for them
     logs/               Terraform's logs; Destroy keeps them
 """
 
@@ -223,12 +224,15 @@ class StateFolder:
 
     def texts(self, prefix: str) -> dict[str, str]:
         """The files whose names begin with a prefix: name -> text."""
+        read = ((name, self._read(name)) for name in self.names(prefix))
+        return {name: text for name, text in read if text is not None}
+
+    def names(self, prefix: str) -> list[str]:
+        """The names of the files that begin with a prefix."""
         start = len(self._path(""))
         with self._told(f"list {prefix}", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(prefix))
-            names = [blob.name[start:] for blob in blobs]
-        read = ((name, self._read(name)) for name in names)
-        return {name: text for name, text in read if text is not None}
+            return [blob.name[start:] for blob in blobs]
 
     def remove(self, name: str) -> None:
         """Delete a file if it exists."""

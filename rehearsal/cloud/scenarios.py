@@ -45,6 +45,8 @@ SCENARIOS = {
     "maintenance": "Google gives notice of maintenance to a GPU VM of each group, and maintains",
     "host-error": "the host of a GPU VM of each group fails",
     "startup-fails": "the start-up of one VM fails at one of its steps",
+    "bad-gpu": "a GPU of one VM of each group counts errors of its memory",
+    "slow-vm": "one VM of each group has half of the others' bandwidth",
     "forbidden": "the caller may not make managed instance groups",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",

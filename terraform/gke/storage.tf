@@ -4,6 +4,7 @@ module "gcs_mounts" {
 
   marker                = var.marker
   gcs_mounts            = var.gcs_mounts
+  options               = [] # the volumes have them
   service_account_email = module.workload_account.email
   state_folder          = var.state_folder
 }

@@ -3,6 +3,7 @@ module "gcs_mounts" {
 
   marker                = var.marker
   gcs_mounts            = var.gcs_mounts
+  options               = var.gcs_options
   service_account_email = module.service_account.email
   state_folder          = var.state_folder
 }

@@ -63,6 +63,12 @@ variable "gcs_mounts" {
   nullable    = false
 }
 
+variable "gcs_options" {
+  description = "Options of gcsfuse for every mounted bucket, as `name` or `name=value`. A change replaces the template."
+  type        = list(string)
+  nullable    = false
+}
+
 variable "gpu_networks" {
   description = "The networks of each VM's second interface and those after it, in order, as multi_nic_network makes them: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
   type = list(object({
@@ -247,11 +253,12 @@ variable "service_account" {
 }
 
 variable "startup" {
-  description = "What VMs do when they start: where files land, GPUs and interfaces that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always)."
+  description = "What VMs do when they start: where files land, GPUs, interfaces, Local SSDs and NCCL's fabric that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always)."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
+    local_ssds        = optional(number, 0)
     node_ssh          = optional(bool, true)
     fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
     notebook          = bool

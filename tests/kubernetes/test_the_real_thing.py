@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import time
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,21 @@ def test_all_objects_are_accepted_and_applying_them_again_changes_nothing(world:
     time.sleep(1.1)
     _apply(world, facts)
     assert [_written(world, thing) for thing in things] == before
+
+
+def test_other_options_and_a_cache_reach_the_volumes_that_are_there(world: World) -> None:
+    facts = samples.everything()
+    _apply(world, facts)
+    changed = dataclasses.replace(facts, bucket_options=("uid=1000", "ro"), bucket_cache_gib=10)
+
+    _apply(world, changed)
+
+    volumes = [it for it in storage.objects(changed) if "csi" in it.get("spec", {})]
+    assert volumes
+    for volume in volumes:
+        wanted = volume["spec"]["mountOptions"]
+        assert "file-cache:max-size-mb:10240" in wanted
+        assert _find(world, volume)["spec"]["mountOptions"] == wanted
 
 
 def test_all_example_jobs_are_accepted_and_have_no_unknown_field(world: World) -> None:

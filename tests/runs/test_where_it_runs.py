@@ -45,7 +45,7 @@ def bucket(rehearsal: Rehearsal) -> Callable[..., Rehearsal]:
 def test_row_15_a_bucket_that_is_not_fit_for_a_state_is_noted_with_what_mends_it(
     bucket: Callable[..., Rehearsal],
 ) -> None:
-    ended = bucket().run("Plan", **OWN)
+    ended = bucket().run("Plan", ORCHESTRATOR_TYPE="gke", **OWN)
 
     assert ended.code == 0, ended.said
     fixes = " ".join(note["fix"] for note in ended.document["notes"])
@@ -54,12 +54,12 @@ def test_row_15_a_bucket_that_is_not_fit_for_a_state_is_noted_with_what_mends_it
 
 
 @ROW_15
-def test_row_15_with_ray_a_bucket_without_uniform_access_is_refused_before_the_apply(
+def test_row_15_for_vms_a_bucket_without_uniform_access_is_refused_before_the_apply(
     bucket: Callable[..., Rehearsal],
 ) -> None:
     rehearsal = bucket()
 
-    ended = rehearsal.run("Create", ORCHESTRATOR_TYPE="ray", **OWN)
+    ended = rehearsal.run("Create", **OWN)
 
     assert ended.code == 5, ended.said
     assert "uniform" in ended.problem["what"]

@@ -41,7 +41,9 @@ def _billing(rehearsal: Rehearsal) -> list[str]:
 def _elsewhere(rehearsal: Rehearsal) -> None:
     """Make the bucket of TERRAFORM_GCS_PATH=gs://my-own-state."""
     with state_file.client(rehearsal) as client:
-        client.create_bucket("my-own-state")
+        made = client.bucket("my-own-state")
+        made.iam_configuration.uniform_bucket_level_access_enabled = True
+        client.create_bucket(made)
 
 
 def test_row_2_a_second_state_touches_nothing_of_the_first(

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Kept
-    from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.settings.model import Settings
     from provision.spec.cluster import VmSpec
@@ -61,10 +60,6 @@ class Toy:
 
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         return dict(variables)
-
-    def grants_in_state_folder(self, spec: VmSpec, archive: Archive | None) -> bool:
-        del spec, archive
-        return False
 
     def preflight(self, spec: VmSpec) -> OfKind:
         del spec

@@ -64,6 +64,10 @@ for node in null zero full random urandom tty; do
   touch "$root/dev/$node" && mount --bind "/dev/$node" "$root/dev/$node"
 done
 ln -s /proc/self/fd "$root/dev/fd"
+mkdir -p "$root/dev/disk/by-id" "$root/dev/md"
+for disk in "$root"/simulated/disks/*; do
+  [ ! -e "$disk" ] || ln -s "/simulated/disks/${disk##*/}" "$root/dev/disk/by-id/${disk##*/}"
+done
 mount --bind "$root/simulated/src" "$root/usr/src"
 for folder in /usr/local/*/; do
   own=$root/simulated/local/$(basename "$folder")
@@ -99,6 +103,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "files": None,
         "gpus": {"count": 2, "accelerator": "nvidia-tesla-a100"},
         "interfaces": 1,
+        "local_ssds": 0,
         "fabric": None,
         "ops_agent": False,
         "node_ssh": False,

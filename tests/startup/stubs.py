@@ -15,6 +15,7 @@ _INSTALL = r"""
 for argument; do
   case $argument in
     gcsfuse) printf '#!/bin/bash\n' >/stubs/gcsfuse; chmod +x /stubs/gcsfuse ;;
+    mdadm) cp /simulated/mdadm /stubs/mdadm; chmod +x /stubs/mdadm ;;
     nfs-common) printf '#!/bin/bash\n' >/stubs/mount.nfs; chmod +x /stubs/mount.nfs ;;
     datacenter-gpu-manager-4-*) touch /simulated/"$argument" ;;
     --install-recommends) recommends=1 ;;
@@ -112,6 +113,77 @@ fi
 exec {_PYTHON} "$@"
 """
 
+# Arrays are files, by the UUID in the superblocks of their disks (version 1.2, 4 KiB into each).
+MDADM = rf"""
+{_PYTHON} - "$@" <<'PYTHON'
+import os
+import pathlib
+import struct
+import sys
+import uuid
+
+action, array, *rest = sys.argv[1:]
+options = dict(it[2:].split("=") for it in rest if it.startswith("--"))
+disks = [it for it in rest if not it.startswith("--")]
+
+
+def superblock(number, count, name, of):
+    # struct mdp_superblock_1 of the kernel's include/uapi/linux/raid/md_p.h.
+    block = bytearray(256)
+    struct.pack_into("<4I16s32s", block, 0, 0xA92B4EFC, 1, 0, 0, of.bytes, name.encode())
+    struct.pack_into("<2IQ2I", block, 72, 0, 0, 8192, 1024, count)
+    struct.pack_into("<3QI", block, 128, 2048, 8192, 8, number)
+    struct.pack_into("<Q2I", block, 208, 0, 0, 0)
+    total = sum(struct.unpack("<64I", block))
+    struct.pack_into("<I", block, 216, (total & 0xFFFFFFFF) + (total >> 32))
+    return bytes(block)
+
+
+if action == "--create":
+    this = uuid.uuid4()
+    assert int(options["raid-devices"]) == len(disks)
+    for number, disk in enumerate(disks):
+        with open(disk, "r+b") as file:
+            file.seek(4096)
+            name = options["homehost"] + ":" + options["name"]
+            file.write(superblock(number, len(disks), name, this))
+else:
+    found = set()
+    for disk in disks:
+        with open(disk, "rb") as file:
+            file.seek(4096)
+            block = file.read(256)
+        found.add((uuid.UUID(bytes=block[16:32]), *struct.unpack_from("<I", block, 92)))
+    ((this, count),) = found
+    if count != len(disks):
+        sys.exit(f"mdadm: {{array}} assembled from {{len(disks)}} drives - not enough to start it")
+if array != "-":
+    content = pathlib.Path(f"/simulated/arrays/{{this}}")
+    content.parent.mkdir(exist_ok=True)
+    if not content.exists():
+        content.touch()
+        os.truncate(content, 4 << 20)
+    pathlib.Path(array).symlink_to(content)
+PYTHON
+"""
+
+# What is mounted by fstab is remembered by name; a file system's content is a folder.
+_MOUNT = r"""
+if [[ $1 == -t ]]; then
+  content=/simulated/filesystems/$(blkid --probe --match-tag UUID --output value "$5") || exit 32
+  mkdir -p "$content" && exec /usr/bin/mount --bind "$content" "$6"
+fi
+grep -qF " ${2// /\\040} " /etc/fstab && echo "$2" >>/run/mounted
+"""
+
+_ID = r"""
+case $1 in
+  aiinfra-ray) [[ -e /simulated/$1 ]] ;;
+  jupyter) exit 1 ;;
+  *) exec /usr/bin/id "$@" ;;
+esac
+"""
+
 STUBS = {
     "apt-get": _INSTALL,
     "curl": _CURL,
@@ -120,10 +192,11 @@ STUBS = {
     "dmesg": "",
     "dpkg-query": _DPKG_QUERY,
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
-    "id": '[[ $1 == aiinfra-ray ]] || exec /usr/bin/id "$@"; [[ -e /simulated/$1 ]]',
+    "id": _ID,
     "ip": "cat /simulated/links.json",
+    "mdadm": MDADM,
     "modinfo": "exit 1",
-    "mount": 'grep -qF " ${2// /\\\\040} " /etc/fstab && echo "$2" >>/run/mounted',
+    "mount": _MOUNT,
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,
     "python3": _PYTHON3,

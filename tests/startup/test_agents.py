@@ -367,3 +367,20 @@ def test_a_task_that_a_restart_cut_off_is_told_and_not_begun_again(
     assert _done(state, "long", vm.name)["state"] == "cut-off"
     time.sleep(PACE.idle * 3)
     assert nap.read_text() == "begun\n"
+
+
+def test_what_could_not_be_written_is_written_when_it_can_be(
+    state: State, boot: Callable[..., Vm], tmp_path: Path
+) -> None:
+    state.write("vms/group.json", {"instance_count": 1})
+    # A file where the folder is to be.
+    in_the_way = tmp_path / "vm-1/run"
+    in_the_way.parent.mkdir()
+    in_the_way.touch()
+    vm = boot("vm-1")
+    _wait(lambda: state.read("vms/roster.json"))
+    time.sleep(PACE.idle * 2)
+
+    in_the_way.unlink()
+
+    _agree([vm], 1)

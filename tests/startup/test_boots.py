@@ -33,6 +33,7 @@ MOUNTS = [
 ]
 ALL_STEPS = {
     "startup": "done",
+    "local-ssd": "skipped",
     "mounts": "done",
     "files": "done",
     "gpu": "done",
@@ -136,6 +137,7 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
 
     skipped = {name: vm.detail(name) for name, state in vm.states().items() if state == "skipped"}
     assert skipped == {
+        "local-ssd": "this VM has no Local SSD",
         "mounts": "no storage is mounted",
         "files": "no files were copied",
         "fabric": "this VM has no GPUs",

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
-    from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -52,11 +51,6 @@ class GkeCluster:
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with secrets masked."""
         return variables.masked(values)
-
-    def grants_in_state_folder(self, spec: GkeSpec, archive: Archive | None) -> bool:
-        """None: pods have nothing there."""
-        del spec, archive
-        return False
 
     def preflight(self, spec: GkeSpec) -> OfKind:
         """What the online checks need to know about a GKE cluster, and its own checks."""

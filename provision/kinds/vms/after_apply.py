@@ -160,25 +160,46 @@ def _connection(
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
     project, zone = made.target.spec.project_id, made.target.spec.zone
     found = instances.documents(cloud.api, made.target.spec)
+    ranks = roster.ranks(cloud)
     with_notebook = {name for name, it in told.items() if it.has_notebook}
     shown = with_notebook if made.target.spec.notebook else set[str]()
     vms = tuple(
-        _vm(one, project, zone, url=urls.get(one["name"]), tunnel=one["name"] in shown)
+        _vm(
+            one,
+            (project, zone),
+            rank=ranks.get(one["name"]),
+            url=urls.get(one["name"]),
+            tunnel=one["name"] in shown,
+        )
         for one in found
     )
-    any_vm = vms[0].ssh if vms and made.target.spec.ray_version else None
-    return functools.partial(VmsConnection, vms=vms, ray=connection.ray(any_vm) if any_vm else None)
+    has_ray = made.target.spec.ray_version is not None and vms
+    machine = made.target.spec.group.machine
+    return functools.partial(
+        VmsConnection,
+        vms=vms,
+        ray=connection.ray(vms[0].ssh) if has_ray else None,
+        local_ssd_path=made.target.spec.local_ssd_path if machine and machine.local_ssds else None,
+        local_ssd_gb=machine.local_ssd_gb if machine else 0,
+    )
 
 
 def _vm(
-    instance: Mapping[str, Any], project: str, zone: str, *, url: str | None, tunnel: bool
+    instance: Mapping[str, Any],
+    where: tuple[str, str],
+    *,
+    rank: int | None,
+    url: str | None,
+    tunnel: bool,
 ) -> VmConnection:
+    project, zone = where
     interface = instance["networkInterfaces"][0]
     external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
     through = "" if external else " --tunnel-through-iap"
     ssh = f"gcloud compute ssh {instance['name']} --project {project} --zone {zone}{through}"
     return VmConnection(
         name=instance["name"],
+        rank=rank,
         status=instance["status"],
         internal_ip=interface.get("networkIP"),
         external_ip=external,

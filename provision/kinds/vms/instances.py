@@ -40,6 +40,8 @@ class Vm:
             stopped; 0 when that is under way, None if Google has not announced any.
         created: When it was made, in RFC 3339 format; None if Google does not say.
         started: When it was last started, likewise.
+        id: Its number, which one that the group makes again by the same name does not have.
+        address: The internal address of its first interface; "" if it has none yet.
     """
 
     name: str
@@ -52,6 +54,8 @@ class Vm:
     maintenance: float | None = None
     created: str | None = None
     started: str | None = None
+    id: str = ""
+    address: str = ""
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
@@ -63,11 +67,12 @@ class Vm:
         """
         metadata = instance.get("metadata", {}).get("items", [])
         urls = [item.get("value") for item in metadata if item["key"] == _URL_KEY]
+        interfaces = instance.get("networkInterfaces", [])
         return cls(
             name=instance["name"],
             status=instance["status"],
             machine_type=instance["machineType"].rpartition("/")[2],
-            interfaces=len(instance.get("networkInterfaces", [])),
+            interfaces=len(interfaces),
             attached={
                 it["acceleratorType"].rpartition("/")[2]: int(it["acceleratorCount"])
                 for it in instance.get("guestAccelerators", [])
@@ -77,6 +82,8 @@ class Vm:
             maintenance=_maintenance(instance, clock),
             created=instance.get("creationTimestamp"),
             started=_started(instance),
+            id=str(instance.get("id", "")),
+            address=interfaces[0].get("networkIP", "") if interfaces else "",
         )
 
 

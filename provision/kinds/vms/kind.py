@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
-    from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -51,11 +50,6 @@ class VmGroup:
     def masked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with secrets masked."""
         return variables.masked(values)
-
-    def grants_in_state_folder(self, spec: VmSpec, archive: Archive | None) -> bool:
-        """Always: VMs agree there on their ranks, and hear of tasks."""
-        del spec, archive
-        return True
 
     def preflight(self, spec: VmSpec) -> OfKind:
         """What the online checks need to know about a group of VMs, and its own checks."""
@@ -145,10 +139,10 @@ class VmGroup:
         return "VMs", f"compute/instanceGroups/details/{group}"
 
     def test(self, context: Context, cloud: Cloud, record: Record) -> str:
-        """Compare the GPUs that each VM found with its machine type."""
-        from provision.kinds.vms import gpu_check
+        """Have each VM check itself, and all of them measure NCCL's bandwidth; judge both."""
+        from provision.kinds.vms import testing
 
-        return gpu_check.run(context, cloud, record)
+        return testing.run(context, cloud, record)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """Nothing: what holds data is in the state."""

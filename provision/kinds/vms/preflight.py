@@ -47,6 +47,8 @@ def of(spec: VmSpec) -> OfKind:
         used={"compute.instances": "getGuestAttributes"},
         policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
         rules=(names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY) if spec.closes_ray else (),
+        # There they agree on their ranks, and hear of tasks.
+        grants_in_state_folder=True,
     )
 
 

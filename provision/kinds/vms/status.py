@@ -17,6 +17,7 @@ from provision.kinds.vms import (
     instances,
     interruptions,
     out_of_date,
+    roster,
     spending,
     startup,
     trouble,
@@ -68,7 +69,11 @@ def look(
     down = interruptions.down(seen.members)
     requests = _requests(cloud, record) if seen.group is not None else []
     older = out_of_date.among(cloud.api, seen)
-    vms = [_vm(vm, told[vm.name], known.get(vm.name), context.clock) for vm in found]
+    ranks = roster.ranks(cloud) if found else {}
+    vms = [
+        _vm(vm, told[vm.name], known.get(vm.name), ranks.get(vm.name), context.clock)
+        for vm in found
+    ]
     case = trouble.Case(
         group=_group(record, found),
         exists=seen.group is not None,
@@ -149,9 +154,12 @@ def _startups(
     }
 
 
-def _vm(vm: instances.Vm, told: _Reported, known: Interruption | None, clock: Clock) -> Vm:
+def _vm(
+    vm: instances.Vm, told: _Reported, known: Interruption | None, rank: int | None, clock: Clock
+) -> Vm:
     return vm_status.Vm(
         name=vm.name,
+        rank=rank,
         status=vm.status,
         machine_type=vm.machine_type,
         created=vm.created,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import gcsfuse
 from provision.catalogue.fabrics import STACKS
 from provision.kinds import variables as parts
 from provision.settings.masking import mask, mask_map
@@ -29,6 +30,7 @@ def variables(
     networks, group = spec.gpu_networks, spec.group
     return {
         **parts.common(spec, owner, location),
+        "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
         "network_config": str(spec.network),
         "gpu_networks": [dataclasses.asdict(network) for network in networks],
         "group": {
@@ -102,6 +104,7 @@ def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
         "files_destination": spec.files_destination,
         "gpus": gpus if all(gpus.values()) else None,
         "interfaces": interfaces,
+        "local_ssds": spec.group.local_ssds,
         "node_ssh": spec.node_ssh,
         "fabric": _fabric(spec) if all(gpus.values()) else None,
         "notebook": spec.notebook,

@@ -114,7 +114,7 @@ def _stores(it: Topology) -> Iterator[Sequence[str]]:
         if pool.local_ssd_gb:
             yield (
                 f"local SSD of each machine of {pool.name}",
-                "on the machine",
+                pool.local_ssd_path or "on the machine",
                 f"{pool.local_ssd_gb:,} GB",
                 "deleted",
             )

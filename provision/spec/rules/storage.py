@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import gcsfuse, machines
+from provision.settings.choices import Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from provision.catalogue.machines import MachineType
     from provision.settings.storage import Mount, Share
 
 _SETTINGS: Final = ("gcs_mount_list", "nfs_fileshare_list")
@@ -59,10 +62,11 @@ def _elsewhere(case: Case, name: str, other: str) -> str:
 
 
 def _system_paths(case: Case) -> Iterator[Finding]:
+    held = (*_HELD, gcsfuse.LOCAL_SSD) if _has_local_ssds_of_vms(case) else _HELD
     for name, path in _mounts(case):
-        hidden = next((it for it in (*_HELD, *_NEEDED) if _is_within(it, path)), None)
+        hidden = next((it for it in (*held, *_NEEDED) if _is_within(it, path)), None)
         if hidden is None:
-            hidden = next((it for it in _HELD if _is_within(path, it)), None)
+            hidden = next((it for it in held if _is_within(path, it)), None)
         if hidden is not None:
             yield Finding(
                 field=name,
@@ -81,6 +85,61 @@ def _files_on_a_mount(case: Case) -> Iterator[Finding]:
                 what=f"is inside the mount {path}",
                 why="every VM then writes the copied files to the same shared storage",
                 fix="a path outside of all mounts, if each VM should have its own copy",
+                note=True,
+            )
+
+
+def _has_local_ssds_of_vms(case: Case) -> bool:
+    machine = machines.lookup(case.settings.vm_type)
+    is_vm = case.settings.orchestrator_type is not Orchestrator.GKE
+    return is_vm and machine is not None and machine.local_ssds > 0
+
+
+def _machine_types(case: Case) -> list[str]:
+    """The machine types that mount buckets, without duplicates."""
+    pools = case.settings.gke_node_pools or ()
+    return list(dict.fromkeys(pool.vm_type for pool in pools)) or [case.settings.vm_type]
+
+
+def _cache(case: Case) -> Iterator[Finding]:
+    size = case.settings.gcs_cache_gb
+    mounts = len(case.settings.gcs_mount_list or ())
+    if size is None or not mounts:
+        return
+    known = [it for name in _machine_types(case) if (it := machines.lookup(name))]
+    without = next((it for it in known if not it.local_ssds), None)
+    smallest = min((it for it in known if it.local_ssds), key=_local_ssd_gb, default=None)
+    if without:
+        yield Finding(
+            field="gcs_cache_gb",
+            what=f"needs Local SSDs, which {without.name} does not have",
+            why="the cache is kept there, so that it does not fill the boot disk",
+            fix="a machine type with Local SSDs, or leave it out",
+        )
+    elif smallest and size * mounts > smallest.local_ssd_gb:
+        yield Finding(
+            field="gcs_cache_gb",
+            what=f"is more than the Local SSDs of {smallest.name} have",
+            why=f"they have {smallest.local_ssd_gb} GB, and each of {mounts} mounts gets a cache of"
+            " that size",
+            fix=f"GCS_CACHE_GB={smallest.local_ssd_gb // mounts * 3 // 4}",
+        )
+
+
+def _local_ssd_gb(machine: MachineType) -> int:
+    return machine.local_ssd_gb
+
+
+def _options_of_nothing(case: Case) -> Iterator[Finding]:
+    if case.settings.gcs_mount_list:
+        return
+    for name in ("gcs_cache_gb", "gcs_options"):
+        if case.on(name):
+            yield Finding(
+                field=name,
+                what="has no effect",
+                why="no bucket is mounted",
+                fix="GCS_MOUNT_LIST=<bucket>:</mount/path>, or leave it out",
                 note=True,
             )
 
@@ -115,6 +174,8 @@ RULES: Final = (
     Rule(("terraform_gcs_path",), _state_in_a_deployment),
     Rule(("gcs_mount_list", "terraform_gcs_path"), _state_on_a_mount),
     Rule((), _mount_paths),
-    Rule((), _system_paths),
+    Rule(("vm_type",), _system_paths),
+    Rule(("gcs_cache_gb", "gcs_mount_list", "gke_node_pools", "vm_type"), _cache),
+    Rule(("gcs_mount_list",), _options_of_nothing),
     Rule(("vm_localfile_dest_path",), _files_on_a_mount),
 )

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from rehearsal.cloud import policies, secrets
 from rehearsal.cloud.compute import images, links, properties
 from rehearsal.cloud.facts import images as image_facts
+from rehearsal.cloud.facts import machines as machine_facts
 from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.storage import access
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 NAMESPACE = "aiinfra"
 _CONFIG = "aiinfra-config"
 _VICTIMS = "scenarios/startup-fails"
+_AGENT = "agent"
 
 _BOOT_SECONDS = 20.0
 _TELLS_EVERY = 12.0
@@ -105,9 +108,11 @@ def _no_notebook(config: Resource) -> str:
     return "" if config["_has_notebook"] else "the image has no notebook"
 
 
-# In the order in which they run. Whether a failure stops the rest is of no matter here: what fails
-# in a rehearsal is always a step that does.
+# In the order in which they run.
 _STEPS = (
+    Step(
+        "local-ssd", 10.0, lambda config: "" if config["_local_ssds"] else "no Local SSD is there"
+    ),
     Step("mounts", 15.0, _unless("mounts", "nothing is to be mounted")),
     Step("files", 10.0, _unless("files", "no files were copied")),
     Step(
@@ -119,7 +124,7 @@ _STEPS = (
     ),
     Step("fabric", 60.0, _no_fabric),
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
-    Step("agent", 15.0, lambda _: ""),
+    Step(_AGENT, 15.0, lambda _: ""),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
     Step("notebook", 10.0, _no_notebook),
     Step(
@@ -166,7 +171,11 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     _, image = images.of_boot_disk(call, wanted)
     public = image.public if image else None
     content = _prepared(public)
-    config = {**json.loads(text), "_has_notebook": content is not None and content.jupyter}
+    config = {
+        **json.loads(text),
+        "_has_notebook": content is not None and content.jupyter,
+        "_local_ssds": _local_ssds(wanted),
+    }
     skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
     failing = _failing_step(call, member, group, skipped)
     if failing == "gpu" and before:
@@ -183,22 +192,50 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     }
     if failing == "command" and config.get("restart", "never") != "never":
         told["again"] = True
+    told["fabric"] = (config.get("fabric") or {}).get("kind", "")
+    told["went-on"] = _went_on(call, config, wanted)
+    told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
-    if "gpu" not in skipped:
-        driver = content.driver.version if content and content.driver else _DRIVER
-        told["gpu_check"] = _gpu_check(config, wanted, driver, faulty=failing == "gpu")
-        if silent := _no_gpus(content, wanted):
-            # The check comes after the driver's first answer.
-            del told["gpu_check"]
-            told |= {"failing": "gpu", "failure": silent}
-    if "fabric" not in skipped and told["failing"] != "gpu":
-        told["fabric"], broken = _fabric(content, config["fabric"])
-        if broken:
-            told |= {"failing": "fabric", "failure": broken}
+    told |= _checks(content, config, wanted, told)
     if "notebook" not in skipped and _may_tell_url(call, content, wanted):
         told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
     return {"_startup": told}
+
+
+def _went_on(call: Call, config: Resource, wanted: Resource) -> dict[str, str]:
+    """Steps that fail without an end of the start-up -> their last lines."""
+    result = {}
+    if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
+        result["local-ssd"] = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
+    if not _may_share(call, config["state"], wanted):
+        result[_AGENT] = (
+            "after 300 seconds, the VMs have not agreed on their ranks: either Create has not said"
+            " yet how many they are, or this VM's account may not write to the folder vms/ of the"
+            " state folder (journalctl -u aiinfra-agent)\nthe ranks of the group are not complete"
+        )
+    return result
+
+
+def _checks(
+    content: image_facts.PublicImage | None, config: Resource, wanted: Resource, told: Resource
+) -> Resource:
+    """What is told of GPUs and fabric, and of a failure of these."""
+    result: Resource = {}
+    if "gpu" not in told["skipped"]:
+        if silent := _no_gpus(content, wanted):
+            # The check comes after the driver's first answer.
+            return {"failing": "gpu", "failure": silent}
+        driver = content.driver.version if content and content.driver else _DRIVER
+        faulty = told["failing"] == "gpu"
+        result["gpu_check"] = _gpu_check(config, wanted, driver, faulty=faulty)
+    if "fabric" not in told["skipped"] and told["failing"] != "gpu":
+        found, broken = _fabric(content, config["fabric"])
+        if found is not None:
+            result["fabric-check"] = found
+        if broken:
+            result |= {"failing": "fabric", "failure": broken}
+    return result
 
 
 def item(metadata: Resource, key: str) -> str | None:
@@ -239,20 +276,20 @@ def _document(instance: Resource, now: float) -> Resource | None:
     document: Resource = {}
     for name, one, since in _course(told, known):
         steps[name] = one
-        state, step, at = one["state"], name, since
-        if state == "failing":
-            state = "running"
-        if name == "gpu" and state in {"done", "failed"} and "gpu_check" in told:
+        at = since
+        stops = one["state"] == "failed" and name not in told.get("went-on", {})
+        if one["state"] in {"running", "failing"}:
+            state, step = "running", name
+        elif stops:
+            state, step = "failed", name
+        if name == "gpu" and one["state"] in {"done", "failed"} and "gpu_check" in told:
             document["gpu_check"] = told["gpu_check"]
-        if name == "fabric" and state in {"done", "failed"} and told.get("fabric"):
-            document["fabric"] = told["fabric"]
-    if state not in {"running", "failed"}:
-        state, step = "done", None
-    boot = f"{instance['id']} {told['number']}"
+        if name == "fabric" and one["state"] in {"done", "failed"} and "fabric-check" in told:
+            document["fabric"] = told["fabric-check"]
     return {
         "state": state,
         "step": step,
-        "boot": hashlib.sha256(boot.encode()).hexdigest()[:32],
+        "boot": boot_of(instance),
         "number": told["number"],
         "began": rfc3339(told["begins"]),
         "at": rfc3339(at),
@@ -280,6 +317,44 @@ def _told_last(told: Resource, now: float) -> float:
             # What fails again and again has longer pauses than what is told.
             return now if told.get("again") else last
     return last
+
+
+def has_done(instance: Resource, step: str, now: float) -> bool:
+    """Whether a VM has done a step of its start-up by a moment."""
+    told = instance.get("_startup")
+    if not told or now < told["begins"]:
+        return False
+    return any(
+        name == step and document["state"] == "done" for name, document, _ in _course(told, now)
+    )
+
+
+def leaves_out(instance: Resource, step: str) -> bool:
+    """Whether a VM's start-up leaves a step out."""
+    return step in (instance.get("_startup") or {}).get("skipped", {})
+
+
+def fabric(instance: Resource) -> str:
+    """What a VM's start-up sets NCCL up for, as its configuration calls it; "" for nothing."""
+    return str((instance.get("_startup") or {}).get("fabric") or "")
+
+
+def gpu_check(instance: Resource) -> Resource:
+    """What a VM's look at its GPUs shows."""
+    found: Resource = (instance.get("_startup") or {}).get("gpu-check") or {}
+    return found
+
+
+def shared_folder(instance: Resource) -> tuple[str, str] | None:
+    """Bucket and state folder, below which a VM and its peers share a folder."""
+    found = (instance.get("_startup") or {}).get("shared")
+    return None if found is None else (found[0], found[1])
+
+
+def boot_of(instance: Resource) -> str:
+    """What the VM's kernel calls this boot."""
+    number = (instance.get("_startup") or {}).get("number", 1)
+    return hashlib.sha256(f"{instance['id']} {number}".encode()).hexdigest()[:32]
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:
@@ -311,6 +386,10 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
             at = {"at": rfc3339(moment), "detail": told.get("failure", step.failure)}
             yield step.name, {"state": "failed", **at}, moment
             return
+        if step.name in (went_on := told.get("went-on", {})):
+            at = {"at": rfc3339(moment), "detail": went_on[step.name]}
+            yield step.name, {"state": "failed", **at}, moment
+            continue
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
 
 
@@ -382,6 +461,17 @@ def _prepared(content: image_facts.PublicImage | None) -> image_facts.PublicImag
     return replace(content, driver=image_facts.INSTALLED)
 
 
+def _may_share(call: Call, state: Resource, wanted: Resource) -> bool:
+    """Whether a VM's account may write to the folder that it shares with its peers, and list it."""
+    bucket, folder = state["bucket"], f"{state['folder']}/vms/members/"
+    accounts = [it["email"] for it in wanted.get("serviceAccounts") or []]
+    return any(
+        access.may_write(call.store, bucket, f"serviceAccount:{it}", f"{folder}vm.json")
+        and access.may_list(call.store, bucket, f"serviceAccount:{it}", folder)
+        for it in accounts
+    )
+
+
 def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:
     """What a VM says whose image can't drive its GPUs; "" where it can, or nobody knows."""
     if content is None:
@@ -433,6 +523,13 @@ def _may_tell_url(call: Call, content: image_facts.PublicImage | None, wanted: R
         binding["role"] in _METADATA_ROLES and accounts & set(binding["members"])
         for binding in policy.get("bindings", [])
     )
+
+
+def _local_ssds(wanted: Resource) -> int:
+    """How many Local SSDs a VM has: those of its machine type, and those that its template adds."""
+    machine = machine_facts.find(wanted["machineType"])
+    added = sum(1 for disk in wanted.get("disks") or [] if disk.get("type") == "SCRATCH")
+    return added + (machine.local_ssds if machine else 0)
 
 
 def _gpu_check(config: Resource, wanted: Resource, driver: str, *, faulty: bool) -> Resource:

@@ -11,6 +11,7 @@ variables {
   files           = {}
   filestores      = []
   gcs_mounts      = []
+  gcs_options     = []
   gpu_networks    = []
   group           = { instance_count = 1, machine_type = "a2-highgpu-2g", external_ip = false }
   image           = { project = "images", family = "pytorch" }

@@ -6,9 +6,8 @@ output "mounts" {
       remote_path = mount.bucket
       local_mount = mount.path
       type        = "gcsfuse"
-      # Every user of a VM reads and writes; folders that only other tools made
-      # objects in are seen too.
-      options = "allow_other,implicit_dirs,dir_mode=777,file_mode=777"
+      # Not root alone, which mounts it.
+      options = join(",", concat(["allow_other"], var.options))
     }
   ]
   depends_on = [google_storage_bucket_iam_member.mounts]

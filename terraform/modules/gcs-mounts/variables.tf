@@ -23,6 +23,18 @@ variable "marker" {
   nullable    = false
 }
 
+variable "options" {
+  description = "Options of gcsfuse for all mounts, as `name` or `name=value`. Every user of a VM may reach the mounts in any case."
+  type        = list(string)
+  nullable    = false
+
+  # A field of fstab, with commas between.
+  validation {
+    condition     = alltrue([for option in var.options : can(regex("^[a-z][a-z-]*(=[^,\\s]+)?$", option))])
+    error_message = "An option is a name, or a name and a value without commas and blanks; received ${jsonencode(var.options)}. \"dir-mode=755\" would pass."
+  }
+}
+
 variable "service_account_email" {
   description = "The account that VMs act as."
   type        = string

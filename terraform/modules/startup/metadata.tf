@@ -7,6 +7,7 @@ locals {
     mounts      = var.mounts
     gpus        = var.startup.gpus
     interfaces  = var.startup.interfaces
+    local_ssds  = var.startup.local_ssds
     fabric      = var.startup.fabric
     ops_agent   = var.startup.ops_agent
     node_ssh    = var.startup.node_ssh

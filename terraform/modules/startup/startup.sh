@@ -31,6 +31,7 @@ readonly START_UP=2400
 # Name, limit in seconds, and whether a failure stops the steps after it. The last one only starts
 # the unit of the user's command, which may be a training that takes days.
 readonly STEPS=(
+  "local-ssd 600 go-on"
   "mounts 900 stop"
   "files 1800 stop"
   "gpu 1200 stop"

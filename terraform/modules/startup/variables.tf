@@ -87,11 +87,12 @@ variable "secrets" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), and after how long Google ends the VM, so that the command is told before."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), and after how long Google ends the VM, so that the command is told before."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
     interfaces        = number
+    local_ssds        = optional(number, 0)
     node_ssh          = optional(bool, true)
     fabric            = optional(object({ kind = string, interfaces = number, plugin = optional(string), daemon = optional(string) }))
     notebook          = bool
@@ -113,6 +114,10 @@ variable "startup" {
   validation {
     condition     = var.startup.interfaces >= 1 && floor(var.startup.interfaces) == var.startup.interfaces
     error_message = "A VM has a whole number of network interfaces, 1 or more; received ${var.startup.interfaces}. 1 would pass."
+  }
+  validation {
+    condition     = var.startup.local_ssds >= 0 && floor(var.startup.local_ssds) == var.startup.local_ssds
+    error_message = "A VM has a whole number of Local SSDs, 0 or more; received ${var.startup.local_ssds}. 0 would pass."
   }
   validation {
     condition     = var.startup.fabric == null ? true : contains(["tcp", "tcpxo", "gib"], var.startup.fabric.kind)

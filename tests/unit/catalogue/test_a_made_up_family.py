@@ -13,20 +13,17 @@ from provision.catalogue import machines
 from provision.catalogue.machines import Consumption, Family, Gpu, GpuNetwork, GpuQuota, Shape
 from provision.deployment.deployment import RunInputs
 from provision.deployment.kind import deploy
-from provision.errors import ClusterError
 from provision.files.archive import Archive
 from provision.kinds import registry
 from provision.kinds.gke.kubernetes import all_gather, nccl
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-from provision.kinds.vms import gpu_check
+from provision.kinds.vms import health
 from provision.kinds.vms.instances import Vm
-from provision.kinds.vms.startup import Startup
 from provision.state.location import locate
 from tests.unit.preflight.conftest import check, google
 from tests.unit.preflight.stand_in import ZONE
 
 if TYPE_CHECKING:
-    from provision.documents.vm_status import GpuCheck
     from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
@@ -116,13 +113,12 @@ def test_test_takes_no_other_gpu_for_its_own() -> None:
         notebook=None,
     )
 
-    def judge(*names: str) -> dict[str, GpuCheck]:
+    def faults(*names: str) -> tuple[str, ...]:
         found = {"gpus": 4, "names": list(names), "driver": "570", "interfaces": 9}
-        return gpu_check.judge([vm], {"np-vm-1": Startup(gpu_check=found)}, "np-mig")
+        return health.reported(vm, found).faults
 
-    assert judge("NVIDIA Z900 80GB")["np-vm-1"].gpus == 4
-    with pytest.raises(ClusterError, match="NVIDIA GeForce instead of Z900"):
-        judge("NVIDIA Z900 80GB", "NVIDIA GeForce")
+    assert faults("NVIDIA Z900 80GB") == ()
+    assert faults("NVIDIA Z900 80GB", "NVIDIA GeForce") == ("NVIDIA GeForce instead of Z900",)
 
 
 def _variables(**env: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ WEEK = 7 * 24
 A2_HIGHGPU_1G, A2_HIGHGPU_2G, A2_HIGHGPU_8G = 3.673385, 7.34677, 29.38708
 A2_ULTRAGPU_8G = 40.550383123
 A3_HIGHGPU_8G, A3_MEGAGPU_8G = 88.490000119, 93.400712807
+A3_ULTRAGPU_8G_SPOT = 50.874449096
 A3_HIGHGPU_8G_FLEX, A3_ULTRAGPU_8G_FLEX, A2_HIGHGPU_1G_FLEX = 38.320038, 42.338776, 2.02038
 G2_STANDARD_24, G2_STANDARD_24_SPOT, G2_STANDARD_24_IN_EUROPE_WEST4 = 2.000833, 1.124816, 2.102975
 N1_STANDARD_8_T4 = 8 * 0.031611 + 30 * 0.004237 + 0.35
@@ -39,6 +40,8 @@ GKE = 0.1
 SSD, BALANCED, SSD_IN_EUROPE_WEST4, BASIC_SSD = 0.17, 0.1, 0.187, 0.3
 # USD a month for a Hyperdisk of 100 GiB: 600 IOPS and 150 MiB/s are more than what is free.
 HYPERDISK_100 = 100 * 0.08 + 600 * 0.005 + 150 * 0.04
+# And of 2,000 GiB: 15,000 IOPS and 2,400 MiB/s, the most of throughput.
+HYPERDISK_2000 = 2000 * 0.08 + 12000 * 0.005 + 2260 * 0.04
 
 
 def vm(hourly: float, disk: float) -> float:
@@ -76,6 +79,7 @@ BILLS = {
     "a2-group": always(4 * vm(A2_HIGHGPU_8G, 1000 * SSD)),
     "a3-high": always(2 * node(A3_HIGHGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "a3-mega": always(2 * node(A3_MEGAGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
+    "a3-ultra": always(2 * node(A3_ULTRAGPU_8G_SPOT, HYPERDISK_2000) + MONTH * NAT_ADDRESS),
     "env": always(vm(A2_HIGHGPU_2G, 2000 * SSD)),
     "flex-start-h100": Bill(
         0,
@@ -132,7 +136,7 @@ FILES = sorted(EXAMPLES.glob("*.list"))
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {path.name.partition(".")[0] for path in FILES} == set(BILLS)
-    assert len(FILES) == 16
+    assert len(FILES) == 17
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])

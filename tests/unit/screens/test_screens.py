@@ -118,6 +118,7 @@ def _vm(number: int) -> VmConnection:
     ssh = f"gcloud compute ssh {name} --project my-project --zone us-central1-a"
     return VmConnection(
         name=name,
+        rank=number,
         status="RUNNING",
         internal_ip=None,
         external_ip=None,
@@ -135,7 +136,8 @@ def test_the_end_of_a_create_of_vms_says_how_to_connect_and_what_it_costs(
     _, cost = stories.first("env")
     dashboard = "https://console.cloud.google.com/monitoring/dashboards/builder/454e5f61"
     vms = tuple(_vm(number) for number in range(count))
-    found = VmsConnection(**_STATE | {"dashboard": dashboard}, vms=vms, ray=None)
+    ssds = {"local_ssd_path": "/mnt/localssd", "local_ssd_gb": 6000} if count > 1 else {}
+    found = VmsConnection(**_STATE | {"dashboard": dashboard} | ssds, vms=vms, ray=None)
     rows = connection.rows(found, "gs://b/my-cluster-deployment/logs/20261122T1-create.log")
     shown = _text(ready.lines(rows, width, seconds=271, amount=cost.most), width)
     golden.check(GOLDENS / f"ready-{count}-vms-{width}.txt", shown)

@@ -18,8 +18,15 @@ PASSES = {
     "AUTHORIZED_CIDR": ["203.0.113.0/24, 2001:db8::/32,"],
     "CAPACITY_TIMEOUT": ["1", "30m"],
     "DISK_SIZE_GB": ["10", "65536", "500GB", "500 GiB", "500g", "500Gi", "2TB", "64T"],
+    "GCS_CACHE_GB": ["1", "2TB"],
     "GCS_MOUNT_LIST": ["my-data:/mnt/data", "a.b_c:/x,"],
     "GKE_MAINTENANCE": ["hold", "Hold", "sat,sun 02:00-08:00", "Fri 20:00-08:00", "Mon 0:00-24:00"],
+    "GCS_OPTIONS": [
+        "ro",
+        "--uid=1000,gid=1000",
+        "file_mode=644, dir-mode=0755,",
+        "log-severity=OFF",
+    ],
     "GKE_VERSION": ["1.33", "1.33.", "1.33.4", "1.33.5-gke.1080000"],
     "IMAGE_NAME": ["a", "my-image-1"],
     "IMAGE_PROJECT": ["ubuntu-os-cloud"],
@@ -48,6 +55,8 @@ FAILS = {
     "CAPACITY_TIMEOUT": ["0", "soon"],
     "DISK_SIZE_GB": ["9", "65537", "2PB", "500MB", "0.5TB"],
     "DISK_TYPE": ["ssd", "local-ssd"],
+    "GCS_CACHE_GB": ["0", "yes"],
+    "GCS_OPTIONS": ["cache-dir=/x", "uid", "uid=me", "dir-mode=999", "ro,ro=false", "allow_other"],
     "GCS_MOUNT_LIST": ["bucket", "bucket:", ":/a", "bucket:relative", "gs://bucket:/a", "bu:/a"],
     "GKE_MAINTENANCE": [
         "never",
@@ -256,3 +265,18 @@ def test_metadata_keeps_its_secrets_for_the_machines_alone(given: Given) -> None
     assert case["METADATA"] == {"api_token": "***", "colour": "blue"}
     assert case.loaded.settings is not None
     assert dict(case.loaded.settings.metadata) == {"api_token": "hunter2", "colour": "blue"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("metadata-cache-tll-secs=5", "did you mean metadata-cache-ttl-secs?"),
+        ("file-cache-max-size-mb=5", "GCS_CACHE_GB turns the cache on"),
+        ("allow_other", "every user has access in any case"),
+        ("uid=-1", "a whole number, 0 or more"),
+    ],
+)
+def test_an_option_of_gcsfuse_that_is_none_is_told_with_what_to_write(
+    given: Given, text: str, words: str
+) -> None:
+    assert words in given(GCS_OPTIONS=text).problem("GCS_OPTIONS").why

@@ -24,7 +24,7 @@ from provision.kinds.gke import status as gke_status
 from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
-from provision.kinds.vms import out_of_date, startup, waiting
+from provision.kinds.vms import out_of_date, startup, tasks, waiting
 from provision.lifecycle import settle
 from provision.screens import progress as screen
 from provision.terraform.applying import Applying
@@ -159,6 +159,19 @@ def _test(run: Run) -> None:
     bandwidth_test.run(cluster, samples.FLEX_QUEUED_ULTRA, timeout=LONG, progress=run.progress)
 
 
+def _tasks(run: Run) -> None:
+    """A VM that begins, and never ends."""
+    answer = '{"state": "running"}'
+    folder = SimpleNamespace(
+        write=lambda *_: None,
+        remove=lambda *_: None,
+        names=lambda start: [f"{start}vm-1.json"],
+        text=lambda _: answer,
+    )
+    with run.progress.stage(StageName.TEST) as stage:
+        tasks.ask(cast("Any", folder), stage, "check", {}, vms={"vm-1": "1"}, seconds=1800)
+
+
 def _test_cleaning(run: Run) -> None:
     cluster = SimpleNamespace(delete=lambda *_: True, all=lambda *_: [{"kind": "Pod"}])
     bandwidth_test._clean(cast("Any", cluster), run.progress)
@@ -207,6 +220,7 @@ MODULES = {
     "kinds/machines.py",
     "kinds/vms/out_of_date.py",
     "kinds/vms/startup.py",
+    "kinds/vms/tasks.py",
     "kinds/vms/waiting.py",
     "lifecycle/settle.py",
     "google/api.py",
@@ -220,15 +234,21 @@ def _stage_of(event: Event) -> StageName | None:
     return event.stage if isinstance(event, WaitingEvent) else None
 
 
-@pytest.mark.parametrize("name", WAITS)
+@pytest.mark.parametrize(
+    ("name", "wait"),
+    [
+        *(pytest.param(name, wait, id=name) for name, wait in WAITS.items()),
+        pytest.param(StageName.TEST, _tasks, id="test of VMs"),
+    ],
+)
 def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
-    monkeypatch: pytest.MonkeyPatch, name: StageName
+    monkeypatch: pytest.MonkeyPatch, name: StageName, wait: Callable[[Run], None]
 ) -> None:
     monkeypatch.setattr(release, "_told", lambda _, known: known)
     monkeypatch.setattr(clearing, "step", lambda _: ["Service default/web"])
     run = Run(monkeypatch)
     with contextlib.suppress(ProvisionError):
-        WAITS[name](run)
+        wait(run)
     own = [(when, event) for when, event in run.screen.shown if _stage_of(event) is name]
     moments = [when for when, _ in own]
     assert moments[-1] - moments[0] > MINUTE, "it did not wait"

@@ -6,13 +6,14 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from provision.catalogue import machines
+from provision.catalogue import bandwidths, machines
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provision.catalogue.machines import Bandwidth, GpuNetwork
+    from provision.catalogue.bandwidths import Reference
+    from provision.catalogue.machines import GpuNetwork
     from provision.settings import storage
     from provision.spec import pools
     from provision.spec.cluster import GkeSpec
@@ -70,10 +71,9 @@ class GpuPool:
         return machine is not None and machine.family.arm
 
     @property
-    def bandwidth(self) -> Bandwidth | None:
+    def bandwidth(self) -> Reference | None:
         """The published bandwidth of the GPU network; None if there is none."""
-        machine = machines.lookup(self.machine_type)
-        return machine.shape.bandwidth if machine else None
+        return bandwidths.of_machine(self.machine_type)
 
     @property
     def interfaces(self) -> int:
@@ -145,6 +145,8 @@ class ClusterFacts:
         networks: The networks of the additional interfaces, in the order of the interfaces.
         workload_account: The email address of the service account that the pods use.
         buckets: The buckets to mount.
+        bucket_options: The user's options for mounting them, such as "uid=1000".
+        bucket_cache_gib: The size of the file cache of each of them; None for no cache.
         shares: The Filestore shares to mount.
         gpu_quota: The number of GPUs that jobs in the queue can use at the same time.
         kueue: Whether Kueue has a queue for all GPU pools; None where an older version wrote the
@@ -163,6 +165,8 @@ class ClusterFacts:
     networks: tuple[ExtraNetwork, ...] = ()
     workload_account: str
     buckets: tuple[Bucket, ...] = ()
+    bucket_options: tuple[str, ...] = ()
+    bucket_cache_gib: int | None = None
     shares: tuple[NfsShare, ...] = ()
     gpu_quota: int = 0
     kueue: bool | None = None
@@ -188,6 +192,8 @@ class ClusterFacts:
         document = json.loads(text)
         for name, kind in parts.items():
             document[name] = tuple(kind(**one) for one in document.get(name, ()))
+        # Not in documents of earlier versions.
+        document["bucket_options"] = tuple(document.get("bucket_options", ()))
         return cls(**document)
 
     @property
@@ -225,6 +231,8 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         networks=tuple(_network(made) for made in outputs["networks"]),
         workload_account=outputs["service_accounts"]["workload"],
         buckets=tuple(Bucket(bucket=one.bucket, path=one.path) for one in spec.buckets),
+        bucket_options=spec.bucket_options,
+        bucket_cache_gib=spec.bucket_cache_gib,
         shares=_shares(spec.shares, outputs.get("filestores") or ()),
         gpu_quota=spec.gpu_quota or _gpus(made_pools),
         kueue=spec.kueue,

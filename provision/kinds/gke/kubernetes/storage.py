@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import gcsfuse
 from provision.kinds.gke.kubernetes.objects import Object, build, name_of
 
 if TYPE_CHECKING:
@@ -13,13 +14,14 @@ NAMESPACE: Final = "default"
 STORAGE_CLASS: Final = "aiinfra-mounts"
 _MODES: Final = ["ReadWriteMany"]
 # A bucket has no size, but a volume must have one; the claims request the same.
+_UNLIMITED: Final = ("cpu", "memory", "ephemeral-storage")
 _BUCKET_SIZE: Final = "1Ti"
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
     """A volume and its claim for each mount, and a storage class that only binds these."""
     pairs = [
-        *(_pair(mount.path, _BUCKET_SIZE, _bucket(mount.bucket)) for mount in facts.buckets),
+        *(_pair(mount.path, _BUCKET_SIZE, _bucket(facts, mount.bucket)) for mount in facts.buckets),
         *(
             _pair(share.path, f"{share.size_gb}Gi", _nfs(share.server, share.remote_path))
             for share in facts.shares
@@ -38,7 +40,18 @@ def pod_volumes(facts: ClusterFacts) -> tuple[list[Object], list[Object], dict[s
         for path in paths
     ]
     mounts = [{"name": name_of(path), "mountPath": path} for path in paths]
-    return volumes, mounts, {"gke-gcsfuse/volumes": "true"} if facts.buckets else {}
+    return volumes, mounts, _annotations(facts)
+
+
+def _annotations(facts: ClusterFacts) -> dict[str, str]:
+    """What a pod that mounts buckets tells GKE's driver."""
+    if not facts.buckets:
+        return {}
+    asked = {"gke-gcsfuse/volumes": "true"}
+    if facts.bucket_cache_gib is not None:
+        # Else the driver's container has 5 GiB of disk, and the pod is evicted when it has more.
+        asked |= {f"gke-gcsfuse/{what}-limit": "0" for what in _UNLIMITED}
+    return asked
 
 
 def _storage_class() -> Object:
@@ -52,9 +65,9 @@ def _storage_class() -> Object:
     )
 
 
-def _bucket(bucket: str) -> dict[str, Any]:
+def _bucket(facts: ClusterFacts, bucket: str) -> dict[str, Any]:
     return {
-        "mountOptions": ["implicit-dirs"],
+        "mountOptions": list(gcsfuse.in_pods(facts.bucket_options, facts.bucket_cache_gib)),
         "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeHandle": bucket},
     }
 

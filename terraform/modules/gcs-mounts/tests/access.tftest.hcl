@@ -3,6 +3,7 @@ mock_provider "google" {}
 variables {
   marker                = "aiinfra-cluster=3f9c2a71"
   gcs_mounts            = [{ bucket = "data", path = "/mnt/data" }, { bucket = "models", path = "/mnt/models" }]
+  options               = ["implicit-dirs", "dir-mode=777"]
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
   state_folder          = { bucket = "state", folder = "clusters/train-deployment" }
 }
@@ -40,7 +41,7 @@ run "mounts_are_told_by_the_storage_contract_in_order" {
     error_message = "The mounts are ${jsonencode(output.mounts)}."
   }
   assert {
-    condition     = alltrue([for mount in output.mounts : contains(split(",", mount.options), "allow_other") && contains(split(",", mount.options), "implicit_dirs")])
+    condition     = alltrue([for mount in output.mounts : mount.options == "allow_other,implicit-dirs,dir-mode=777"])
     error_message = "The options are ${jsonencode(output.mounts[*].options)}."
   }
 }

@@ -3,6 +3,7 @@ mock_provider "google" {}
 variables {
   marker                = "aiinfra-cluster=3f9c2a71"
   gcs_mounts            = []
+  options               = ["implicit-dirs", "dir-mode=777"]
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
   state_folder          = { bucket = "state", folder = "train-deployment" }
 }
@@ -43,4 +44,14 @@ run "accepts_one_bucket_at_two_paths" {
   variables {
     gcs_mounts = [{ bucket = "data", path = "/mnt/a" }, { bucket = "data", path = "/mnt/b" }]
   }
+}
+
+run "refuses_options_that_would_be_two" {
+  command = plan
+
+  variables {
+    options = ["dir-mode=755,uid=0"]
+  }
+
+  expect_failures = [var.options]
 }

@@ -35,6 +35,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       files       = null
       gpus        = null
       interfaces  = 1
+      local_ssds  = 0
       fabric      = null
       ops_agent   = true
       node_ssh    = true

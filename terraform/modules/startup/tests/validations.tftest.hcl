@@ -244,3 +244,13 @@ run "refuses_a_secret_without_its_version" {
 
   expect_failures = [var.secrets]
 }
+
+run "refuses_half_a_local_ssd" {
+  command = plan
+
+  variables {
+    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, local_ssds = 0.5, notebook = false, ops_agent = true }
+  }
+
+  expect_failures = [var.startup]
+}

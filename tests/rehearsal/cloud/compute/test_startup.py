@@ -52,6 +52,7 @@ def _start(
     accounts: list[Json] | None = None,
     **config: Any,
 ) -> None:
+    machine = config.pop("machine", "a2-highgpu-2g")
     metadata = {
         "enable-guest-attributes": "TRUE",
         "proxy-mode": "project_editors",
@@ -59,7 +60,7 @@ def _start(
         **(items or {}),
     }
     given: Json = {
-        "machineType": "a2-highgpu-2g",
+        "machineType": machine,
         "scheduling": {"onHostMaintenance": "TERMINATE"},
         "metadata": {"items": [{"key": k, "value": v} for k, v in metadata.items() if v]},
     }
@@ -86,16 +87,18 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
     _start(wired)
     told = _told(wired)
     assert {name: it["state"] for name, it in told["steps"].items()} == {
+        "local-ssd": "skipped",
         "mounts": "done",
         "files": "skipped",
         "gpu": "done",
         "fabric": "skipped",
         "ops-agent": "done",
-        "agent": "done",
+        "agent": "failed",
         "ray": "skipped",
         "notebook": "skipped",
         "command": "done",
     }
+    assert "may not write to the folder vms/" in told["steps"]["agent"]["detail"]
     assert told["steps"]["notebook"]["detail"] == "the image has no notebook"
     assert (told["state"], told["step"], told["number"]) == ("done", None, 1)
     assert told["gpu_check"] == {
@@ -106,6 +109,44 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
         "interfaces": 1,
         "expected": {"gpus": 2, "interfaces": 1},
     }
+
+
+@pytest.mark.parametrize(("expected", "state"), [(2, "done"), (3, "failed")])
+def test_local_ssds_are_counted_by_the_clouds_own_facts_and_a_lack_stops_nothing(
+    wired: Compute, expected: int, state: str
+) -> None:
+    _start(wired, machine="a2-ultragpu-2g", local_ssds=expected, gpus=None)
+
+    told = _told(wired)
+    assert told["steps"]["local-ssd"]["state"] == state
+    lack = "this VM has 2 Local SSDs, not 3" if state == "failed" else None
+    assert told["steps"]["local-ssd"].get("detail") == lack
+    assert told["state"] == "done"
+
+
+@pytest.mark.parametrize(("lists", "state"), [(False, "failed"), (True, "done")])
+def test_a_vm_has_a_rank_where_its_account_may_write_to_its_part_of_the_state_folder_and_list_it(
+    wired: Compute, *, lists: bool, state: str
+) -> None:
+    account = "vms@proj-a1.iam.gserviceaccount.com"
+    expression = 'resource.name.startsWith("projects/_/buckets/b/objects/f/vms/")'
+    if lists:
+        attribute = 'api.getAttribute("storage.googleapis.com/objectListPrefix", "")'
+        expression += f' || {attribute}.startsWith("f/vms/")'
+    binding = {
+        "role": "roles/storage.objectUser",
+        "members": [f"serviceAccount:{account}"],
+        "condition": {"title": "vms", "expression": expression},
+    }
+    with wired.database.transaction() as store:
+        store.put(policies.ACCOUNTS, account, {"email": account, "projectId": "proj-a1"})
+        policies.replace(store, "buckets/b", {"bindings": [binding]}, {})
+
+    _start(wired, accounts=[{"email": account, "scopes": []}])
+
+    told = _told(wired)
+    assert told["steps"]["agent"]["state"] == state
+    assert told["state"] == "done"
 
 
 def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:
@@ -195,19 +236,19 @@ def test_a_command_that_is_begun_again_fails_more_and_more_often(wired: Compute)
     seen = []
     for _ in range(12):
         wired.now += 60
-        seen.append(_told(wired).get("step-command", {}).get("failures", 0))
+        seen.append(_told(wired).get("steps", {}).get("command", {}).get("failures", 0))
     assert seen == sorted(seen)
     assert (seen[0], seen[-1]) == (0, 6)
     told = _told(wired)
-    assert (told["startup"]["state"], told["startup"]["step"]) == ("running", "command")
-    assert (told["step-command"]["state"], told["step-command"]["code"]) == ("failing", 1)
-    assert told["step-command"]["detail"].endswith("begun again after 300 seconds")
+    assert (told["state"], told["step"]) == ("running", "command")
+    assert (told["steps"]["command"]["state"], told["steps"]["command"]["code"]) == ("failing", 1)
+    assert told["steps"]["command"]["detail"].endswith("begun again after 300 seconds")
 
 
 def test_where_no_time_passes_it_has_failed_a_few_times(wired: Compute) -> None:
     wired.scenarios = frozenset({"startup-fails"})
     _start(wired, restart="always")
-    assert _told(wired)["step-command"]["failures"] == 4
+    assert _told(wired)["steps"]["command"]["failures"] == 4
 
 
 def test_a_vm_that_fails_at_its_gpus_shows_too_few(wired: Compute) -> None:

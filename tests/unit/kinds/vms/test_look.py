@@ -88,6 +88,21 @@ class Api:
         return []
 
 
+class Folder:
+    """A state folder with the VMs' roster, which counts what it is asked."""
+
+    def __init__(self, asked: Counter[str]) -> None:
+        self.asked = asked
+
+    def text(self, name: str) -> str:
+        self.asked[name] += 1
+        members = [
+            {"name": f"np-vm-{number:04d}", "rank": VMS - 1 - number, "present": number != 3}
+            for number in range(VMS)
+        ]
+        return json.dumps({"members": members})
+
+
 def _context() -> Context:
     settings = Settings(
         {
@@ -123,7 +138,7 @@ RECORD = Record(
 
 
 def _look(api: Api, before: VmGroup | None = None) -> VmGroup:
-    cloud = cast("Cloud", SimpleNamespace(api=api))
+    cloud = cast("Cloud", SimpleNamespace(api=api, folder=Folder(api.asked)))
     return status.look(_context(), cloud, RECORD, before)
 
 
@@ -136,11 +151,19 @@ def test_a_thousand_vms_are_looked_at_with_one_listing_of_each_kind() -> None:
         "named": 1,
         "operations": 2,  # interruptions, and resets
         "requests": 1,
+        "vms/roster.json": 1,
         "guest attributes": VMS,  # Google answers for one VM at a time
     }
     counts = found.counts
     assert (counts.exist, counts.running, counts.ready) == (VMS, VMS - 1, VMS - 2)
     assert (counts.failed, counts.down, counts.out_of_date) == (1, 1, 1)
+
+
+def test_each_vm_that_is_there_has_its_rank() -> None:
+    ranks = {vm.name: vm.rank for vm in _look(Api()).vms}
+
+    assert (ranks["np-vm-0000"], ranks["np-vm-0999"]) == (999, 0)
+    assert ranks["np-vm-0003"] is None
 
 
 def test_the_broken_ones_of_a_thousand_come_first_and_are_named_in_a_short_document() -> None:

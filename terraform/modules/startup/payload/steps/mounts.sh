@@ -27,6 +27,9 @@ run() {
   [[ -n $types ]] || skip "no storage is mounted"
   if grep -qx gcsfuse <<<"$types"; then retry_for 300 install_gcsfuse; fi
   if grep -qx nfs <<<"$types"; then retry_for 300 install_nfs; fi
+  if [[ -n $(vm mounts cached) ]] && ! grep -q ' /mnt/localssd ' /proc/self/mounts; then
+    fail "GCS_CACHE_GB needs the Local SSDs at /mnt/localssd: see what the step local-ssd says"
+  fi
   vm mounts fstab /etc/fstab
   systemctl daemon-reload
   points=$(vm mounts points)
@@ -35,4 +38,5 @@ run() {
     # A role that was just granted takes minutes to reach every server.
     retry_for 300 mount_at "$point" || fail "could not mount $point"
   done <<<"$points"
+  vm mounts open
 }

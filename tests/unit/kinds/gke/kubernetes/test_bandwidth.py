@@ -34,6 +34,12 @@ def test_the_published_table_passes_on_its_machine() -> None:
     assert verdict == "The bandwidth is as expected for a3-ultragpu-8g"
 
 
+def test_more_than_two_nodes_are_judged_by_the_peak_of_two_and_not_by_the_average() -> None:
+    measured = bandwidth.parse(LOG.replace(": 120.248", ": 80.0"))
+    verdict = bandwidth.judge(measured, samples.ULTRA, 4)
+    assert verdict.endswith("by the figures of 2: there are none for more")
+
+
 def test_machines_without_a_reference_get_no_verdict() -> None:
     assert "No verdict" in bandwidth.judge(bandwidth.parse(LOG), samples.T4, 2)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, cast
 
 from provision.kinds.gke.kubernetes import clearing, storage
+from provision.kinds.gke.kubernetes.facts import Bucket
 from provision.kinds.gke.kubernetes.objects import Object, build
+from tests.kubernetes import samples
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
@@ -125,6 +128,7 @@ def test_what_keeps_a_claim_or_makes_another_goes_with_it() -> None:
 
 
 def test_the_volumes_of_mounts_are_left_alone() -> None:
-    pair = storage._pair("/mnt", "1Ti", storage._bucket("b"))
+    buckets = (Bucket(bucket="b", path="/mnt"),)
+    _, *pair = storage.objects(dataclasses.replace(samples.TWO_QUEUED, buckets=buckets))
     assert step(*pair, pod("user", pair[1]["metadata"]["name"])) == ([], [])
     assert stored(*pair) == {}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from provision.catalogue import gcsfuse
 from provision.kinds.gke.kubernetes import kueue, networks, objects, storage
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, QueueShare
 from provision.kinds.gke.kubernetes.objects import name_of
@@ -127,6 +128,21 @@ def test_only_machines_with_a_gpu_network_get_its_interfaces() -> None:
 
 def test_a_cluster_without_mounts_has_no_storage_class() -> None:
     assert storage.objects(samples.TWO_QUEUED) == []
+
+
+def test_buckets_are_mounted_with_what_was_asked_for_and_a_cache_has_room() -> None:
+    plain = samples.FLEX_QUEUED_ULTRA
+    cached = dataclasses.replace(plain, bucket_options=("uid=1000",), bucket_cache_gib=100)
+
+    (volume,) = [it for it in storage.objects(cached) if "csi" in it.get("spec", {})]
+    assert volume["spec"]["mountOptions"] == list(gcsfuse.in_pods(("uid=1000",), 100))
+    assert storage.pod_volumes(plain)[2] == {"gke-gcsfuse/volumes": "true"}
+    assert storage.pod_volumes(cached)[2] == {
+        "gke-gcsfuse/volumes": "true",
+        "gke-gcsfuse/cpu-limit": "0",
+        "gke-gcsfuse/memory-limit": "0",
+        "gke-gcsfuse/ephemeral-storage-limit": "0",
+    }
 
 
 def test_scripts_are_written_as_blocks_that_people_can_read() -> None:

@@ -170,6 +170,7 @@ class Agent:
         self._heart = members.Heartbeat(folder, member)
         self._leader = Leader(folder, member, pace)
         self._roster = storage.Watched(folder, roster.OBJECT)
+        self._written = 0  # the generation of the roster that is on the disk
         self._complete = False
         self._task = storage.Watched(folder, tasks.OBJECT)
         self._begun = True  # whatever task there is has been begun, or is no task
@@ -214,12 +215,15 @@ class Agent:
         return self._pace.beat
 
     def _read_roster(self) -> float:
-        if self._roster.look() and self._roster.text is not None:
+        self._roster.look()
+        if self._roster.text is not None and self._roster.generation != self._written:
             found = roster.parse(self._roster.text)
             self._complete = found.complete
             if self._node_ssh:
                 node_ssh.admit(found, self._disk / node_ssh.CONFIGURATION.lstrip("/"))
+            # Last, as whoever waits for the others looks at this.
             peers.write(found, self._member.name, self._slots, self._disk / peers.FOLDER)
+            self._written = self._roster.generation
         return self._pace.idle if self._complete else self._pace.look
 
     def _read_task(self) -> float:

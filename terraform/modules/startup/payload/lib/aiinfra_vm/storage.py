@@ -6,6 +6,7 @@ whoever asks does so again at its next turn.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import urllib.error
@@ -139,8 +140,11 @@ class Folder:
         request = urllib.request.Request(  # noqa: S310 - Cloud Storage, or its emulator
             f"{self._host}/{path}?{urlencode(query)}", data=body, headers=headers, method=method
         )
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310 - as above
-            return answer.headers, answer.read()
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310 - as above
+                return answer.headers, answer.read()
+        except http.client.HTTPException as error:
+            raise OSError(f"Cloud Storage did not answer in full: {error!r}") from error
 
     def _object(self, name: str) -> str:
         return f"storage/v1/b/{self._bucket}/o/{quote(f'{self._path}/{name}', safe='')}"

@@ -23,6 +23,8 @@ RESULTS = "results/"
 """Where the answers are: results/ID/NAME.json."""
 
 KINDS = {
+    "bandwidth": "aiinfra_vm.tasks.bandwidth",
+    "check": "aiinfra_vm.tasks.check",
     "peers": "aiinfra_vm.tasks.peers",
 }
 """Kind -> its module."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from provision.errors import ClusterError, StillWaiting
-from provision.kinds.vms import gpu_check
+from provision.kinds.vms import complete
 from provision.kinds.vms.instances import Vm
 from provision.time.clock import Clock
 
@@ -55,11 +55,11 @@ def test_row_6_a_part_of_the_vms_or_none_does_not_pass(
     cloud: Cloud, vms: list[Vm], error: type[StillWaiting | ClusterError], code: int
 ) -> None:
     with pytest.raises(error) as caught:
-        gpu_check._require_all(cloud, RECORD, vms)
+        complete.require(cloud, RECORD, vms)
     assert caught.value.exit_code == code
     running = sum(vm.status == "RUNNING" for vm in vms)
     assert f"{running} of 2 VMs of np-mig" in caught.value.problems[0].what
 
 
 def test_all_of_them_are_tested() -> None:
-    gpu_check._require_all(_cloud({"targetSize": 2}), RECORD, _vms("RUNNING", "RUNNING"))
+    complete.require(_cloud({"targetSize": 2}), RECORD, _vms("RUNNING", "RUNNING"))

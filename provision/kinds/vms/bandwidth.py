@@ -1,0 +1,225 @@
+"""The bandwidth between VMs: what is to be measured, and what came of it.
+
+The VMs measure (`aiinfra_vm.tasks.bandwidth`); here are the sizes and the figures to judge by. All
+bandwidths are NCCL's bus bandwidth in GB/s.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import words
+from provision.catalogue import bandwidths, fabrics, machines
+from provision.catalogue.bandwidths import GIB, MIB, Collective
+from provision.catalogue.fabrics import Fabric
+from provision.documents.checks import BandwidthRow
+from provision.kinds.vms import health
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provision.catalogue.bandwidths import Reference
+    from provision.kinds.vms.faults import Vms
+    from provision.kinds.vms.instances import Vm
+    from provision.kinds.vms.tasks import Answer
+
+SECONDS: Final = 480
+"""The most that one measurement may take: NCCL's start, and large sizes on a bad network."""
+
+_PORT: Final = 29650
+"""Where the first VM of a group waits for the others; torchrun's own is 29500."""
+_SMALLEST: Final = MIB
+_LARGEST: Final = GIB
+"""The largest message where no published figure says another."""
+
+_SOCKETS: Final = "Socket"
+"""What NCCL calls plain TCP."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to measure between the VMs of a group.
+
+    Attributes:
+        vms: The VMs by name.
+        gpus: The number of GPUs of each.
+        fabric: What NCCL should send messages with.
+        reference: The published figures; None if there are none.
+        collective: What the GPUs do together.
+        size: The size of message that counts, in bytes: the largest.
+    """
+
+    vms: Mapping[str, Vm]
+    gpus: int
+    fabric: Fabric
+    reference: Reference | None
+    collective: Collective
+    size: int
+
+    @property
+    def wanted(self) -> str:
+        """What NCCL calls the network that it should use."""
+        return _SOCKETS if self.fabric is Fabric.TCP else fabrics.STACKS[self.fabric].logged
+
+    @property
+    def least(self) -> float | None:
+        """What is enough; None if there is no published figure."""
+        return None if self.reference is None else self.reference.tolerance * self.reference.peak
+
+    def arguments(self, groups: Sequence[Vms]) -> dict[str, Any]:
+        """The arguments of the task for groups that measure at the same time."""
+        sizes = [_SMALLEST]
+        while sizes[-1] < self.size:
+            sizes.append(sizes[-1] * 2)
+        return {
+            "groups": [
+                [{"name": name, "address": self.vms[name].address} for name in group]
+                for group in groups
+            ],
+            "port": _PORT,
+            "word": secrets.token_hex(16),
+            "gpus": self.gpus,
+            "collective": str(self.collective),
+            "sizes": sizes,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one measurement.
+
+    Attributes:
+        vms: The VMs that took part.
+        rows: The results by size.
+        bandwidth: What was reached at the size that counts; None if the measurement failed.
+        why: Why that is not good enough; "" if it is.
+        blamed: VMs that have failed by themselves, each with why.
+        networks: The networks that NCCL used.
+        nccl: NCCL's version.
+    """
+
+    vms: Vms
+    rows: tuple[BandwidthRow, ...] = ()
+    bandwidth: float | None = None
+    why: str = ""
+    blamed: Mapping[str, str] = field(default_factory=dict)
+    networks: tuple[str, ...] = ()
+    nccl: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was good enough."""
+        return not self.why
+
+
+def plan(vms: Sequence[Vm]) -> Plan | None:
+    """What to measure between VMs; None where there is nothing between them to measure.
+
+    Args:
+        vms: VMs of one group, and so of one machine type.
+    """
+    if len(vms) < bandwidths.MACHINES:
+        return None
+    gpus, _ = health.due(vms[0])
+    if not gpus:
+        return None
+    machine = machines.lookup(vms[0].machine_type)
+    has_all = machine is not None and vms[0].interfaces == machine.nics
+    fabric = (fabrics.on_vms(machine) if has_all else None) or Fabric.TCP
+    network = machine.gpu_network if machine and fabric is not Fabric.TCP else None
+    reference = bandwidths.find(vms[0].machine_type, network)
+    return Plan(
+        vms={vm.name: vm for vm in vms},
+        gpus=gpus,
+        fabric=fabric,
+        reference=reference,
+        collective=reference.collective if reference else Collective.ALL_GATHER,
+        size=reference.size if reference else _LARGEST,
+    )
+
+
+def outcome(plan: Plan, group: Vms, answers: Mapping[str, Answer]) -> Outcome:
+    """Judge what a group measured.
+
+    Args:
+        plan: What it was to measure.
+        group: Its VMs, the one that measures first.
+        answers: What they answered to the task `bandwidth`.
+    """
+    blamed = {name: why for name in group if (why := _own_failure(answers[name]))}
+    failed = {name: answers[name].failure for name in group if answers[name].failure}
+    found = {name: answers[name].answer for name in group}
+    networks = tuple(dict.fromkeys(it for name in group for it in _texts(found[name], "networks")))
+    if blamed or failed:
+        name, why = next(iter((blamed or failed).items()))
+        return Outcome(vms=group, why=f"{name} {why}", blamed=blamed, networks=networks)
+    first = found[group[0]]
+    rows = tuple(_rows(plan, first, len(group) * plan.gpus))
+    counted = rows[-1] if rows else None
+    if counted is None or counted.size < plan.size // 2:
+        return Outcome(vms=group, why=f"{group[0]} has told no result", networks=networks)
+    reached = max(counted.out_of_place, counted.in_place)
+    return Outcome(
+        vms=group,
+        rows=rows,
+        bandwidth=reached,
+        why=_why(plan, rows, reached, networks),
+        blamed=_on_sockets(plan, found),
+        networks=networks,
+        nccl=str(first.get("nccl") or ""),
+    )
+
+
+def _own_failure(answer: Answer) -> str:
+    """Why a VM has failed whatever the others did; "" if that can't be said."""
+    if answer.state in {"silent", "refused", "cut-off", "stopped"}:
+        return answer.failure
+    if answer.answer.get("measured") is False:
+        return f"can't measure: {answer.answer.get('why')}"
+    return ""
+
+
+def _on_sockets(plan: Plan, found: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The VMs on which NCCL did not use the network that it should."""
+    if plan.fabric is Fabric.TCP:
+        return {}
+    wanted = plan.wanted
+    return {
+        name: f"NCCL used {words.listed(used)} there instead of {wanted}"
+        for name, it in found.items()
+        if (used := _texts(it, "networks")) and wanted not in used
+    }
+
+
+def _why(plan: Plan, rows: Sequence[BandwidthRow], reached: float, networks: Sequence[str]) -> str:
+    if wrong := sum(row.wrong for row in rows):
+        return f"NCCL computed {wrong} wrong values"
+    if plan.fabric is not Fabric.TCP and plan.wanted not in networks:
+        used = words.listed(networks) or "an unknown network"
+        return f"NCCL used {used} instead of {plan.wanted}"
+    if plan.reference is not None and plan.least is not None and reached < plan.least:
+        part = reached / plan.reference.peak
+        return f"{reached:.1f} GB/s, {part:.0%} of the {plan.reference.peak:g} GB/s published"
+    return ""
+
+
+def _rows(plan: Plan, found: Mapping[str, Any], ranks: int) -> list[BandwidthRow]:
+    """The results as bus bandwidths; a VM tells seconds."""
+    told = found.get("rows")
+    factor = plan.collective.factor(ranks)
+    return [
+        BandwidthRow(
+            size=int(row["size"]),
+            out_of_place=row["size"] * factor / row["out_of_place"] / 1e9,
+            in_place=row["size"] * factor / row["in_place"] / 1e9,
+            wrong=int(row["wrong"]),
+        )
+        for row in (told if isinstance(told, list) else [])
+    ]
+
+
+def _texts(found: Mapping[str, Any], key: str) -> list[str]:
+    value = found.get(key)
+    return [str(it) for it in value] if isinstance(value, list) else []

@@ -1,0 +1,125 @@
+"""What the agents of VMs say of themselves, and agree on, in the folder that they share.
+
+The real ones write all the time. Here the objects are brought up to date when somebody asks for
+them: a member for each VM whose agent runs, and the roster of those.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from rehearsal.cloud.compute import fleet, startup
+from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud.storage import buckets, objects
+
+if TYPE_CHECKING:
+    from rehearsal.cloud.compute.resources import Resource
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Reply, Request, Service
+
+_ASKED = re.compile(r"b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?|(?P<xml>[^/]+)/(?P<key>.+)")
+_OURS = re.compile(r"(?P<folder>.+-deployment)/vms/(?:roster\.json|members/.*)")
+
+
+def among(service: Service) -> Service:
+    """A service of Cloud Storage, in whose buckets VMs say who they are."""
+
+    def answer(request: Request, store: Store) -> Reply:
+        if request.method == "GET" and (asked := _folder(request)):
+            bucket, folder = asked
+            if store.get(buckets.COLLECTION, bucket) is not None:
+                _agree(request, store, bucket, folder)
+        return service(request, store)
+
+    return answer
+
+
+def _folder(request: Request) -> tuple[str, str] | None:
+    """Bucket and state folder, if a request is about what the VMs of one say of themselves."""
+    match = _ASKED.fullmatch(request.path)
+    if match is None:
+        return None
+    name = unquote(match["name"] or match["key"] or "") or request.query.get("prefix", "")
+    ours = _OURS.fullmatch(name)
+    return (unquote(match["bucket"] or match["xml"]), ours["folder"]) if ours else None
+
+
+def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
+    sharing = [
+        vm for _, vm in store.list(INSTANCE.stored) if startup.shared_folder(vm) == (bucket, folder)
+    ]
+    if not sharing:  # whoever writes there is none of this cloud's VMs
+        return
+    living = {vm["name"]: _member(vm) for vm in sharing if _lives(vm, request.now)}
+    for name, member in living.items():
+        _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
+    for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
+        if found["name"].rpartition("/")[2].removesuffix(".json") not in living:
+            objects.delete(replace(request, query={}), store, bucket, found["name"])
+    size = _read(store, bucket, f"{folder}/vms/group.json").get("instance_count")
+    if size is None or not living:
+        return
+    before = _read(store, bucket, f"{folder}/vms/roster.json")
+    members = _seated(before.get("members", []), living, size)
+    if (before.get("nnodes"), before.get("members")) != (size, members):
+        generation = before.get("generation", 0) + 1
+        document = {"nnodes": size, "generation": generation, "members": members}
+        _write(request, store, bucket, f"{folder}/vms/roster.json", document)
+
+
+def _lives(vm: Resource, now: float) -> bool:
+    """Whether a VM runs, and its agent does."""
+    return fleet.status(vm, now) == "RUNNING" and startup.has_done(vm, "agent", now)
+
+
+def _member(vm: Resource) -> dict[str, Any]:
+    address = vm["networkInterfaces"][0]["networkIP"]
+    return {
+        "name": vm["name"],
+        "instance_id": vm["id"],
+        "address": str(ipaddress.IPv4Address(address)),
+        "boot": startup.boot_of(vm),
+        "key": "",
+        "host_keys": [],
+    }
+
+
+def _seated(before: list[Any], living: dict[str, Any], size: int) -> list[dict[str, Any]]:
+    """The ranks: who has one keeps it, and others get those that nobody present has."""
+    ranks = {it["rank"]: it for it in before if it["rank"] < size}
+    seats = {
+        rank: {"rank": rank, "present": it["name"] in living, **living.get(it["name"], _bare(it))}
+        for rank, it in ranks.items()
+    }
+    seated = {it["name"] for it in seats.values()}
+    free = [rank for rank in range(size) if rank not in seats]
+    left = [rank for rank, it in sorted(seats.items()) if not it["present"]]
+    newcomers = sorted(living.keys() - seated)
+    for rank, name in zip([*free, *left], newcomers, strict=False):
+        seats[rank] = {"rank": rank, "present": True, **living[name]}
+    return [seats[rank] for rank in sorted(seats)]
+
+
+def _bare(seat: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in seat.items() if key not in {"rank", "present"}}
+
+
+def _read(store: Store, bucket: str, name: str) -> dict[str, Any]:
+    found = objects.live(store, bucket, name)
+    document: dict[str, Any] = {} if found is None else json.loads(objects.content(store, found))
+    return document
+
+
+def _write(
+    request: Request, store: Store, bucket: str, name: str, document: dict[str, Any]
+) -> None:
+    if _read(store, bucket, name) == document:
+        return
+    plain = replace(request, query={}, headers={})
+    metadata = {"name": name, "contentType": "application/json"}
+    objects.create(plain, store, bucket, metadata, json.dumps(document).encode())

@@ -1,0 +1,165 @@
+"""What a VM answers to a task: a look at itself, or its part in a measurement of the bandwidth.
+
+Nothing is measured. Bandwidths are those of `facts.bandwidths`, over the network that NCCL would
+have found on the VM: that of its GPUs if the VM has all interfaces and its start-up has set up the
+fabric, and plain sockets otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rehearsal.cloud.compute import links, startup
+from rehearsal.cloud.compute.resources import NETWORK
+from rehearsal.cloud.facts import bandwidths, machines
+from rehearsal.cloud.facts.machines import GpuNetwork
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.cloud.compute.resources import Resource
+    from rehearsal.cloud.store import Store
+
+_VICTIMS = "scenarios/victims"
+_ERRORS = 17
+_USUAL_MTU = 1460
+_PLUGINS = {GpuNetwork.RDMA: ("gib", "gIB"), GpuNetwork.TCPXO: ("tcpxo", "FasTrak")}
+"""Network of the GPUs -> what start-up has to set up for it, and what NCCL calls that then.
+
+TCPX needs a kernel that VMs don't have.
+"""
+_SOCKETS = "Socket"
+_HALF = 0.5
+_NCCL = "2.28.7"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Those who are asked, and what is practised.
+
+    Attributes:
+        store: The cloud's memory.
+        scenarios: The scenarios that are on.
+        folder: The folder that the VMs share, which is that of their cluster.
+        vms: Those who hear of the task, by name.
+    """
+
+    store: Store
+    scenarios: frozenset[str]
+    folder: str
+    vms: Mapping[str, Resource]
+
+    def strikes(self, scenario: str, vm: str) -> bool:
+        """Whether a scenario is about this VM: the first by name that was ever asked."""
+        if scenario not in self.scenarios:
+            return False
+        key = f"{scenario} {self.folder}"
+        struck = self.store.get(_VICTIMS, key)
+        if struck is None:
+            struck = {"vm": min(self.vms)}
+            self.store.put(_VICTIMS, key, struck)
+        return bool(struck["vm"] == vm)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What comes of a task on a VM.
+
+    Attributes:
+        seconds: How long it takes, in cloud time.
+        answer: What it answers; None if it fails.
+        failure: What it says then.
+    """
+
+    seconds: float
+    answer: Resource | None = None
+    failure: str = ""
+
+
+def answer(scene: Scene, vm: Resource, kind: str, arguments: Resource) -> Done | None:
+    """What a VM answers; None for a kind of task that it does not know."""
+    if kind == "check":
+        return Done(bandwidths.CHECK, _check(scene, vm))
+    return _measured(scene, vm, arguments) if kind == "bandwidth" else None
+
+
+def _check(scene: Scene, vm: Resource) -> Resource:
+    found = startup.gpu_check(vm)
+    bad = scene.strikes("bad-gpu", vm["name"])
+    gpus = [
+        {
+            "uuid": f"GPU-{vm['id']}-{number}",
+            "name": name,
+            "driver": found["driver"],
+            "ecc_volatile": _ERRORS if bad and number == 0 else 0,
+            "ecc_aggregate": _ERRORS if bad and number == 0 else 0,
+            "repair_pending": bad and number == 0,
+            "repair_failed": False,
+        }
+        for number, name in enumerate(found.get("names", []))
+    ]
+    machine = machines.find(links.last(vm["machineType"]))
+    disks = machine.local_ssds if machine else 0
+    return {
+        "error": "",
+        "gpus": gpus,
+        "diagnostic": _diagnostic(vm, bad=bad, has_gpus=bool(gpus)),
+        "interfaces": [
+            {"name": f"eth{number}", "mtu": _mtu(scene.store, it), "up": True}
+            for number, it in enumerate(vm["networkInterfaces"])
+        ],
+        "local_ssd": {"disks": disks, "path": "", "bytes": 0},
+        "fabric": {"kind": startup.fabric(vm), "faults": []},
+    }
+
+
+def _diagnostic(vm: Resource, *, bad: bool, has_gpus: bool) -> Resource:
+    """DCGM comes with the Ops Agent."""
+    if not has_gpus or startup.leaves_out(vm, "ops-agent"):
+        return {"ran": False, "error": "there is no dcgmi", "failures": []}
+    failures = ["memory of GPU 0: a row is to be remapped"] if bad else []
+    return {"ran": True, "error": "", "failures": failures}
+
+
+def _mtu(store: Store, interface: Resource) -> int:
+    network = store.get(NETWORK.stored, links.name_of(interface["network"]))
+    return int((network or {}).get("mtu") or _USUAL_MTU)
+
+
+def _measured(scene: Scene, vm: Resource, arguments: Resource) -> Done:
+    own = vm["name"]
+    group = next(
+        names
+        for names in ([it["name"] for it in group] for group in arguments["groups"])
+        if own in names
+    )
+    if missing := [name for name in group if name not in scene.vms]:
+        return Done(120.0, failure=f"processes of {', '.join(missing)} did not come within 120 s")
+    networks = [_network(scene.vms[name]) for name in group]
+    reply: Resource = {"measured": True, "networks": [_network(vm)], "library": "libnccl.so.2"}
+    if group[0] == own:
+        machine = links.last(vm["machineType"])
+        peak = bandwidths.between(machine, on_gpu_network=_SOCKETS not in networks)
+        if any(scene.strikes("slow-vm", name) for name in group):
+            peak *= _HALF
+        ranks = len(group) * arguments["gpus"]
+        rows = [_row(size, peak, ranks, arguments["collective"]) for size in arguments["sizes"]]
+        reply |= {"nccl": _NCCL, "rows": rows}
+    return Done(bandwidths.MEASUREMENT, reply)
+
+
+def _network(vm: Resource) -> str:
+    machine = machines.find(links.last(vm["machineType"]))
+    if machine is None or machine.gpu_network is None:
+        return _SOCKETS
+    has_all = len(vm["networkInterfaces"]) == machine.most_nics
+    needed, name = _PLUGINS.get(machine.gpu_network, ("", _SOCKETS))
+    return name if has_all and startup.fabric(vm) == needed else _SOCKETS
+
+
+def _row(size: int, peak: float, ranks: int, collective: str) -> Resource:
+    """The seconds of one round; what is sent twice takes twice as long."""
+    times = 2 if collective == "all_reduce" else 1
+    seconds = bandwidths.LATENCY + size * times * (ranks - 1) / ranks / (peak * 1e9)
+    return {"size": size, "out_of_place": seconds, "in_place": seconds, "wrong": 0}

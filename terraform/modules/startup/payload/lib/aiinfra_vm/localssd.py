@@ -1,0 +1,193 @@
+"""The VM's Local SSDs as one file system at /mnt/localssd: RAID 0 over all of them.
+
+They are made into one on a new VM, and after a stop or a host error, which leave them empty; a
+reboot finds them again. Disks that hold anything else are never written to. Array and file system
+are as Google's Cluster Toolkit makes them (v1.95.0, startup-script/files/setup-raid.yml), but for
+the label by which they are known again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiinfra_vm import configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOUNT_POINT = Path("/mnt/localssd")
+_LINKS = Path("/dev/disk/by-id")
+_LINK = re.compile(r"google-local-nvme-ssd-(\d+)")  # a partition's has more behind the number
+_MOUNTS = Path("/proc/self/mounts")
+_BLOCK = Path("/sys/class/block")
+_ARRAY = Path("/dev/md/localssd")
+_LABEL = "localssd"
+_FILE_SYSTEM = "ext4"
+_MEMBER = "linux_raid_member"
+_EVERYBODY = 0o1777
+_SECONDS = 300
+# blkid(8): the device was read, and nothing known was found on it.
+_NOTHING = 2
+
+
+class UnusableError(Exception):
+    """The Local SSDs can't be made into one file system, for a reason that people can read."""
+
+
+def disks() -> list[Path]:
+    """The Local SSDs, in order of their numbers."""
+    found = {}
+    for link in _LINKS.iterdir() if _LINKS.is_dir() else ():
+        match = _LINK.fullmatch(link.name)
+        if match:
+            found[int(match.group(1))] = link
+    return [found[number] for number in sorted(found)]
+
+
+def is_ours(content: Mapping[str, str], kind: str) -> bool:
+    """Whether a device holds what this program makes.
+
+    Args:
+        content: What blkid says of it.
+        kind: A file system, or the part of an array.
+    """
+    # The name of an array follows that of its host, which is "any".
+    label = content.get("LABEL", "").rpartition(":")[2]
+    return content.get("TYPE") == kind and label == _LABEL
+
+
+def are_new(contents: Mapping[str, Mapping[str, str]], kind: str) -> bool:
+    """Whether all devices are empty; otherwise all hold what this program makes.
+
+    Args:
+        contents: Device -> what blkid says of it, {} for an empty one.
+        kind: What they would hold: a file system, or the parts of an array.
+
+    Raises:
+        UnusableError: One of them holds something else, or some are empty and some are not.
+    """
+    if not any(contents.values()):
+        return True
+    others = [name for name, content in contents.items() if not is_ours(content, kind)]
+    if not others:
+        return False
+    told = ", ".join(f"{name} ({_in_words(contents[name])})" for name in others)
+    raise UnusableError(
+        f"the Local SSDs are left as they are, as some hold something else than {MOUNT_POINT}:"
+        f" {told}; if nobody needs that, run `sudo wipefs --all` with their names, and reboot"
+    )
+
+
+def document() -> dict[str, Any]:
+    """What there is: disks, expected disks, and the size in bytes, None where it isn't mounted."""
+    mounted = _is_mounted()
+    size = os.statvfs(str(MOUNT_POINT)) if mounted else None
+    return {
+        "disks": len(disks()),
+        "expected": configuration.load().get("local_ssds") or 0,
+        "mounted": mounted,
+        "bytes": size.f_blocks * size.f_frsize if size else None,
+        "free": size.f_bavail * size.f_frsize if size else None,
+    }
+
+
+def prepare() -> None:
+    """Mount the Local SSDs, made into one if they are new; with none, or when it's done, nothing.
+
+    Raises:
+        UnusableError: They hold something else, or not all of an array is there.
+        OSError, subprocess.SubprocessError: A program is missing, fails, or hangs.
+    """
+    found = disks()
+    if not found or _is_mounted():
+        return
+    device = found[0] if len(found) == 1 else _array(found)
+    if are_new({str(device): _content(device)}, _FILE_SYSTEM):
+        _run(f"mkfs.{_FILE_SYSTEM}", "-q", "-F", "-m", "0", "-L", _LABEL, str(device))
+    MOUNT_POINT.mkdir(parents=True, exist_ok=True)
+    options = ["-t", _FILE_SYSTEM, "-o", "discard"]
+    _run("mount", *options, str(device), str(MOUNT_POINT))
+    MOUNT_POINT.chmod(_EVERYBODY)
+
+
+def _is_mounted() -> bool:
+    # Not by the numbers of devices, which a bind mount of the image's own may share with it.
+    mounts = _MOUNTS.read_text("utf-8", "replace").splitlines()
+    return any(line.split()[1] == str(MOUNT_POINT) for line in mounts)
+
+
+def _array(found: list[Path]) -> Path:
+    """The array of several disks, made if they are new."""
+    names = [str(disk) for disk in found]
+    if are_new({name: _content(Path(name)) for name in names}, _MEMBER):
+        wanted = [f"--name={_LABEL}", "--homehost=any", "--level=0", f"--raid-devices={len(names)}"]
+        _run("mdadm", "--create", str(_ARRAY), *wanted, *names)
+        return _ARRAY
+    # The image may have put it together at the boot, under another name.
+    holders = _BLOCK / found[0].resolve().name / "holders"
+    for holder in holders.iterdir() if holders.is_dir() else ():
+        return Path("/dev") / holder.name
+    _run("mdadm", "--assemble", str(_ARRAY), *names)
+    return _ARRAY
+
+
+def _content(device: Path) -> dict[str, str]:
+    """What is on a device, as blkid reads it from the device itself; {} where it is empty."""
+    command = ["blkid", "--probe", "--output", "export", str(device)]
+    answer = subprocess.run(  # noqa: S603 - a path below /dev
+        command, check=False, stdout=subprocess.PIPE, timeout=_SECONDS
+    )
+    if answer.returncode == _NOTHING:
+        return {}
+    lines = (line.partition("=") for line in answer.stdout.decode().splitlines())
+    # What blkid can't make sense of is not empty.
+    return {"TYPE": "unknown", **{key: value for key, _, value in lines}}
+
+
+def _in_words(content: Mapping[str, str]) -> str:
+    if not content:
+        return "empty"
+    if content["TYPE"] == "unknown" and "PTTYPE" in content:
+        return "partitions"
+    label = content.get("LABEL")
+    return f"{content['TYPE']} {label}" if label else content["TYPE"]
+
+
+def _run(*command: str) -> None:
+    subprocess.run(  # noqa: S603 - constants, and paths below /dev
+        command, stdin=subprocess.DEVNULL, check=True, timeout=_SECONDS
+    )
+
+
+def main() -> int:
+    """`prepare` mounts them; `check` prints the document, and what is wrong.
+
+    Returns:
+        The exit code: 0 if all is as expected.
+    """
+    if sys.argv[1] == "prepare":
+        try:
+            prepare()
+        except (UnusableError, OSError, subprocess.SubprocessError) as error:
+            sys.stderr.write(f"{error}\n")
+            return 1
+        return 0
+    found = document()
+    sys.stderr.write(f"{json.dumps(found)}\n")
+    if found["disks"] < found["expected"]:
+        sys.stderr.write(
+            f"this VM has {found['disks']} Local SSDs, not {found['expected']}: their host may have"
+            " lost one, and a VM that is made anew gets another host\n"
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

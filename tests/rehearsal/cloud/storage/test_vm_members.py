@@ -1,0 +1,135 @@
+"""What the agents of simulated VMs say of themselves, and agree on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from rehearsal.cloud import storage
+from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud.store import Database
+from rehearsal.cloud.wire import GoogleError, Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOLDER = "np-deployment"
+NOW = 1_800_000_000.0
+Json = dict[str, Any]
+
+
+class State:
+    """A state folder, and the VMs that share a part of it."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.now = NOW
+        body = json.dumps({"name": "states"}).encode()
+        self._call("POST", "b", body, project="rehearsal-host")
+
+    def size(self, number: int) -> None:
+        """Say how many VMs there are to be, as Create does."""
+        body = json.dumps({"instance_count": number}).encode()
+        name = f"{FOLDER}/vms/group.json"
+        self._call("POST", "b/states/o", body, upload=True, uploadType="media", name=name)
+
+    def boot(self, name: str, number: int = 1, **told: Any) -> None:
+        """Make a VM that has started a minute ago."""
+        startup = {
+            "begins": NOW - 600,
+            "pace": 1.0,
+            "skipped": {},
+            "failing": None,
+            "shared": ["states", FOLDER],
+            **told,
+        }
+        vm = {
+            "name": name,
+            "id": f"{number}",
+            "networkInterfaces": [{"networkIP": f"10.0.0.{number}"}],
+            "_timeline": [[NOW - 600, "RUNNING"]],
+            "_startup": startup,
+        }
+        with self.database.transaction() as store:
+            store.put(INSTANCE.stored, f"projects/p/zones/z/instances/{name}", vm)
+
+    def end(self, name: str) -> None:
+        """Delete a VM."""
+        with self.database.transaction() as store:
+            store.delete(INSTANCE.stored, f"projects/p/zones/z/instances/{name}")
+
+    def roster(self) -> Json:
+        """The roster; empty where there is none."""
+        name = quote(f"{FOLDER}/vms/roster.json", safe="")
+        try:
+            found = self._call("GET", f"b/states/o/{name}", alt="media")
+        except GoogleError:
+            return {}
+        document: Json = json.loads(found)
+        return document
+
+    def ranks(self) -> dict[str, int]:
+        """The ranks of those that are there."""
+        members = self.roster().get("members", [])
+        return {it["name"]: it["rank"] for it in members if it["present"]}
+
+    def members(self) -> list[str]:
+        """The VMs that say something of themselves."""
+        prefix = f"{FOLDER}/vms/members/"
+        items = self._call("GET", "b/states/o", prefix=prefix).get("items", [])
+        return [it["name"].removeprefix(prefix) for it in items]
+
+    def _call(
+        self, method: str, path: str, body: bytes = b"", *, upload: bool = False, **query: str
+    ) -> Any:
+        request = Request(
+            method=method, path=path, query=query, body=body, now=self.now, headers={}
+        )
+        with self.database.transaction() as store:
+            service = storage.upload if upload else storage.json_api
+            return service(request, store).body
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    """A state folder on which no VM has written yet."""
+    return State(Database(tmp_path / "cloud.sqlite"))
+
+
+def test_vms_agree_on_ranks_once_they_hear_how_many_they_are(state: State) -> None:
+    for number, name in enumerate(("b", "a", "c"), 1):
+        state.boot(f"np-vm-{name}", number)
+    assert state.members() == ["np-vm-a.json", "np-vm-b.json", "np-vm-c.json"]
+    assert state.roster() == {}
+
+    state.size(3)
+
+    assert state.ranks() == {"np-vm-a": 0, "np-vm-b": 1, "np-vm-c": 2}
+    assert state.roster()["nnodes"] == 3
+    assert state.roster()["generation"] == 1, "a second look changes nothing"
+
+
+def test_a_rank_stays_and_that_of_a_vm_that_is_gone_goes_to_a_new_one(state: State) -> None:
+    state.size(2)
+    state.boot("np-vm-b", 1)
+    assert state.ranks() == {"np-vm-b": 0}
+    state.boot("np-vm-a", 2)
+    assert state.ranks() == {"np-vm-b": 0, "np-vm-a": 1}
+
+    state.end("np-vm-b")
+    assert state.ranks() == {"np-vm-a": 1}
+    assert state.members() == ["np-vm-a.json"]
+    state.boot("np-vm-c", 3)
+    assert state.ranks() == {"np-vm-a": 1, "np-vm-c": 0}
+
+
+def test_a_vm_that_is_not_so_far_or_may_not_write_says_nothing(state: State) -> None:
+    state.size(3)
+    state.boot("np-vm-a", 1)
+    state.boot("np-vm-b", 2, begins=NOW - 1)
+    state.boot("np-vm-c", 3, **{"went-on": {"agent": "it may not write"}})
+
+    assert state.ranks() == {"np-vm-a": 0}

@@ -1,0 +1,213 @@
+"""The agents of simulated VMs: who hears of a task, when they answer, and what."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from rehearsal.cloud import storage
+from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
+from rehearsal.cloud.facts import bandwidths
+from rehearsal.cloud.store import Database
+from rehearsal.cloud.wire import GoogleError, Reply, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rehearsal.cloud.wire import Service
+
+BUCKET = "states"
+FOLDER = "np-deployment/vms/"
+NOW = 1_800_000_000.0
+CLOUD = "https://www.googleapis.com/compute/v1/"
+NETWORKS = "projects/my-project/global/networks/"
+
+
+class Bucket:
+    """A bucket of states, and VMs that have started up, in a cloud as fast as ours."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.now = NOW
+        self.scenarios = frozenset[str]()
+
+    def call(
+        self, service: Service, method: str, path: str, body: bytes = b"", **query: str
+    ) -> Reply:
+        request = Request(
+            method=method,
+            path=path,
+            query=query,
+            body=body,
+            now=self.now,
+            rate=1.0,
+            scenarios=self.scenarios,
+        )
+        try:
+            with self.database.transaction() as store:
+                return service(request, store)
+        except GoogleError as error:
+            return error.reply()
+
+    def vm(self, name: str, **fields: Any) -> None:
+        """A VM of A3 Mega that runs and has started up."""
+        told = {"begins": NOW - 900, "pace": 1.0, "skipped": {}, "failing": None}
+        told |= {"fabric": "tcpxo", "gpu-check": {"names": ["H100"] * 8, "driver": "580"}}
+        startup = told | fields.pop("startup", {})
+        nics = [{"network": f"{CLOUD}{NETWORKS}net-{number}"} for number in range(9)]
+        vm = {
+            "name": name,
+            "id": f"id-of-{name}",
+            "machineType": f"{CLOUD}projects/my-project/zones/z/machineTypes/a3-megagpu-8g",
+            "networkInterfaces": nics,
+            "_timeline": [[NOW - 1000, "RUNNING"]],
+            "_startup": startup,
+        }
+        with self.database.transaction() as store:
+            store.put(INSTANCE.stored, f"projects/my-project/zones/z/instances/{name}", vm | fields)
+
+    def ask(self, kind: str, *vms: str, seconds: int = 300, **arguments: Any) -> None:
+        ids = {name: f"id-of-{name}" for name in vms}
+        task = {"id": "t1", "kind": kind, "arguments": arguments, "vms": ids, "seconds": seconds}
+        options = {"uploadType": "media", "name": f"{FOLDER}task.json"}
+        body = json.dumps(task).encode()
+        assert self.call(storage.upload, "POST", f"b/{BUCKET}/o", body, **options).status == 200
+
+    def answer(self, vm: str, after: float) -> Any:
+        """What a VM has answered so many seconds after it was asked; None for nothing."""
+        self.now = NOW + after
+        name = quote(f"{FOLDER}results/t1/{vm}.json", safe="")
+        reply = self.call(storage.json_api, "GET", f"b/{BUCKET}/o/{name}", alt="media")
+        return json.loads(reply.body) if isinstance(reply.body, bytes) else None
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[Bucket]:
+    database = Database(tmp_path / "cloud.sqlite")
+    made = Bucket(database)
+    body = json.dumps({"name": BUCKET}).encode()
+    assert made.call(storage.json_api, "POST", "b", body, project="my-project").status == 200
+    with database.transaction() as store:
+        for number in range(9):
+            mtu = 8244 if number else 8896
+            store.put(NETWORK.stored, f"{NETWORKS}net-{number}", {"mtu": mtu})
+    yield made
+    database.close()
+
+
+LATER = bandwidths.HEARING + bandwidths.CHECK
+MEASURED = bandwidths.HEARING + bandwidths.MEASUREMENT
+SIZE = 8 * 2**30
+
+
+def test_a_vm_hears_begins_and_answers_in_its_time(bucket: Bucket) -> None:
+    bucket.vm("a")
+    bucket.ask("check", "a")
+    assert bucket.answer("a", 1) is None
+    assert bucket.answer("a", bandwidths.HEARING + 1)["state"] == "running"
+    done = bucket.answer("a", LATER + 1)
+    assert (done["state"], done["vm"], done["instance_id"]) == ("done", "a", "id-of-a")
+    assert len(done["answer"]["gpus"]) == 8
+    assert [it["mtu"] for it in done["answer"]["interfaces"]] == [8896, *[8244] * 8]
+    assert done["answer"]["local_ssd"]["disks"] == 16
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        {"id": "made-again"},
+        {"_timeline": [[NOW - 1000, "RUNNING"], [NOW - 10, "STOPPING"]]},
+        {"startup": {"failing": "gpu"}},
+        {"startup": {"begins": NOW - 5}},
+    ],
+    ids=["another", "stopping", "failed", "starting"],
+)
+def test_who_is_another_or_down_or_has_no_agent_says_nothing(
+    bucket: Bucket, otherwise: dict[str, Any]
+) -> None:
+    bucket.vm("a", **otherwise)
+    bucket.ask("check", "a")
+    assert bucket.answer("a", 10_000) is None
+
+
+def test_a_failed_command_leaves_the_agent_alive(bucket: Bucket) -> None:
+    bucket.vm("a", startup={"failing": "command"})
+    bucket.ask("check", "a")
+    assert bucket.answer("a", LATER + 1)["state"] == "done"
+
+
+def test_an_unknown_kind_is_refused(bucket: Bucket) -> None:
+    bucket.vm("a")
+    bucket.ask("shell", "a", command="rm -rf /")
+    assert bucket.answer("a", 100)["state"] == "refused"
+
+
+def test_what_takes_longer_than_it_may_is_late(bucket: Bucket) -> None:
+    bucket.vm("a")
+    bucket.ask("check", "a", seconds=5)
+    assert bucket.answer("a", 10_000)["state"] == "late"
+
+
+def _groups(*groups: str) -> dict[str, Any]:
+    named = [[{"name": vm, "address": "10.0.0.2"} for vm in group] for group in groups]
+    return {"groups": named, "gpus": 8, "collective": "all_gather", "sizes": [SIZE]}
+
+
+def _reached(document: Any) -> float:
+    (row,) = document["answer"]["rows"]
+    return float(SIZE * 15 / 16 / row["in_place"] / 1e9)
+
+
+def test_a_pair_measures_over_its_gpu_network_and_the_first_tells(bucket: Bucket) -> None:
+    bucket.vm("a")
+    bucket.vm("b")
+    bucket.ask("bandwidth", "a", "b", **_groups("ab"))
+    first, other = (bucket.answer(vm, MEASURED + 1) for vm in "ab")
+    assert _reached(first) == pytest.approx(188.59, rel=0.01)
+    assert other["answer"] == {
+        "measured": True,
+        "networks": ["FasTrak"],
+        "library": "libnccl.so.2",
+    }
+
+
+@pytest.mark.parametrize("fabric", ["", "tcp"])
+def test_without_its_fabric_nccl_uses_sockets(bucket: Bucket, fabric: str) -> None:
+    bucket.vm("a")
+    bucket.vm("b", startup={"fabric": fabric})
+    bucket.ask("bandwidth", "a", "b", **_groups("ab"))
+    assert _reached(bucket.answer("a", MEASURED + 1)) == pytest.approx(4.0, rel=0.01)
+    assert bucket.answer("b", MEASURED + 1)["answer"]["networks"] == ["Socket"]
+
+
+def test_the_slow_vm_halves_the_bandwidth_of_its_group_alone(bucket: Bucket) -> None:
+    bucket.scenarios = frozenset({"slow-vm"})
+    for name in "abcd":
+        bucket.vm(name)
+    bucket.ask("bandwidth", *"abcd", **_groups("ab", "cd"))
+    slow, fast = (_reached(bucket.answer(vm, MEASURED + 1)) for vm in "ac")
+    assert slow == pytest.approx(fast / 2, rel=0.01)
+
+
+def test_the_bad_gpu_is_one_of_one_vm(bucket: Bucket) -> None:
+    bucket.scenarios = frozenset({"bad-gpu"})
+    for name in "ab":
+        bucket.vm(name)
+    bucket.ask("check", "a", "b")
+    errors = [
+        [gpu["ecc_volatile"] for gpu in bucket.answer(vm, LATER + 1)["answer"]["gpus"]]
+        for vm in "ab"
+    ]
+    assert errors == [[17, 0, 0, 0, 0, 0, 0, 0], [0] * 8]
+
+
+def test_who_waits_for_a_vm_that_is_gone_fails(bucket: Bucket) -> None:
+    bucket.vm("a")
+    bucket.ask("bandwidth", "a", "b", **_groups("ab"))
+    failed = bucket.answer("a", 1000)
+    assert failed["state"] == "failed"
+    assert "processes of b did not come" in failed["detail"]
