@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import socketserver
 import threading
 import time
 from dataclasses import dataclass, field
@@ -97,6 +98,11 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], owner: MetadataServer) -> None:
         super().__init__(address, _Connection)
         self.owner = owner
+
+    def server_bind(self) -> None:
+        """As HTTPServer does, but that asks for the name of an address that has none."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
 
 class _Connection(BaseHTTPRequestHandler):

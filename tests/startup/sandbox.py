@@ -277,15 +277,18 @@ class VM:
         assert isinstance(detail, str)
         return detail
 
-    def _uptime(self) -> float:
-        return float((self.disk / "simulated/uptime").read_text().split()[0])
-
     def _payload(self) -> dict[str, str]:
         files = payload()
         for line, quick in self.quicker.items():
             (name,) = [name for name, text in files.items() if f"\n{line}" in text]
             files[name] = files[name].replace(f"\n{line}", f"\n{quick}")
         return files
+
+    def _uptime(self) -> float:
+        while True:
+            # The stand-in of sleep writes it anew, and not at once.
+            if said := (self.disk / "simulated/uptime").read_text().split():
+                return float(said[0])
 
     def _write_stubs(self) -> None:
         (self.disk / "stubs/systemd.py").write_bytes(_SYSTEMD.read_bytes())

@@ -22,6 +22,8 @@ QUICK = {
     "_FIRST_PAUSE = 10.0": "_FIRST_PAUSE = 0.05",
     "_SECONDS_BETWEEN = 0.5": "_SECONDS_BETWEEN = 0.05",
     "_PAUSE = 15.0": "_PAUSE = 0.05",
+    "_GAP = 12.0": "_GAP = 0.0",
+    "_LOOK = 3.0": "_LOOK = 0.05",
 }
 # Says when it has begun; its first attempt never ends by itself.
 LASTING = "echo begun >>/out; [[ $(wc -l </out) -gt 1 ]] || sleep 60; echo through"

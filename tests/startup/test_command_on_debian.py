@@ -77,9 +77,9 @@ def test_systemd_begins_a_command_again_with_new_peers_and_without_the_old_proce
 ) -> None:
     debian.quicker |= QUICK
     debian.configure(
-        "echo $NNODES nodes, $(pgrep --full --count 'sleep 77[7]') left >>/srv/out;"
+        "echo $NODES nodes, $(pgrep --full --count 'sleep 77[7]') left >>/srv/out;"
         " [[ $(wc -l </srv/out) -lt 4 ]] || exit 0;"
-        " mkdir -p /etc/aiinfra; echo NNODES=$(wc -l </srv/out) >/etc/aiinfra/nccl.env;"
+        " mkdir -p /etc/aiinfra; echo NODES=$(wc -l </srv/out) >/etc/aiinfra/nccl.env;"
         " setsid sleep 777 & kill -KILL $PPID; sleep 1; exit 1",
         restart="on-failure",
     )

@@ -71,7 +71,8 @@ class Startup:
         state: "running", "done" or "failed"; "" if it has not reported anything yet.
         step: The current step, or the one that failed; "" for none.
         steps: Name of a step -> what is known of it.
-        gpu_check: What it found about its GPUs; None if it has not checked them yet.
+        gpu_check: What it found about its GPUs, with `fabric`, what it found of that: its kind, and
+            what is wrong; None if it has not checked them yet.
         boot: The number of the boot of which it tells, from 1; None if it does not say.
         at: When it told that, as Unix epoch; None if it does not say.
     """
@@ -95,6 +96,9 @@ class Startup:
                 for key, value in attributes.items()
                 if key.startswith(_STEP)
             }
+        gpu_check = whole.get("gpu_check")
+        if isinstance(gpu_check, dict) and isinstance(whole.get("fabric"), dict):
+            gpu_check = {**gpu_check, "fabric": whole["fabric"]}
         at = boots.moment(str(whole.get("at") or ""))
         number = whole.get("number")
         return cls(
@@ -111,7 +115,7 @@ class Startup:
                 for name, it in steps.items()
                 if isinstance(it, dict)
             },
-            gpu_check=whole.get("gpu_check") or None,
+            gpu_check=gpu_check or None,
             boot=number if isinstance(number, int) else None,
             at=at if at and at > _NO_MOMENT else None,
         )

@@ -187,13 +187,14 @@ def _startup(told: Startup) -> vm_status.Startup:
 def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
     if not found:
         return None
-    named = found.get("names")
+    named, fabric = found.get("names"), found.get("fabric")
     return vm_status.GpuCheck(
         gpus=whole(found.get("gpus")),
         names=tuple(map(str, named)) if isinstance(named, list) else (),
         driver=str(found["driver"]) if found.get("driver") else None,
         ecc_errors=whole(found.get("ecc_errors")),
         interfaces=whole(found.get("interfaces")),
+        fabric=str(fabric["kind"]) if isinstance(fabric, dict) and fabric.get("kind") else None,
     )
 
 

@@ -50,6 +50,8 @@ _REFUSED = (
     "this image has NVIDIA's open kernel module, which does not support this VM's GPUs: choose an"
     " image with the proprietary driver"
 )
+_NO_MLX5 = "an image without their driver (mlx5, DOCA-OFED) has none"
+_NOT_USED = "NCCL would not use the GPU network on this VM: see above"
 _GPU_NAMES: Mapping[str, str] = {
     "nvidia-a100-80gb": "NVIDIA A100-SXM4-80GB",
     "nvidia-b200": "NVIDIA B200",
@@ -94,6 +96,12 @@ def _unless(key: str, reason: str) -> Callable[[Resource], str]:
     return lambda config: "" if config.get(key) else reason
 
 
+def _no_fabric(config: Resource) -> str:
+    if not config.get("gpus"):
+        return "this VM has no GPUs"
+    return "" if config.get("fabric") else "NCCL uses the one network interface that there is"
+
+
 def _no_notebook(config: Resource) -> str:
     if not config.get("notebook"):
         return "no notebook is wanted"
@@ -114,6 +122,7 @@ _STEPS = (
         "NVRM: Xid (PCI:0000:04:00): 79, GPU has fallen off the bus.\n"
         "nvidia-smi shows fewer GPUs than the machine has",
     ),
+    Step("fabric", 60.0, _no_fabric),
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
     Step(_AGENT, 15.0, lambda _: ""),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
@@ -175,18 +184,14 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     pace = call.request.rate
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
-    if content != public and not before:
-        told["installs"] = True
+    told["again"] = failing == "command" and config.get("restart", "never") != "never"
+    told["went-on"] = _went_on(call, config, wanted)
+    told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
+    told["installs"] = content != public and not before
     told |= {
         "number": (before or {}).get("number", 0) + 1,
         "before": (before or {}).get("document"),
     }
-    if failing == "command" and config.get("restart", "never") != "never":
-        told["again"] = True
-    told["fabric"] = (config.get("fabric") or {}).get("kind", "")
-    told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
-    if went_on := _went_on(call, config, wanted):
-        told["went-on"] = went_on
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
     if "gpu" not in skipped:
@@ -196,13 +201,17 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
             # The check comes after the driver's first answer.
             del told["gpu_check"]
             told |= {"failing": "gpu", "failure": silent}
+    if "fabric" not in skipped and told["failing"] != "gpu":
+        told["fabric"], broken = _fabric(content, config["fabric"])
+        if broken:
+            told |= {"failing": "fabric", "failure": broken}
     if "notebook" not in skipped and _may_tell_url(call, content, wanted):
         told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
     return {"_startup": told}
 
 
 def _went_on(call: Call, config: Resource, wanted: Resource) -> dict[str, str]:
-    """The steps that fail on a VM and stop nothing, and why."""
+    """The steps that fail without an end of the start-up, each with its last lines."""
     found = {}
     if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
         found["local-ssd"] = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
@@ -252,14 +261,17 @@ def _document(instance: Resource, now: float) -> Resource | None:
     steps: dict[str, Resource] = {}
     document: Resource = {}
     for name, one, since in _course(told, known):
-        steps[name], at = one, since
+        steps[name] = one
+        at = since
         stops = one["state"] == "failed" and name not in told.get("went-on", {})
-        if one["state"] in {"running", "failing"}:
+        if one["state"] == "running" or stops:
+            state, step = one["state"], name
+        elif one["state"] == "failing":
             state, step = "running", name
-        elif stops:
-            state, step = "failed", name
         if name == "gpu" and one["state"] in {"done", "failed"} and "gpu_check" in told:
             document["gpu_check"] = told["gpu_check"]
+        if name == "fabric" and one["state"] in {"done", "failed"} and told.get("fabric"):
+            document["fabric"] = told["fabric"]
     return {
         "state": state,
         "step": step,
@@ -288,7 +300,7 @@ def _told_last(told: Resource, now: float) -> float:
             break
         last = next_
         if step.name == told.get("failing"):
-            # What fails again and again has longer pauses than what is told.
+            # A command that is begun again is told of as it goes on.
             return now if told.get("again") else last
     return last
 
@@ -310,7 +322,8 @@ def leaves_out(instance: Resource, step: str) -> bool:
 
 def fabric(instance: Resource) -> str:
     """What a VM's start-up sets NCCL up for, as its configuration calls it; "" for nothing."""
-    return str((instance.get("_startup") or {}).get("fabric") or "")
+    found = (instance.get("_startup") or {}).get("fabric") or {}
+    return str(found.get("kind", ""))
 
 
 def gpu_check(instance: Resource) -> Resource:
@@ -327,8 +340,8 @@ def shared_folder(instance: Resource) -> tuple[str, str] | None:
 
 def boot_of(instance: Resource) -> str:
     """What the VM's kernel calls this boot."""
-    number = (instance.get("_startup") or {}).get("number", 1)
-    return hashlib.sha256(f"{instance['id']} {number}".encode()).hexdigest()[:32]
+    boot = f"{instance['id']} {instance['_startup']['number']}"
+    return hashlib.sha256(boot.encode()).hexdigest()[:32]
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:
@@ -367,11 +380,6 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
 
 
-def _seconds(told: Resource, step: Step) -> float:
-    """How long a step takes on a VM, in cloud time."""
-    return step.seconds + (_DRIVER_SECONDS if told.get("installs") and step.name == "gpu" else 0.0)
-
-
 def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Resource, float]:
     """What is told of a command that fails, and is begun again for ever.
 
@@ -393,6 +401,11 @@ def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Re
     again = f"{detail}, attempt {number}; begun again after {pause:g} seconds"
     counted = {"attempt": number, "failures": number, "code": 1}
     return {"state": "failing", "at": rfc3339(failed), "detail": again, **counted}, failed
+
+
+def _seconds(told: Resource, step: Step) -> float:
+    """How long a step takes on a VM, in cloud time."""
+    return step.seconds + (_DRIVER_SECONDS if told.get("installs") and step.name == "gpu" else 0.0)
 
 
 def _length(skipped: Resource) -> float:
@@ -428,13 +441,6 @@ def _unreadable(call: Call, config: Resource, wanted: Resource) -> str:
     return ""
 
 
-def _prepared(content: image_facts.PublicImage | None) -> image_facts.PublicImage | None:
-    """What a VM's disk has once start-up has installed what the image lacks."""
-    if content is None or not content.takes_driver:
-        return content
-    return replace(content, driver=image_facts.INSTALLED)
-
-
 def _may_share(call: Call, state: Resource, wanted: Resource) -> bool:
     """Whether a VM's account may write to the folder that it shares with its peers, and list it."""
     bucket, folder = state["bucket"], f"{state['folder']}/vms/members/"
@@ -446,6 +452,13 @@ def _may_share(call: Call, state: Resource, wanted: Resource) -> bool:
     )
 
 
+def _prepared(content: image_facts.PublicImage | None) -> image_facts.PublicImage | None:
+    """What a VM's disk has once start-up has installed what the image lacks."""
+    if content is None or not content.takes_driver:
+        return content
+    return replace(content, driver=image_facts.INSTALLED)
+
+
 def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:
     """What a VM says whose image can't drive its GPUs; "" where it can, or nobody knows."""
     if content is None:
@@ -454,6 +467,32 @@ def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:
         return f"timeout: failed to run command 'nvidia-smi': No such file or directory\n{_SILENT}"
     kinds = {kind for kind, _ in properties.accelerators(wanted)}
     return _REFUSED if content.driver.open and kinds & image_facts.WITHOUT_GSP else ""
+
+
+def _fabric(
+    content: image_facts.PublicImage | None, wanted: Resource
+) -> tuple[Resource | None, str]:
+    """What a VM says of NCCL's fabric, and its last lines where its image can't have it.
+
+    What somebody's own image has nobody knows, so it is a good one. The first is None where the VM
+    does not come to its check.
+    """
+    document = {"kind": wanted["kind"], "plugin": wanted["plugin"], "faults": [], "notes": []}
+    if content is None or wanted["kind"] == "tcp":
+        return document, ""
+    if not content.apt:
+        return None, (
+            "this image has no apt-get, for: install. Choose one of Ubuntu or Debian, or one that"
+            f" has it\n{wanted['plugin']} could not be installed"
+        )
+    broken = ""
+    if wanted["kind"] == "gib" and not content.rdma:
+        broken = f"0 RDMA devices are active, not {wanted['interfaces']}: {_NO_MLX5}"
+    elif wanted["kind"] == "tcpxo" and content.driver is not None and not content.driver.open:
+        broken = "the receive-datapath manager (aiinfra-rxdm) is not healthy: 503"
+    if not broken:
+        return document, ""
+    return {**document, "faults": [broken]}, f"{broken}\n{_NOT_USED}"
 
 
 def _may_tell_url(call: Call, content: image_facts.PublicImage | None, wanted: Resource) -> bool:

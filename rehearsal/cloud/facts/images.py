@@ -44,6 +44,8 @@ class PublicImage:
         disk_gb: The smallest disk that can be made of it.
         driver: The driver that it has, or installs at its first boot; None for none.
         jupyter: Whether it has JupyterLab.
+        apt: Whether its packages come by apt-get.
+        rdma: Whether it has the driver of RDMA interfaces (mlx5, DOCA-OFED).
         deprecated: Since when it is deprecated; None if it is not.
         deleted: When it is to be deleted; None if Google has not said.
         replacement: The name of the image that Google suggests instead; None for none.
@@ -56,6 +58,8 @@ class PublicImage:
     disk_gb: int
     driver: Driver | None
     jupyter: bool
+    apt: bool
+    rdma: bool
     deprecated: str | None = None
     deleted: str | None = None
     replacement: str | None = None
@@ -88,6 +92,8 @@ def _all() -> Iterator[PublicImage]:
                     disk_gb=held["disk_gb"],
                     driver=drivers[entry["driver"]] if "driver" in entry else None,
                     jupyter=held.get("jupyter", False),
+                    apt=held["apt"],
+                    rdma=held["rdma"],
                     deprecated=entry.get("deprecated"),
                     deleted=entry.get("deleted"),
                     replacement=entry.get("replacement"),

@@ -117,7 +117,10 @@ def test_a_vm_hears_begins_and_answers_in_its_time(bucket: Bucket) -> None:
     assert (done["state"], done["vm"], done["instance_id"]) == ("done", "a", "id-of-a")
     assert len(done["answer"]["gpus"]) == 8
     assert [it["mtu"] for it in done["answer"]["interfaces"]] == [8896, *[8244] * 8]
-    assert done["answer"]["local_ssd"]["disks"] == 16
+    assert (done["answer"]["local_ssd"]["disks"], done["answer"]["local_ssd"]["mounted"]) == (
+        16,
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ CONFIG = {
     "files": None,
     "gpus": {"count": 2, "accelerator": "nvidia-tesla-a100"},
     "interfaces": 1,
+    "fabric": None,
     "ops_agent": True,
     "notebook": True,
     "ray": None,
@@ -31,6 +32,14 @@ PYTORCH_IMAGE = NOTEBOOK_IMAGE.replace("common-", "pytorch-2-9-")
 DRIVER_IMAGE = (
     "projects/ubuntu-os-accelerator-images/global/images/family"
     "/ubuntu-accelerator-2404-amd64-with-nvidia-580"
+)
+OLD_IMAGE = (
+    "projects/deeplearning-platform-release/global/images"
+    "/pytorch-latest-cu124-v20250327-ubuntu-2204"
+)
+ROCKY_IMAGE = (
+    "projects/rocky-linux-accelerator-cloud/global/images/family"
+    "/rocky-linux-9-optimized-gcp-nvidia-580"
 )
 Json = dict[str, Any]
 
@@ -82,6 +91,7 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
         "mounts": "done",
         "files": "skipped",
         "gpu": "done",
+        "fabric": "skipped",
         "ops-agent": "done",
         "agent": "failed",
         "ray": "skipped",
@@ -248,6 +258,29 @@ def test_a_vm_that_fails_at_its_gpus_shows_too_few(wired: Compute) -> None:
     told = _told(wired)
     assert (told["gpu_check"]["gpus"], told["gpu_check"]["expected"]["gpus"]) == (1, 2)
     assert "command" not in told["steps"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "image", "said"),
+    [
+        ("gib", DRIVER_IMAGE, ""),
+        ("tcpxo", DRIVER_IMAGE, ""),
+        ("tcp", OLD_IMAGE, ""),
+        ("tcpxo", OLD_IMAGE, "the receive-datapath manager (aiinfra-rxdm) is not healthy"),
+        ("gib", ROCKY_IMAGE, "this image has no apt-get"),
+    ],
+)
+def test_a_fabric_works_where_the_image_has_what_it_needs(
+    wired: Compute, kind: str, image: str, said: str
+) -> None:
+    fabric = {"kind": kind, "interfaces": 8, "plugin": "plugin:v1", "daemon": None}
+    _start(wired, image=image, fabric=fabric)
+    told = _told(wired)
+    assert told["steps"]["fabric"]["state"] == ("failed" if said else "done")
+    assert said in told["steps"]["fabric"].get("detail", "")
+    assert ("command" in told["steps"]) == (not said)
+    if not said:
+        assert told["fabric"] == {"kind": kind, "plugin": "plugin:v1", "faults": [], "notes": []}
 
 
 def _notebook(wired: Compute, image: str, role: str) -> str | None:

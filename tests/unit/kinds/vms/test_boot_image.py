@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import preflight
+from provision.codes import Code
 from provision.documents.image import BootImage
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
@@ -360,6 +361,54 @@ def test_where_google_was_not_asked_the_family_of_the_catalogue_is_used(asked: A
     assert kind.resolve(spec, None).image.family == CHOSEN
     assert kind.resolve(spec, None).image.name is None
     assert kind.resolve(spec, Record(**RECORD, image=KEPT)).image.name == KEPT["name"]
+
+
+MEGA = {"vm_type": "a3-megagpu-8g", "network_config": "multi_nic_network"}
+ULTRA = A4 | MEGA | {"vm_type": "a3-ultragpu-8g", "skip_checks": "reservation"}
+STANDARD = {"image_project": "ubuntu-os-cloud", "image_family_name": "ubuntu-2404-lts-amd64"}
+ROCKY = {
+    "image_project": "rocky-linux-accelerator-cloud",
+    "image_family_name": "rocky-linux-9-optimized-gcp-nvidia-580",
+}
+
+
+@pytest.mark.parametrize(
+    ("machine", "image", "why"),
+    [
+        (ULTRA, STANDARD, "without NVIDIA's DOCA-OFED driver"),
+        (ULTRA, ROCKY, "is installed by apt-get, which Rocky Linux lacks"),
+        (MEGA, ROCKY, "is installed by apt-get, which Rocky Linux lacks"),
+    ],
+)
+def test_an_image_on_which_nccl_cannot_use_the_gpu_network_is_refused(
+    asked: Asked, machine: dict[str, str], image: dict[str, str], why: str
+) -> None:
+    problems = asked.run(**machine, **image).problems
+    (problem,) = (it for it in problems if "GPU network" in it.what)
+
+    assert problem.code is Code.IMAGE_UNSUITABLE
+    assert problem.setting == "IMAGE_FAMILY_NAME"
+    assert why in problem.why
+    assert "IMAGE_PROJECT=ubuntu-os-accelerator-images" in problem.fix
+
+
+def test_one_of_which_nothing_is_known_is_noted(asked: Asked) -> None:
+    found = asked.run(**MEGA, image_project=DLVM)
+
+    assert "NCCL may not use the GPU network of a3-megagpu-8g" in "".join(
+        note.what for note in found.notes
+    )
+
+
+@pytest.mark.parametrize(
+    "settings", [MEGA, MEGA | STANDARD, STANDARD, ULTRA | {"network_config": "new_network"} | ROCKY]
+)
+def test_nothing_is_said_where_the_network_is_not_used_or_the_image_will_do(
+    asked: Asked, settings: dict[str, str]
+) -> None:
+    found = asked.run(**settings)
+
+    assert [it.what for it in (*found.problems, *found.notes) if "GPU network" in it.what] == []
 
 
 PLAIN_FAMILIES = [

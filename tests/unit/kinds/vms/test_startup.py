@@ -106,6 +106,16 @@ def test_one_document_has_all_steps_and_the_gpus() -> None:
     assert it.gpu_check == {"gpus": 8}
 
 
+def test_what_nccl_uses_is_told_with_the_gpus() -> None:
+    fabric = {"kind": "gib", "plugin": "nccl-gib=1.1.0", "faults": [], "notes": []}
+    told = {"state": "done", "steps": {}, "gpu_check": {"gpus": 8}, "fabric": fabric}
+
+    it = Startup.of({"startup": json.dumps(told)})
+
+    assert it.gpu_check == {"gpus": 8, "fabric": fabric}
+    assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == {"gpus": 8}
+
+
 def test_a_failure_before_a_reset_is_not_that_of_the_boot_after_it() -> None:
     api = FakeApi(
         a=[_at(10, "failed"), _at(10, "failed"), _at(12, "running", 2), _at(13, "done", 2)]

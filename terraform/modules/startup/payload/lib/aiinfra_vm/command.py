@@ -226,7 +226,7 @@ def _tell(state: str, history: History, detail: str, whole: str = "") -> None:
         "code": history.code,
     }
     with contextlib.suppress(OSError):
-        report.tell_step("command", document, whole)
+        report.tell_step("command", document, whole, at_once=state == "stopped")
 
 
 def main() -> int:

@@ -67,13 +67,14 @@ def tell(name: str, value: Any) -> None:
             document[name] = value
 
 
-def tell_step(step: str, told: dict[str, Any], whole: str = "") -> None:
+def tell_step(step: str, told: dict[str, Any], whole: str = "", *, at_once: bool = False) -> None:
     """Tell of a step that goes on when start-up is over, and wait until that is sent.
 
     Args:
         step: Its name.
         told: What is told of it: its `state`, and more.
         whole: What has become of the start-up with it; "" for nothing new.
+        at_once: Not to wait until the last document was sent long enough ago: the VM goes down.
 
     Raises:
         OSError: Guest attributes are off, or the server does not answer.
@@ -83,7 +84,7 @@ def tell_step(step: str, told: dict[str, Any], whole: str = "") -> None:
         if whole:
             document["state"], document["step"] = whole, step if whole == "failed" else None
     for _ in range(_TRIES):
-        if _send():
+        if _send(at_once=at_once):
             return
         subprocess.run(["sleep", f"{_LOOK:g}"], check=False)  # noqa: S603, S607 - a constant
 
@@ -137,7 +138,7 @@ def main() -> int:
     return NOT_YET if kind in {"over", "flush"} and not (is_told and _arrived()) else 0
 
 
-def _send() -> bool:
+def _send(*, at_once: bool = False) -> bool:
     """Write the document to the guest attribute, unless one was written a moment ago.
 
     Returns:
@@ -150,7 +151,7 @@ def _send() -> bool:
         if sent is not None:
             if sent["document"] == document:
                 return True
-            if 0 <= _uptime() - sent["uptime"] < _GAP:
+            if not at_once and 0 <= _uptime() - sent["uptime"] < _GAP:
                 return False
         metadata.put_guest_attribute(ATTRIBUTE, json.dumps(document))
         _write(_SENT, {"uptime": _uptime(), "document": document})
