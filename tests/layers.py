@@ -82,7 +82,7 @@ LAYERS: Final = (
     Layer(
         "startup",
         "the real start-up script in namespaces and on real Debians, Ray and torchrun on three VMs",
-        needs="Linux; root on Debian or Ubuntu, whose apt-get fetches Debian's systems; a C compiler",
+        needs="Linux; root on Debian or Ubuntu, whose apt-get fetches Debian's systems; cc",
         spread=Spread.FILES,
     ),
     Layer(

@@ -77,7 +77,7 @@ def test_an_a3_mega_gets_tcpxo_and_a_second_boot_installs_nothing(vm: VM) -> Non
 
 def test_an_a3_ultra_gets_gib_in_one_version_which_is_held(vm: VM) -> None:
     fabrics.a3_ultra(vm)
-    vm.server.values["network-interfaces/?recursive=true"] = json.dumps(
+    vm.server.values["network-interfaces/"] = json.dumps(
         [{"mtu": mtu} for mtu in (1460, 8896, 8896)]
     )
 

@@ -184,44 +184,58 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     pace = call.request.rate
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
-    told["again"] = failing == "command" and config.get("restart", "never") != "never"
-    told["went-on"] = _went_on(call, config, wanted)
-    told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
-    told["installs"] = content != public and not before
+    if content != public and not before:
+        told["installs"] = True
     told |= {
         "number": (before or {}).get("number", 0) + 1,
         "before": (before or {}).get("document"),
     }
+    if failing == "command" and config.get("restart", "never") != "never":
+        told["again"] = True
+    told["fabric"] = (config.get("fabric") or {}).get("kind", "")
+    told["went-on"] = _went_on(call, config, wanted)
+    told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
     if unreadable and failing != "gpu":
         told |= {"failing": "command", "failure": unreadable}
-    if "gpu" not in skipped:
-        driver = content.driver.version if content and content.driver else _DRIVER
-        told["gpu_check"] = _gpu_check(config, wanted, driver, faulty=failing == "gpu")
-        if silent := _no_gpus(content, wanted):
-            # The check comes after the driver's first answer.
-            del told["gpu_check"]
-            told |= {"failing": "gpu", "failure": silent}
-    if "fabric" not in skipped and told["failing"] != "gpu":
-        told["fabric"], broken = _fabric(content, config["fabric"])
-        if broken:
-            told |= {"failing": "fabric", "failure": broken}
+    told |= _checks(content, config, wanted, told)
     if "notebook" not in skipped and _may_tell_url(call, content, wanted):
         told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
     return {"_startup": told}
 
 
 def _went_on(call: Call, config: Resource, wanted: Resource) -> dict[str, str]:
-    """The steps that fail without an end of the start-up, each with its last lines."""
-    found = {}
+    """Steps that fail without an end of the start-up -> their last lines."""
+    result = {}
     if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
-        found["local-ssd"] = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
+        result["local-ssd"] = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
     if not _may_share(call, config["state"], wanted):
-        found[_AGENT] = (
+        result[_AGENT] = (
             "after 300 seconds, the VMs have not agreed on their ranks: either Create has not said"
             " yet how many they are, or this VM's account may not write to the folder vms/ of the"
             " state folder (journalctl -u aiinfra-agent)\nthe ranks of the group are not complete"
         )
-    return found
+    return result
+
+
+def _checks(
+    content: image_facts.PublicImage | None, config: Resource, wanted: Resource, told: Resource
+) -> Resource:
+    """What is told of GPUs and fabric, and of a failure of these."""
+    result: Resource = {}
+    if "gpu" not in told["skipped"]:
+        if silent := _no_gpus(content, wanted):
+            # The check comes after the driver's first answer.
+            return {"failing": "gpu", "failure": silent}
+        driver = content.driver.version if content and content.driver else _DRIVER
+        faulty = told["failing"] == "gpu"
+        result["gpu_check"] = _gpu_check(config, wanted, driver, faulty=faulty)
+    if "fabric" not in told["skipped"] and told["failing"] != "gpu":
+        found, broken = _fabric(content, config["fabric"])
+        if found is not None:
+            result["fabric-check"] = found
+        if broken:
+            result |= {"failing": "fabric", "failure": broken}
+    return result
 
 
 def item(metadata: Resource, key: str) -> str | None:
@@ -264,14 +278,14 @@ def _document(instance: Resource, now: float) -> Resource | None:
         steps[name] = one
         at = since
         stops = one["state"] == "failed" and name not in told.get("went-on", {})
-        if one["state"] == "running" or stops:
-            state, step = one["state"], name
-        elif one["state"] == "failing":
+        if one["state"] in {"running", "failing"}:
             state, step = "running", name
+        elif stops:
+            state, step = "failed", name
         if name == "gpu" and one["state"] in {"done", "failed"} and "gpu_check" in told:
             document["gpu_check"] = told["gpu_check"]
-        if name == "fabric" and one["state"] in {"done", "failed"} and told.get("fabric"):
-            document["fabric"] = told["fabric"]
+        if name == "fabric" and one["state"] in {"done", "failed"} and "fabric-check" in told:
+            document["fabric"] = told["fabric-check"]
     return {
         "state": state,
         "step": step,
@@ -300,7 +314,7 @@ def _told_last(told: Resource, now: float) -> float:
             break
         last = next_
         if step.name == told.get("failing"):
-            # A command that is begun again is told of as it goes on.
+            # What fails again and again has longer pauses than what is told.
             return now if told.get("again") else last
     return last
 
@@ -322,13 +336,12 @@ def leaves_out(instance: Resource, step: str) -> bool:
 
 def fabric(instance: Resource) -> str:
     """What a VM's start-up sets NCCL up for, as its configuration calls it; "" for nothing."""
-    found = (instance.get("_startup") or {}).get("fabric") or {}
-    return str(found.get("kind", ""))
+    return str((instance.get("_startup") or {}).get("fabric") or "")
 
 
 def gpu_check(instance: Resource) -> Resource:
     """What a VM's look at its GPUs shows."""
-    found: Resource = (instance.get("_startup") or {}).get("gpu_check") or {}
+    found: Resource = (instance.get("_startup") or {}).get("gpu-check") or {}
     return found
 
 
@@ -340,8 +353,8 @@ def shared_folder(instance: Resource) -> tuple[str, str] | None:
 
 def boot_of(instance: Resource) -> str:
     """What the VM's kernel calls this boot."""
-    boot = f"{instance['id']} {instance['_startup']['number']}"
-    return hashlib.sha256(boot.encode()).hexdigest()[:32]
+    number = (instance.get("_startup") or {}).get("number", 1)
+    return hashlib.sha256(f"{instance['id']} {number}".encode()).hexdigest()[:32]
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:
@@ -380,6 +393,11 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
 
 
+def _seconds(told: Resource, step: Step) -> float:
+    """How long a step takes on a VM, in cloud time."""
+    return step.seconds + (_DRIVER_SECONDS if told.get("installs") and step.name == "gpu" else 0.0)
+
+
 def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Resource, float]:
     """What is told of a command that fails, and is begun again for ever.
 
@@ -401,11 +419,6 @@ def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Re
     again = f"{detail}, attempt {number}; begun again after {pause:g} seconds"
     counted = {"attempt": number, "failures": number, "code": 1}
     return {"state": "failing", "at": rfc3339(failed), "detail": again, **counted}, failed
-
-
-def _seconds(told: Resource, step: Step) -> float:
-    """How long a step takes on a VM, in cloud time."""
-    return step.seconds + (_DRIVER_SECONDS if told.get("installs") and step.name == "gpu" else 0.0)
 
 
 def _length(skipped: Resource) -> float:
@@ -441,6 +454,13 @@ def _unreadable(call: Call, config: Resource, wanted: Resource) -> str:
     return ""
 
 
+def _prepared(content: image_facts.PublicImage | None) -> image_facts.PublicImage | None:
+    """What a VM's disk has once start-up has installed what the image lacks."""
+    if content is None or not content.takes_driver:
+        return content
+    return replace(content, driver=image_facts.INSTALLED)
+
+
 def _may_share(call: Call, state: Resource, wanted: Resource) -> bool:
     """Whether a VM's account may write to the folder that it shares with its peers, and list it."""
     bucket, folder = state["bucket"], f"{state['folder']}/vms/members/"
@@ -450,13 +470,6 @@ def _may_share(call: Call, state: Resource, wanted: Resource) -> bool:
         and access.may_list(call.store, bucket, f"serviceAccount:{it}", folder)
         for it in accounts
     )
-
-
-def _prepared(content: image_facts.PublicImage | None) -> image_facts.PublicImage | None:
-    """What a VM's disk has once start-up has installed what the image lacks."""
-    if content is None or not content.takes_driver:
-        return content
-    return replace(content, driver=image_facts.INSTALLED)
 
 
 def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:

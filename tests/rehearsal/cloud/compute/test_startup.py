@@ -236,14 +236,13 @@ def test_a_command_that_is_begun_again_fails_more_and_more_often(wired: Compute)
     seen = []
     for _ in range(12):
         wired.now += 60
-        seen.append(_told(wired)["steps"].get("command", {}).get("failures", 0))
+        seen.append(_told(wired).get("steps", {}).get("command", {}).get("failures", 0))
     assert seen == sorted(seen)
     assert (seen[0], seen[-1]) == (0, 6)
     told = _told(wired)
     assert (told["state"], told["step"]) == ("running", "command")
-    command = told["steps"]["command"]
-    assert (command["state"], command["code"]) == ("failing", 1)
-    assert command["detail"].endswith("begun again after 300 seconds")
+    assert (told["steps"]["command"]["state"], told["steps"]["command"]["code"]) == ("failing", 1)
+    assert told["steps"]["command"]["detail"].endswith("begun again after 300 seconds")
 
 
 def test_where_no_time_passes_it_has_failed_a_few_times(wired: Compute) -> None:
