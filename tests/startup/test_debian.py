@@ -6,6 +6,7 @@ One VM has all at once that went wrong at somebody's first boot; then it is turn
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,14 @@ class Boot:
 
 def _booted(vm: DebianVM) -> Boot:
     ended = vm.boot()
+    # What is told waits on the VM, so that Google takes it; the command's end comes later as well.
+    deadline = time.monotonic() + 60
+    while vm.states()["startup"] == "running":
+        assert time.monotonic() < deadline, vm.states()
+        time.sleep(0.2)
     mounted = json.loads(vm.run("findmnt --json --list --output TARGET"))["filesystems"]
     points = [it["target"] for it in mounted if it["target"].startswith("/mnt/")]
+    vm.run("while systemctl --quiet is-active somebody-else; do sleep 0.2; done")
     apt = vm.run("apt-get update 2>&1")
     return Boot(ended, vm.states(), points, apt, vm.read("var/log/aiinfra/step-mounts.log"))
 
