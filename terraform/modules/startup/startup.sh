@@ -88,9 +88,6 @@ retry_for() {
   done
 }
 
-# retry TRIES COMMAND...: the old form, until its last callers name seconds.
-retry() { retry_for 300 "${@:2}"; }
-
 # attribute NAME: a value of the VM's metadata, byte for byte.
 attribute() {
   curl --silent --show-error --fail --max-time 30 --retry 8 --retry-connrefused \
