@@ -81,8 +81,8 @@ LAYERS: Final = (
     Layer("chaos", "ten blows at fixed moments"),
     Layer(
         "startup",
-        "the real start-up script in namespaces, Ray on three VMs",
-        needs="Linux",
+        "the real start-up script in namespaces and on real Debians, Ray and torchrun on three VMs",
+        needs="Linux; root on Debian or Ubuntu, whose apt-get fetches Debian's systems; cc",
         spread=Spread.FILES,
     ),
     Layer(

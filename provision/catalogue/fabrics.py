@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import image_systems, images
 from provision.catalogue.machines import GpuNetwork
 
 if TYPE_CHECKING:
@@ -182,3 +183,34 @@ def on_vms(machine: MachineType | None) -> Fabric | None:
     if fabric is None or machine is None:
         return None
     return fabric if STACKS[fabric].on_vms and not machine.family.arm else Fabric.TCP
+
+
+_NEED_SOFTWARE: Final = frozenset({Fabric.TCPXO, Fabric.GIB})
+
+
+def refusal(fabric: Fabric | None, project: str) -> str:
+    """Why a fabric can't work on VMs with a public image, in words; "" where it can, or may.
+
+    Args:
+        fabric: The fabric; None for no GPU network.
+        project: The project that has the image.
+    """
+    system = image_systems.PUBLIC.get(project)
+    if system is None or fabric not in _NEED_SOFTWARE:
+        return ""
+    if not system.apt:
+        return f"its software is installed by apt-get, which {system.name} lacks"
+    # "If you are using standard OS images, you must also install the latest NVIDIA DOCA-OFED
+    # driver" (Run NCCL on Compute Engine instances, 2026-04-06).
+    if fabric is Fabric.GIB and system.plain:
+        return "without NVIDIA's DOCA-OFED driver, which standard images lack, there is no RDMA"
+    return ""
+
+
+def is_unproven(fabric: Fabric | None, project: str) -> bool:
+    """Whether no source says that a fabric works with a public image; see `refusal`.
+
+    Google's page on the Deep Learning VM images says that they support A3 Ultra, and nothing of
+    its interfaces; Google's blueprints for these machines boot the accelerator images.
+    """
+    return fabric in _NEED_SOFTWARE and project == images.DEEP_LEARNING.project

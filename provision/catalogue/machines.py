@@ -192,7 +192,8 @@ class Family:
             its name in the API; None if they need none.
         in_topology: The number of machines in one such topology; 0 if there is none.
         arm: Whether its processors are Arm, which need an Arm image.
-        image_line: The line of images that its VMs boot from if the settings name none (ADR 14).
+        image_line: The line of images that its VMs boot from if the settings name none (ADR 14
+            and 31).
         local_ssd_gb: The size of one of its local SSDs, in GB.
     """
 
@@ -536,6 +537,7 @@ ROWS: Final = (
         gpu_network=GpuNetwork.TCPXO,
         consumption=_ALL_WAYS,
         binding=Binding.SOMETIMES,
+        image_line=images.ACCELERATOR,
         shapes=(Shape(suffix="8g", gpus=8, vcpus=208, nics=9, local_ssds=16),),
     ),
     Family(
@@ -550,6 +552,7 @@ ROWS: Final = (
         doubtful=frozenset({Consumption.ON_DEMAND, Consumption.RESERVATION}),
         flex_compact=True,
         binding=Binding.ALWAYS,
+        image_line=images.ACCELERATOR,
         shapes=(
             Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),
             Shape(suffix="8g-nolssd", gpus=8, vcpus=224, nics=10),

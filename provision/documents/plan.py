@@ -52,6 +52,8 @@ class Contents:
         place: Where its control plane or all of it is, such as "us-central1-a".
         image: The image that VMs boot from; None where Google chooses it.
         software: What is installed and runs, in words.
+        nccl: What NCCL uses between VMs, with what is lost where that is less than the machines
+            could; "" for machines without a GPU network, and for GKE.
         identities: The service accounts.
         limit: What would end machines by itself that now run for ever, such as
             "MAX_RUN_DURATION=12h"; "" for nothing.
@@ -63,6 +65,7 @@ class Contents:
     software: tuple[str, ...]
     identities: tuple[Identity, ...]
     limit: str = ""
+    nccl: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

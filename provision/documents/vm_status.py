@@ -78,6 +78,8 @@ class GpuCheck:
         driver: The driver's version; None for none.
         ecc_errors: The uncorrected memory errors of all; None where no GPU counts them.
         interfaces: The number of network interfaces.
+        fabric: What NCCL uses between VMs, by the start-up's check: "tcp", "tcpxo" or "gib"; None
+            where it has nothing to choose, or has not been checked.
     """
 
     gpus: int | None = None
@@ -85,6 +87,7 @@ class GpuCheck:
     driver: str | None = None
     ecc_errors: int | None = None
     interfaces: int | None = None
+    fabric: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

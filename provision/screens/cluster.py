@@ -44,6 +44,8 @@ def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
         yield Row("image", contents.image)
     if contents.software:
         yield Row("in it", ", ".join(contents.software))
+    if contents.nccl:
+        yield Row("NCCL", contents.nccl)
     yield Row("ends", _ends(plan))
 
 

@@ -55,7 +55,9 @@ def _hear(request: Request, store: Store, made: dict[str, Any]) -> None:
         for _, it in store.list(INSTANCE.stored)
         if task["vms"].get(it["name"]) == it["id"] and _listens(it, request.now)
     }
-    scene = vm_tasks.Scene(store=store, scenarios=request.scenarios, folder=folder, vms=vms)
+    scene = vm_tasks.Scene(
+        store=store, scenarios=request.scenarios, folder=folder, vms=vms, now=request.now
+    )
     for name, vm in vms.items():
         about = {"id": task["id"], "kind": task["kind"], "vm": name, "instance_id": vm["id"]}
         where = (made["bucket"], f"{folder}results/{task['id']}/{name}.json")

@@ -31,6 +31,7 @@ TCPX needs a kernel that VMs don't have.
 """
 _SOCKETS = "Socket"
 _HALF = 0.5
+_LOCAL_SSD_BYTES = 375 * 2**30
 _NCCL = "2.28.7"
 
 
@@ -43,12 +44,14 @@ class Scene:
         scenarios: The scenarios that are on.
         folder: The folder that the VMs share, which is that of their cluster.
         vms: Those who hear of the task, by name.
+        now: When they were asked.
     """
 
     store: Store
     scenarios: frozenset[str]
     folder: str
     vms: Mapping[str, Resource]
+    now: float
 
     def strikes(self, scenario: str, vm: str) -> bool:
         """Whether a scenario is about this VM: the first by name that was ever asked."""
@@ -109,9 +112,14 @@ def _check(scene: Scene, vm: Resource) -> Resource:
             {"name": f"eth{number}", "mtu": _mtu(scene.store, it), "up": True}
             for number, it in enumerate(vm["networkInterfaces"])
         ],
-        "local_ssd": {"disks": disks, "path": "", "bytes": 0},
+        "local_ssd": _local_ssd(disks, mounted=startup.has_done(vm, "local-ssd", scene.now)),
         "fabric": {"kind": startup.fabric(vm), "faults": []},
     }
+
+
+def _local_ssd(disks: int, *, mounted: bool) -> Resource:
+    size = disks * _LOCAL_SSD_BYTES if mounted else None
+    return {"disks": disks, "expected": disks, "mounted": mounted, "bytes": size, "free": size}
 
 
 def _diagnostic(vm: Resource, *, bad: bool, has_gpus: bool) -> Resource:

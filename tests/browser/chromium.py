@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import itertools
 import json
 import os
@@ -16,6 +15,8 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from tests import debian
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,15 +46,9 @@ def find() -> tuple[Path, Mapping[str, str]]:
     there = next(filter(None, map(shutil.which, _OTHERS)), None)
     if there is not None:
         return Path(there), {}
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aiinfra-cluster"
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "chromium.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = home / "chromium"
-        if not (folder / "complete").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+    with debian.made_once("chromium") as (folder, missing):
+        if missing:
             _unpack(folder)
-            (folder / "complete").touch()
     (program,) = folder.glob("system/usr/lib/chromium*/chromium-headless-shell")
     libraries = {str(file.parent) for file in (folder / "system").rglob("*.so*")}
     return program, {

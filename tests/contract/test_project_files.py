@@ -39,6 +39,6 @@ def test_hosted_ci_checks_out_and_runs_what_decides_everywhere() -> None:
 
     # A tag can be moved to other code; a commit can not.
     assert re.fullmatch(r"actions/checkout@[0-9a-f]{40}", checkout["uses"])
-    assert run == {"run": ".ci/run"}
+    assert run == {"run": 'sudo env "PATH=$PATH" .ci/run'}
     assert (ROOT / ".ci/run").stat().st_mode & 0o100
     assert workflow["permissions"] == {"contents": "read"}

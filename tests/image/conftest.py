@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import debian
 from tests.image import stand_ins
 from tests.image.engine import Ended, Engine, NoEngineError, running
 from tests.image.runs import CLOUD, MANDATORY
@@ -50,9 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def cache() -> Path:
     """What is kept from one run to the next, outside the tree."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    found = Path(home, "aiinfra-cluster", "image-tests")
-    found.mkdir(parents=True, exist_ok=True)
+    found = debian.cache() / "image-tests"
+    found.mkdir(exist_ok=True)
     return found
 
 

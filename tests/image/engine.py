@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests import debian
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 _PACKAGES = ("docker.io", "debootstrap")
 _CLIENT = "/usr/bin/docker"
@@ -104,20 +106,10 @@ def _answers(engine: Engine) -> bool:
 def _install() -> None:
     if shutil.which(_DAEMON) and shutil.which("debootstrap"):
         return
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise NoEngineError(
-            "no container engine answers, and one can only be installed by root on Debian"
-        )
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = ["install", "--yes", "--quiet", "--no-install-recommends", *_PACKAGES]
-    for arguments in (["update", "--quiet"], install):
-        _tell(["apt-get", *arguments], quiet)
-
-
-def _tell(command: Sequence[str], environ: Mapping[str, str]) -> None:
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise NoEngineError(f"{' '.join(command)} failed:\n{done.stdout}\n{done.stderr}")
+    try:
+        debian.install(*_PACKAGES)
+    except debian.NoDebianError as error:
+        raise NoEngineError(f"no container engine answers, and {error}") from None
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rehearsal.provider import mirror
+from tests import debian
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,8 +35,9 @@ TERRAFORM = "aiinfra-test/terraform:1"
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
 _HOST_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _LIBRARIES = (
-    "ca-certificates,libbz2-1.0,libexpat1,libffi8,liblzma5,libreadline8,libsqlite3-0,libssl3"
-)
+    "ca-certificates", "libbz2-1.0", "libexpat1", "libffi8", "liblzma5", "libreadline8",
+    "libsqlite3-0", "libssl3",
+)  # fmt: skip
 _NOT_NEEDED = ("./proc/*", "./sys/*", "./dev/*", "./var/cache/apt/*", "./var/lib/apt/lists/*")
 _NOT_NEEDED_OF_PYTHON = ("__pycache__", "*/site-packages/*", "*/test/*", "*/config-3*", "*.a")
 
@@ -92,7 +94,7 @@ def python_base(engine: Engine, cache: Path) -> None:
     if not (root / ".complete").exists():
         shutil.rmtree(root, ignore_errors=True)
         suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
-        _run("debootstrap", "--variant=minbase", f"--include={_LIBRARIES}", suite, str(root))
+        debian.bootstrap(root, suite, _LIBRARIES)
         shutil.copyfile(_HOST_CERTIFICATES, root / _HOST_CERTIFICATES.relative_to("/"))
         _add_python(root)
         (root / ".complete").touch()

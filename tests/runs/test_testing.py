@@ -10,6 +10,7 @@ import pytest
 from dotenv import dotenv_values
 
 from rehearsal.inventory import stays
+from tests.runs import rights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,12 +22,19 @@ _NAME = re.compile(r"\b[a-z]+-vm-[a-z0-9]{4}\b")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_testing.py::test_an_examples_vms_are_tested_with_a_table_and_a_verdict"
+)
+
+
 def _settings(name: str) -> dict[str, str]:
     path = EXAMPLES / f"{name}.env.list"
     return {key: value for key, value in dotenv_values(path).items() if value}
 
 
-@pytest.mark.parametrize("name", ["a3-high", "a3-mega", "a3-ultra"])
+@pytest.mark.parametrize(
+    "name", ["a3-mega", pytest.param("a3-high", marks=SLOW), pytest.param("a3-ultra", marks=SLOW)]
+)
 def test_an_examples_vms_are_tested_with_a_table_and_a_verdict(
     rehearsal: Rehearsal, golden: Golden, goldens: Path, name: str
 ) -> None:
@@ -41,6 +49,8 @@ def test_an_examples_vms_are_tested_with_a_table_and_a_verdict(
     assert measured["least"] < measured["bandwidth"]
     assert not re.search(r"/vms/(task|results)", "\n".join(rehearsal.resources()))
     assert rehearsal.run("Destroy").code == 0
+    role = rehearsal.run("Validate", "--role").document["role"]
+    assert rights.of(rehearsal.requests()) <= set(role)
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
@@ -49,7 +59,13 @@ def test_an_examples_vms_are_tested_with_a_table_and_a_verdict(
     [
         # Three VMs: the pair without the slow one passes, and it fails with each of the others.
         ("slow-vm", {"faulty": 1, "tries": 4}),
-        ("bad-gpu", {"faulty": 0, "tries": 1}),
+        pytest.param(
+            "bad-gpu",
+            {"faulty": 0, "tries": 1},
+            marks=pytest.mark.slow(
+                sibling="tests/rehearsal/cloud/test_vm_agents.py::test_the_bad_gpu_is_one_of_one_vm"
+            ),
+        ),
     ],
 )
 def test_a_bad_vm_among_good_ones_is_named(

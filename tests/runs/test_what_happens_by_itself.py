@@ -94,8 +94,9 @@ def test_a_service_account_that_is_missing_ends_a_create_at_once(
     assert rehearsal.run("Validate").problem["setting"] == "SERVICE_ACCOUNT"
 
     refused = rehearsal.run("Create", SKIP_CHECKS="permissions")
-    assert refused.code == 7, refused.said
-    assert f"'{email}' of type 'serviceAccount' was not found" in refused.problem["why"]
+    # Before any VM is asked for: it is to have a role in the state's bucket.
+    assert refused.code == 6, refused.said
+    assert f"Service account {email} does not exist" in refused.problem["why"]
 
     assert rehearsal.presume() == (f"the service account {email}",)
     assert rehearsal.run("Create").code == 0

@@ -106,7 +106,7 @@ class Toy:
 
     def finish(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         self.diary.append("finish")
-        connection.tell(context, cloud, made, functools.partial(VmsConnection, vms=()))
+        connection.tell(context, cloud, made, functools.partial(VmsConnection, vms=(), ray=None))
 
     def explain(self, cloud: Cloud, target: Deployment[VmSpec]) -> None:
         del cloud, target

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.debian import NoDebianError
-from tests.startup import internet as internets
 from tests.startup import roots
-from tests.startup.debian_vm import DebianVM, metadata_server
+from tests.startup.group import Group, Site
 from tests.startup.metadata_server import MetadataServer
-from tests.startup.namespaces import Space
 from tests.startup.sandbox import VM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.startup.debian_vm import DebianVM
 
 
 @pytest.fixture
@@ -29,14 +29,6 @@ def vm(tmp_path: Path) -> Iterator[VM]:
         machine.end()
 
 
-@pytest.fixture(scope="session")
-def space() -> Iterator[Space]:
-    """Namespaces for VMs with a real system."""
-    made = Space()
-    yield made
-    made.close()
-
-
 @pytest.fixture(scope="session", params=list(roots.Release), ids=lambda it: it.name.lower())
 def root(request: pytest.FixtureRequest) -> roots.Root:
     """The root file system of each release of Debian that is tested."""
@@ -47,31 +39,17 @@ def root(request: pytest.FixtureRequest) -> roots.Root:
 
 
 @pytest.fixture(scope="session")
-def internet(
-    root: roots.Root, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[internets.Internet]:
-    """What VMs with a real system reach."""
-    folder = tmp_path_factory.mktemp("internet")
-    sites = internets.sites(folder, root.sources, root.release.number)
-    made = internets.Internet(sites, folder / "tls", root.layers[0])
-    yield made
-    made.close()
+def site(root: roots.Root, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Where VMs with a real system are."""
+    with Site(tmp_path_factory.mktemp("site"), root) as made:
+        yield made
 
 
 @pytest.fixture
-def debian(
-    tmp_path: Path, space: Space, root: roots.Root, internet: internets.Internet
-) -> Iterator[DebianVM]:
-    """A VM with a real system, otherwise as `vm`."""
-    network = space.network()
-    with network.entered():
-        server = metadata_server()
-        server.__enter__()
-    try:
-        machine = DebianVM(tmp_path / "vm/disk", server, root=root, network=network)
-        machine.reach(internet)
+def debian(tmp_path: Path, site: Site, root: roots.Root) -> Iterator[DebianVM]:
+    """A VM with a real system, the only one of its group, otherwise as `vm`."""
+    with Group(site, tmp_path, root) as group:
+        group.set_size(1)
+        machine = group.vm("train-vm-1")
         machine.configure()
         yield machine
-        machine.kill()
-    finally:
-        server.__exit__()

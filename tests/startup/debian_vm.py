@@ -11,7 +11,7 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.startup import namespaces
 from tests.startup.metadata_server import MetadataServer
@@ -37,12 +37,12 @@ ExecStart=/bin/bash /root/startup-script
 [Install]
 WantedBy=multi-user.target
 """
-_WANTED_BY = "etc/systemd/system/multi-user.target.wants/google-startup-scripts.service"
+_WANTED = "etc/systemd/system/multi-user.target.wants"
 _SERVICE = "google-startup-scripts.service"
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-_SECONDS = 120  # for a boot, or for a shutdown
+_SECONDS = 240  # for a boot, or for a shutdown
 
-# $1 is the VM's folder, $2 its layers, $3 the package sources.
+# $1 is the VM's folder, $2 its layers, $3 the package sources, $4 what it shares with others.
 _BOOT = """
 set -o errexit -o nounset
 root=$1/root
@@ -62,7 +62,9 @@ mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 mount -t tmpfs -o mode=755 run "$root/run"
 mount -t tmpfs -o mode=1777 tmp "$root/tmp"
 mkdir -p "$root/srv/sources" && mount --bind "$3" "$root/srv/sources"
-mount --bind "$1/interfaces" "$root/sys/class/net"
+mkdir -p "$root/srv/shared" && mount --bind "$4" "$root/srv/shared"
+# Virtual interfaces have no device: those of the VM are described.
+mount --bind "$1/disk/sys/class/net" "$root/sys/class/net"
 mount --bind "$1/boot-id" "$root/proc/sys/kernel/random/boot_id"
 cd "$root" && mkdir -p before && pivot_root . before && umount --lazy before
 exec env -i container=test /sbin/init --log-target=journal --show-status=no
@@ -77,11 +79,15 @@ class DebianVM(VM):
         root: The root file system below.
         network: Its network.
         name: Its name.
+        shared: A folder of this machine that is /srv/shared of the VM.
+        own: What differs in its configuration from that of a VM of `sandbox`.
     """
 
     root: Root = field(kw_only=True)
     network: namespaces.Network = field(kw_only=True)
     name: str = field(kw_only=True, default="train-vm-1")
+    shared: Path = field(kw_only=True)
+    own: dict[str, Any] = field(kw_only=True, default_factory=dict)
     stubs: dict[str, str] = field(default_factory=lambda: dict(STAND_INS))
 
     def __post_init__(self) -> None:
@@ -103,13 +109,11 @@ class DebianVM(VM):
             "deb [signed-by=/srv/sources/key.asc] file:/srv/sources/debian ./\n",
         )
         self.write(f"etc/systemd/system/{_SERVICE}", _UNIT)
-        (self.disk / _WANTED_BY).parent.mkdir()
-        (self.disk / _WANTED_BY).symlink_to(f"/etc/systemd/system/{_SERVICE}")
+        self.enable(_SERVICE)
 
-    def add_interface(self, name: str, *addresses: str, mtu: int = 1460, state: str = "UP") -> None:
-        """Give the VM a network interface with a device, as virtual ones have none."""
-        super().add_interface(name, *addresses, mtu=mtu, state=state)
-        (self.disk.parent / "interfaces" / name / "device").mkdir(parents=True)
+    def configure(self, command: str | None = None, **changes: Any) -> None:
+        """Set the VM's metadata, as `sandbox.VM` does."""
+        super().configure(command, **self.own, **changes)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """Write a file of the VM, while it is off."""
@@ -117,6 +121,11 @@ class DebianVM(VM):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         file.chmod(mode)
+
+    def enable(self, unit: str) -> None:
+        """Have a unit of the VM started at each boot, while it is off."""
+        (self.disk / _WANTED).mkdir(exist_ok=True)
+        (self.disk / _WANTED / unit).symlink_to(f"/etc/systemd/system/{unit}")
 
     def reach(self, internet: Internet) -> None:
         """Lead the names of the internet there, and trust its certificate."""
@@ -157,7 +166,7 @@ class DebianVM(VM):
                     *("setpriv", "--pdeathsig", "KILL"),
                     *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc"),
                     *("--cgroup", "bash", "-c", _BOOT, "boot"),
-                    *(str(folder), lower, str(self.root.sources)),
+                    *(str(folder), lower, str(self.root.sources), str(self.shared)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

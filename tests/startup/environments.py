@@ -7,21 +7,15 @@ wheel is taken all the same.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from provision.settings.model import Settings
+from tests.debian import made_once
 from tests.startup.sandbox import PAYLOAD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 
@@ -42,23 +36,11 @@ class Environment:
 def ray_and_torch() -> Environment:
     """The environment, made when it is not there yet."""
     version = Settings.model_fields["ray_version"].default
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aiinfra-cluster"
-    home.mkdir(parents=True, exist_ok=True)
     debian = _has_debian_torch()
-    with _once(home / f"ray-{version}-{'debian' if debian else 'wheels'}") as folder:
-        if not (folder / "complete").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+    with made_once(f"ray-{version}-{'debian' if debian else 'wheels'}") as (folder, missing):
+        if missing:
             _make(folder, version, debian=debian)
-            (folder / "complete").touch()
     return Environment(folder / "venv/bin/python", _variables(folder) if debian else {})
-
-
-@contextmanager
-def _once(folder: Path) -> Iterator[Path]:
-    """Keep other processes of the test run from making the same folder."""
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder
 
 
 def _make(folder: Path, version: str, *, debian: bool) -> None:

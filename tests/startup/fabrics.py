@@ -80,7 +80,7 @@ def prepare(vm: VM) -> None:
     vm.stubs["dpkg-deb"] = _DPKG_DEB
     vm.stubs["dpkg-query"] = "cat /simulated/nccl-gib 2>/dev/null"
     vm.stubs["apt-mark"] = ""
-    vm.stubs["dkms"] = "touch /simulated/import-helper"
+    vm.stubs["dkms"] = "[[ $1 != install ]] || touch /simulated/import-helper"
     vm.stubs["modinfo"] = "[[ -e /simulated/import-helper ]]"
     vm.stubs["modprobe"] = "[[ $1 != import-helper ]] || touch /dev/dmabuf_import_helper"
     vm.stubs["mount"] = "[[ $1 == --bind && -d $2 && -d $3 ]]"

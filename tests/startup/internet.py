@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import http.client
 import shutil
+import socketserver
 import ssl
 import threading
+from contextlib import closing
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,6 +119,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__((namespaces.INTERNET, 443), functools.partial(_Connection, internet.sites))
         self._internet = internet
 
+    def server_bind(self) -> None:
+        """As HTTPServer does, but that asks for the name of an address that has none."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
     def get_request(self) -> tuple[socket, str]:
         connection, caller = super().get_request()
         return self._internet.wrap(connection), caller
@@ -158,12 +165,12 @@ class _Connection(SimpleHTTPRequestHandler):
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         site = urlsplit(str(self._site))
-        server = http.client.HTTPConnection(site.netloc, timeout=60)
         skipped = {"connection", "content-length"}
         headers = {k: v for k, v in self.headers.items() if k.lower() not in skipped}
-        server.request(self.command, self.path, body, headers)
-        answer = server.getresponse()
-        said = answer.read()
+        with closing(http.client.HTTPConnection(site.netloc, timeout=60)) as server:
+            server.request(self.command, self.path, body, headers)
+            answer = server.getresponse()
+            said = answer.read()
         self.send_response(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in {*skipped, "transfer-encoding", "date", "server"}:
@@ -171,4 +178,3 @@ class _Connection(SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
         self.wfile.write(said)
-        server.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import socketserver
 import threading
 import time
 from dataclasses import dataclass, field
@@ -13,9 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _ROOT = "/computeMetadata/v1/instance/"
+_WRITTEN = "guest-attributes/aiinfra"
+_A_MINUTE = 6  # and four of those who look
+_A_SECOND = 3
 
 
 @dataclass
@@ -28,6 +32,10 @@ class MetadataServer:
         refuse: Answer 503 to so many requests first.
         secrets: Version -> value, as Secret Manager has them, which answers here too.
         deny: Answer 403 to so many requests for a secret first.
+        drop: Take so many guest attributes first, and lose them.
+        limited: Whether to lose guest attributes above Google's rate.
+        uptime: Seconds since the VM's boot, by which its rate is measured.
+        lost: The guest attributes that were lost as there were too many.
         over: Nobody waits for a change any more.
     """
 
@@ -38,6 +46,11 @@ class MetadataServer:
     refuse: int = 0
     secrets: dict[str, bytes] = field(default_factory=dict)
     deny: int = 0
+    drop: int = 0
+    limited: bool = False
+    uptime: Callable[[], float] = time.monotonic
+    lost: list[str] = field(default_factory=list)
+    _queries: list[float] = field(default_factory=list)
     over: bool = False
 
     def __enter__(self) -> Self:
@@ -62,6 +75,19 @@ class MetadataServer:
         """The guest attributes of the namespace `aiinfra` as they are now."""
         return {name: json.loads(text) for name, text in self.written}
 
+    def is_above_rate(self) -> bool:
+        """Count a query of guest attributes; whether Google may drop it.
+
+        10 a minute for a VM and 3 a second ("Setting and querying guest attributes"), of which a
+        Create that looks every 15 seconds has 4.
+        """
+        now = self.uptime()
+        self._queries = [at for at in self._queries if now - 60 < at <= now]
+        of_this_second = sum(at > now - 1 for at in self._queries)
+        self._queries.append(now)
+        is_above = len(self._queries) > _A_MINUTE or of_this_second >= _A_SECOND
+        return self.limited and is_above
+
     def set_metadata(self, metadata: Mapping[str, str]) -> None:
         """Give the VM other metadata."""
         kept = {k: v for k, v in self.values.items() if not k.startswith("attributes/")}
@@ -72,6 +98,11 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], owner: MetadataServer) -> None:
         super().__init__(address, _Connection)
         self.owner = owner
+
+    def server_bind(self) -> None:
+        """As HTTPServer does, but that asks for the name of an address that has none."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
 
 class _Connection(BaseHTTPRequestHandler):
@@ -93,7 +124,8 @@ class _Connection(BaseHTTPRequestHandler):
             if time.monotonic() > deadline or self.server.owner.over:
                 break
             time.sleep(0.02)
-        value = self.server.owner.values.get(path)
+        written = {f"{_WRITTEN}/{name}": text for name, text in self.server.owner.written}
+        value = (self.server.owner.values | written).get(path)
         self._answer(404 if value is None else 200, (value or "").encode(), self._etag(path))
 
     def _etag(self, path: str) -> str:
@@ -104,10 +136,15 @@ class _Connection(BaseHTTPRequestHandler):
         if self._refused():
             return
         folder, _, name = self.path.removeprefix(_ROOT).rpartition("/")
-        if folder != "guest-attributes/aiinfra":
+        if folder != _WRITTEN:
             self._answer(404, b"")
             return
-        self.server.owner.written.append((name, text))
+        if self.server.owner.is_above_rate():
+            self.server.owner.lost.append(name)
+        elif self.server.owner.drop > 0:
+            self.server.owner.drop -= 1
+        else:
+            self.server.owner.written.append((name, text))
         self._answer(200, b"")
 
     def _answer_secret(self) -> None:

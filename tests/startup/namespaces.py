@@ -12,7 +12,7 @@ import itertools
 import os
 import subprocess
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,6 +104,8 @@ class Network:
         other.run("ip", "link", "set", name, "master", "br0", "up")
         self.run("ip", "address", "add", address, "dev", "ens4")
         self.run("ip", "link", "set", "ens4", "up")
+        # Ray asks the kernel by which address it would leave.
+        self.run("ip", "route", "add", "default", "dev", "ens4")
 
     def make_bridge(self) -> None:
         """Make the bridge into which VMs are plugged."""
@@ -123,13 +125,25 @@ class ControlGroup:
         mount = next(line.split()[4] for line in mounts if " - cgroup2 " in line)
         own = Path("/proc/self/cgroup").read_text().splitlines()
         path = next(line[len("0::/") :] for line in own if line.startswith("0::/"))
+        for left in Path(mount, path).glob("aiinfra-test-*-*"):
+            if not Path("/proc", left.name.split("-")[2]).exists():
+                with suppress(OSError):  # of a run that was killed, like all its processes
+                    _remove(left)
         self.folder = Path(mount, path, f"aiinfra-test-{os.getpid()}-{next(_NUMBERS)}")
         self.folder.mkdir()
 
     def remove(self) -> None:
-        """Remove it; none of its processes may be left."""
-        for folder, _, _ in os.walk(self.folder, topdown=False):
-            Path(folder).rmdir()
+        """Remove it.
+
+        Raises:
+            OSError: Some of its processes are left.
+        """
+        _remove(self.folder)
+
+
+def _remove(group: Path) -> None:
+    for folder, _, _ in os.walk(group, topdown=False):
+        Path(folder).rmdir()
 
 
 def _enter(namespace: int) -> None:

@@ -145,14 +145,16 @@ class Job:
         return int(self._head.run("cat /tmp/turns 2>/dev/null || echo 0"))
 
 
+def _documented() -> list[str]:
+    """The commands of the guide's first part, as they stand there."""
+    guide = (Path(__file__).parents[2] / "docs/how-to/ray.md").read_text("utf-8")
+    return re.findall(r"^    ((?:cd|python|ray) .*)$", guide.partition("\n## ")[0], re.MULTILINE)
+
+
 def _users(machines: list[Machine], head: Machine) -> None:
     """What people are told to do, on a VM that is not the head and as a user of no right."""
     worker = next(machine for machine in machines if machine is not head)
-    _tell("status", said=worker.run("ray status"))
-    for program in ("one_gpu.py", "many_gpus.py"):
-        said = worker.run(f"python {program} --epochs 4")
-        results = [json.loads(line) for line in said.splitlines() if line[:1] == "{"]
-        _tell(program, results=results)
+    _tell("documented", said={command: worker.run(command) for command in _documented()})
     submitted = worker.run("ray job submit --working-dir . -- python one_gpu.py --epochs 1")
     _tell("submitted", said=submitted)
     token = worker.run("cat /run/aiinfra-ray/token")

@@ -11,6 +11,8 @@ import enum
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from tests import debian
@@ -32,6 +34,7 @@ class Release(enum.StrEnum):
         return {Release.DEBIAN_12: 12, Release.DEBIAN_13: 13}[self]
 
 
+_PYTHONS = {Release.DEBIAN_12: "3.11", Release.DEBIAN_13: "3.13"}
 # What Google's images of Debian have, as far as start-up meets it.
 _INSTALLED = (
     "ca-certificates", "curl", "dbus", "gnupg", "iproute2", "kmod", "openssh-server", "openssl",
@@ -115,6 +118,30 @@ def with_packages(root: Root, *names: str) -> Root:
             install = _INSTALL.format(packages=" ".join(names))
             debian.run_in(root.layers[0], install, lowest / "apt", folder)
     return dataclasses.replace(root, layers=(*root.layers, folder / "disk"))
+
+
+def wheels(release: Release, requirement: str, pins: Path) -> Path:
+    """A folder with a Python package and all that it needs, for the Python of a release.
+
+    Args:
+        release: The release.
+        requirement: The package, as pip takes it.
+        pins: A file of constraints.
+    """
+    digest = _digest(requirement, pins.read_text())
+    with debian.made_once(f"wheels/{release}-{digest}") as (folder, missing):
+        if missing:
+            version = f"--python-version={_PYTHONS[release]}"
+            platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("2014", "_2_28")]
+            subprocess.run(
+                [
+                    *(sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder)),
+                    *("--only-binary=:all:", "--implementation=cp", version, *platforms),
+                    *("--constraint", str(pins), requirement),
+                ],
+                check=True,
+            )
+    return folder
 
 
 def _digest(*what: object) -> str:

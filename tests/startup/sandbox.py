@@ -153,14 +153,13 @@ class VM:
     disk: Path
     server: MetadataServer
     stubs: dict[str, str] = field(default_factory=lambda: dict(STUBS))
-    quicker: dict[str, str] = field(default_factory=dict)
+    quicker: dict[str, str] = field(default_factory=lambda: {"_GAP = 12.0": "_GAP = 0.0"})
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._running: subprocess.Popen[str] | None = None
         for folder in _FOLDERS:
             (self.disk / folder).mkdir(parents=True)
-        (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
         (self.disk / "etc/fstab").write_text("UUID=1 / ext4 defaults 0 1\n")
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
@@ -202,6 +201,8 @@ class VM:
         script = self.disk / _RUN.lstrip("/")
         script.write_bytes(SCRIPT.read_bytes())
         self._write_stubs()
+        (self.disk / "simulated/uptime").write_text("40.00 0.00\n")
+        self.server.uptime = self._uptime
         (self.disk / "simulated/boot-id").write_text(f"{uuid.uuid4()}\n")
         (self.disk / "calls").write_text("")
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
@@ -255,17 +256,24 @@ class VM:
         """Whether a file of the VM is there."""
         return (self.disk / path.lstrip("/")).exists()
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the VM has told of its start-up, as it is now."""
+        told = self.server.attributes["startup"]
+        assert isinstance(told, dict)
+        return told
+
     def states(self) -> dict[str, str]:
         """The state of the whole and of each step, as the guest attributes say it."""
+        told = self.told
         return {
-            name.removeprefix("step-"): document["state"]
-            for name, document in self.server.attributes.items()
-            if "state" in document
+            "startup": told["state"],
+            **{name: step["state"] for name, step in told["steps"].items()},
         }
 
     def detail(self, step: str) -> str:
-        """What a step's guest attribute says of it."""
-        detail = self.server.attributes[f"step-{step}"]["detail"]
+        """What the last lines of a step's output are told to be."""
+        detail = self.told["steps"][step]["detail"]
         assert isinstance(detail, str)
         return detail
 
@@ -275,6 +283,12 @@ class VM:
             (name,) = [name for name, text in files.items() if f"\n{line}" in text]
             files[name] = files[name].replace(f"\n{line}", f"\n{quick}")
         return files
+
+    def _uptime(self) -> float:
+        while True:
+            # The stand-in of sleep writes it anew, and not at once.
+            if said := (self.disk / "simulated/uptime").read_text().split():
+                return float(said[0])
 
     def _write_stubs(self) -> None:
         (self.disk / "stubs/systemd.py").write_bytes(_SYSTEMD.read_bytes())

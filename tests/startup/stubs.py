@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-NVIDIA_KEY = "EB693B3035CD5710E231E123A4B469963BF863CC"
-
 _PYTHON = str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
 
 _INSTALL = r"""
@@ -19,10 +17,11 @@ for argument; do
     gcsfuse) printf '#!/bin/bash\n' >/stubs/gcsfuse; chmod +x /stubs/gcsfuse ;;
     mdadm) cp /simulated/mdadm /stubs/mdadm; chmod +x /stubs/mdadm ;;
     nfs-common) printf '#!/bin/bash\n' >/stubs/mount.nfs; chmod +x /stubs/mount.nfs ;;
-    datacenter-gpu-manager-4-cuda12)
-      printf '#!/bin/bash\n' >/stubs/nv-hostengine; chmod +x /stubs/nv-hostengine ;;
+    datacenter-gpu-manager-4-*) touch /simulated/"$argument" ;;
+    --install-recommends) recommends=1 ;;
   esac
 done
+[[ -z ${recommends-} ]] || touch /simulated/datacenter-gpu-manager-4-proprietary
 """
 
 # Only to the metadata server is there a way out; all else comes from here.
@@ -47,16 +46,47 @@ case $* in
 esac
 """
 
+# Which package has what: DCGM cmake/packaging.cmake, 4.6.0.
+_DCGMI = r"""
+[[ -e /simulated/nvidia-dcgm.service ]] || exit 255
+value=N/A
+[[ ! -e /simulated/datacenter-gpu-manager-4-proprietary ]] || value=0.250
+[[ $* != *203* ]] || value=7
+printf '#Entity   GRACT\nID\nGPU 0     %s\nGPU 1     %s\n' "$value" "$value"
+"""
+
+_DPKG_QUERY = r"""
+for pattern; do
+  [[ ! -e /simulated/$pattern ]] || echo "ii  $pattern"
+  while read -r state name; do
+    [[ $name != $pattern ]] || echo "$state  $name"
+  done < <(cat /simulated/packages 2>/dev/null)
+done
+"""
+
+# NVIDIA's package is what the tests say; all else is as it is.
+_SHA256SUM = r"""
+read -r line
+case $line in
+  *cuda-keyring.deb) [[ ! -e /simulated/other-keyring ]] ;;
+  *) /usr/bin/sha256sum "$@" <<<"$line" ;;
+esac
+"""
+
 # The time since the boot goes on while somebody sleeps, and else as tests say: it is a file.
 _SLEEP = r"""
 read -r uptime _ </proc/uptime
 echo "$((${uptime%.*} + ${1%.*})).00 0.00" >/proc/uptime
+# Who sleeps while the VM goes down is ended.
+[[ ! -e /simulated/rebooting ]] || kill -TERM 0
 """
 
 # Only the unit of the command is really run, by tests/startup/systemd.py.
 _SYSTEMCTL = rf"""
 case $* in
   cat*) [[ -e /simulated/$2 ]] ;;
+  is-system-running*) rm /simulated/rebooting 2>/dev/null && echo stopping ;;
+  "enable --now"*) touch /simulated/"$3" ;;
   start*aiinfra-command.service) exec {_PYTHON} /stubs/systemd.py "$@" ;;
 esac
 """
@@ -66,6 +96,12 @@ SETTLE = f"{_PYTHON} /stubs/systemd.py settle"
 # venv and pip are simulated, the rest of Python is real.
 _PYTHON3 = rf"""
 if [[ "$*" == "-c import torch" ]]; then exit 1; fi
+if [[ $1 == *cuda_installer.pyz ]]; then
+  # As Google's does: a newer kernel and a reboot first, the driver when it is called again.
+  [[ ! -e /simulated/no-driver ]] || exit 1
+  if [[ -e /simulated/newer-kernel ]]; then exec cp /simulated/nvidia-smi /stubs/nvidia-smi; fi
+  exec touch /simulated/newer-kernel /simulated/rebooting
+fi
 if [[ "$1 $2" == "-m venv" ]]; then
   folder=${{!#}}
   mkdir -p "$folder/bin"
@@ -151,16 +187,20 @@ esac
 STUBS = {
     "apt-get": _INSTALL,
     "curl": _CURL,
+    "apt-mark": "",
+    "dcgmi": _DCGMI,
     "dmesg": "",
+    "dpkg-query": _DPKG_QUERY,
     "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
     "id": _ID,
-    "gpg": f"echo 'fpr:::::::::{NVIDIA_KEY}:'",
-    "mdadm": MDADM,
-    "mount": _MOUNT,
     "ip": "cat /simulated/links.json",
+    "mdadm": MDADM,
+    "modinfo": "exit 1",
+    "mount": _MOUNT,
     "mountpoint": 'grep -qxF -- "${!#}" /run/mounted 2>/dev/null',
     "nvidia-smi": _NVIDIA_SMI,
     "python3": _PYTHON3,
+    "sha256sum": _SHA256SUM,
     "sleep": _SLEEP,
     "systemctl": _SYSTEMCTL,
     "useradd": 'touch "/simulated/${!#}"',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import tarfile
 from typing import TYPE_CHECKING
 
@@ -148,20 +149,72 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
     assert vm.calls("nvidia-smi") == []
 
 
-def test_each_step_is_seen_running_before_it_is_done(vm: VM) -> None:
-    vm.configure("true")
+@pytest.fixture
+def limited(vm: VM) -> VM:
+    """A VM that tells as slowly as it does, before a Google that loses what is told too fast."""
+    vm.quicker.clear()
+    vm.configure()
+    vm.server.limited = True
+    return vm
 
+
+def test_a_step_that_takes_its_time_is_seen_running(limited: VM) -> None:
+    limited.stubs["systemctl"] = "[[ $* != *jupyter* || $1 != is-active ]] || sleep 20"
+    limited.configure(notebook=True)
+
+    limited.boot()
+
+    told = [json.loads(text) for _, text in limited.server.written]
+    assert (told[-1]["state"], told[-1]["step"]) == ("done", None)
+    assert "notebook" in [one["step"] for one in told]
+
+
+def test_what_is_told_stays_below_googles_rate_whatever_is_skipped(limited: VM) -> None:
+    limited.boot()
+
+    # Nothing takes any time here: the first and the last, which waits until it may be told.
+    assert [name for name, _ in limited.server.written] == ["startup"] * 2
+    assert sum(int(call.split()[1]) for call in limited.calls("sleep")) >= 12
+    assert list(limited.states()) == list(ALL_STEPS)
+
+
+def test_nothing_that_is_told_is_lost_where_steps_follow_each_other_fast(limited: VM) -> None:
+    limited.stubs["systemctl"] = "sleep 3\n" + limited.stubs["systemctl"]
+    limited.configure(mounts=MOUNTS, ops_agent=True, ray={"version": "2.60.0"})
+
+    assert limited.boot().returncode == 0
+
+    assert limited.server.lost == []
+    assert limited.states()["startup"] == "done"
+    assert len(limited.server.written) > 3
+
+
+def test_a_last_word_that_google_lost_is_told_again(limited: VM) -> None:
+    limited.server.drop = 2  # the first of the boot, and the last
+
+    assert limited.boot().returncode == 0
+
+    assert limited.states()["startup"] == "done"
+
+
+def test_a_boot_is_counted_and_its_report_knows_nothing_of_the_last_ones(vm: VM) -> None:
+    vm.configure("exit 3")
+    vm.boot()
+    first = vm.told
+
+    vm.server.written.clear()
     vm.boot()
 
-    seen = [name for name, text in vm.server.written if '"running"' in text and name != "startup"]
-    assert seen == [f"step-{name}" for name in ALL_STEPS if name != "startup"]
-    assert vm.server.written[-1][0] == "startup"
+    began = json.loads(vm.server.written[0][1])
+    assert (first["number"], first["state"]) == (1, "failed")
+    assert (began["number"], began["state"], began["steps"]) == (2, "running", {})
+    assert began["boot"] != first["boot"]
 
 
 def test_the_gpu_check_is_reported(vm: VM) -> None:
     vm.boot()
 
-    assert vm.server.attributes["gpu-check"] == {
+    assert vm.told["gpu_check"] == {
         "gpus": 2,
         "names": ["NVIDIA A100-SXM4-40GB"] * 2,
         "driver": "580.65.06",
@@ -174,11 +227,11 @@ def test_the_gpu_check_is_reported(vm: VM) -> None:
 def test_ecc_errors_are_told_and_are_unknown_where_a_gpu_has_no_ecc(vm: VM) -> None:
     vm.stubs["nvidia-smi"] = 'echo "Tesla T4, 570.1, 3"; echo "Tesla T4, 570.1, [N/A]"'
     vm.boot()
-    assert vm.server.attributes["gpu-check"]["ecc_errors"] == 3
+    assert vm.told["gpu_check"]["ecc_errors"] == 3
 
     vm.stubs["nvidia-smi"] = 'echo "Tesla T4, 570.1, [N/A]"; echo "Tesla T4, 570.1, [N/A]"'
     vm.boot()
-    assert vm.server.attributes["gpu-check"]["ecc_errors"] is None
+    assert vm.told["gpu_check"]["ecc_errors"] is None
 
 
 def test_the_driver_may_come_late(vm: VM) -> None:
@@ -187,7 +240,7 @@ def test_the_driver_may_come_late(vm: VM) -> None:
 
     assert vm.boot().returncode == 0
 
-    assert len(vm.calls("sleep")) == 4
+    assert len(vm.calls("nvidia-smi -L")) == 5
 
 
 @pytest.mark.parametrize(("command", "wanted"), COMMANDS)

@@ -22,19 +22,21 @@ QUICK = {
     "_FIRST_PAUSE = 10.0": "_FIRST_PAUSE = 0.05",
     "_SECONDS_BETWEEN = 0.5": "_SECONDS_BETWEEN = 0.05",
     "_PAUSE = 15.0": "_PAUSE = 0.05",
+    "_GAP = 12.0": "_GAP = 0.0",
+    "_LOOK = 3.0": "_LOOK = 0.05",
 }
 # Says when it has begun; its first attempt never ends by itself.
 LASTING = "echo begun >>/out; [[ $(wc -l </out) -gt 1 ]] || sleep 60; echo through"
 
 
 def _step(vm: VM) -> dict[str, object]:
-    step = vm.server.attributes["step-command"]
+    step = vm.told["steps"]["command"]
     assert isinstance(step, dict)
     return step
 
 
 def _restarting(vm: VM, command: str, restart: str, **config: object) -> None:
-    vm.quicker = dict(QUICK)
+    vm.quicker |= QUICK
     vm.configure(command, restart=restart, **config)
 
 
@@ -113,7 +115,8 @@ def test_what_failed_is_begun_again_with_growing_pauses_until_it_succeeds(vm: VM
     assert vm.read("out") == "again\n" * 4
     assert (_step(vm)["state"], _step(vm)["attempt"]) == ("done", 4)
     assert vm.states()["startup"] == "done"
-    told = [json.loads(text) for name, text in vm.server.written if name == "step-command"]
+    steps = [json.loads(text)["steps"] for _, text in vm.server.written]
+    told = [it["command"] for it in steps if "command" in it]
     failing = [it for it in told if it["state"] == "failing"]
     assert [(it["failures"], it["code"]) for it in failing] == [(1, 137), (2, 137), (3, 137)]
     assert "STARTUP_COMMAND ended with exit code 137 (SIGKILL)" in failing[0]["detail"]
@@ -284,7 +287,7 @@ def test_a_runner_that_is_killed_is_not_begun_again_unasked(vm: VM) -> None:
 
 
 def test_the_log_is_put_aside_when_it_is_large(vm: VM) -> None:
-    vm.quicker = {"_LARGEST = 100 * 2**20": "_LARGEST = 5000"}
+    vm.quicker |= {"_LARGEST = 100 * 2**20": "_LARGEST = 5000"}
     vm.configure(
         "for i in {1..300}; do printf '%099d\\n' $i; [[ $((i % 20)) -gt 0 ]] || sleep 0.02; done"
     )
@@ -334,4 +337,4 @@ def test_the_start_up_script_does_not_wait_for_the_command(vm: VM) -> None:
 
     assert running.stderr is not None
     assert vm.states()["startup"] == "running"
-    assert vm.server.attributes["startup"]["step"] == "command"
+    assert vm.told["step"] == "command"

@@ -57,7 +57,7 @@ def test_a_training_goes_on_after_a_shutdown_and_after_the_death_of_its_host(
     assert f"stopped at step {stopped}" in debian.read(LOG)
     assert f"stopped at step {stopped}" in debian.read("srv/said"), "tee was ended before"
     assert _state(debian) == ("stopped", 1)
-    assert debian.server.attributes["step-command"]["state"] == "stopped"
+    assert debian.states()["command"] == "stopped"
 
     debian.boot()
     _wait(lambda: _checkpoint(debian) >= stopped + 1000)

@@ -38,16 +38,36 @@ def test_three_vms_join_and_run_tasks_as_a_user_without_rights(
     assert told["joined"]["users"] == [RAYS_OWN]
 
 
-def test_who_logs_in_on_any_vm_sees_the_cluster_and_submits_a_job(
+def _results(said: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in said.splitlines() if line[:1] == "{"]
+
+
+def test_the_guides_commands_do_what_it_says_for_a_user_without_rights(
     told: dict[str, dict[str, Any]],
 ) -> None:
-    assert told["status"]["said"].count(" 1 node_") == 3
+    said = told["documented"]["said"]
+
+    assert list(said) == [
+        "ray status",
+        "cd /home/jupyter/aiinfra-sample",
+        "python one_gpu.py",
+        "python many_gpus.py --epochs 20",
+        "ray job submit --no-wait --working-dir . -- python many_gpus.py",
+        "ray job list",
+    ]
+    assert said["ray status"].count(" 1 node_") == 3
+    assert "entrypoint='python many_gpus.py'" in said["ray job list"]
+
+
+def test_a_job_that_a_user_submits_has_the_files_beside_it(
+    told: dict[str, dict[str, Any]],
+) -> None:
     assert "succeeded" in told["submitted"]["said"]
     assert '"accuracy"' in told["submitted"]["said"]
 
 
 def test_the_sample_for_one_gpu_learns(told: dict[str, dict[str, Any]]) -> None:
-    (result,) = told["one_gpu.py"]["results"]
+    (result,) = _results(told["documented"]["said"]["python one_gpu.py"])
 
     assert result["losses"][-1] < result["losses"][0] / 2
     assert result["accuracy"] > 0.8
@@ -56,7 +76,7 @@ def test_the_sample_for_one_gpu_learns(told: dict[str, dict[str, Any]]) -> None:
 def test_the_sample_for_many_gpus_runs_on_all_vms_and_averages_gradients(
     told: dict[str, dict[str, Any]],
 ) -> None:
-    results = told["many_gpus.py"]["results"]
+    results = _results(told["documented"]["said"]["python many_gpus.py --epochs 20"])
 
     assert sorted(result["node"] for result in results) == ALL
     assert len({result["weights"] for result in results}) == 1

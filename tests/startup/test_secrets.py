@@ -80,11 +80,11 @@ def test_the_command_ends_as_it_would_without_secrets(vm: VM, code: str) -> None
 
     ended = {"exit 3": 3, "kill -TERM $$": 143}[code]
     assert f"STARTUP_COMMAND ended with exit code {ended}" in vm.detail("command")
-    assert vm.server.attributes["step-command"]["code"] == ended
+    assert vm.told["steps"]["command"]["code"] == ended
 
 
 def test_what_the_command_leaves_running_does_not_hold_up_the_start(vm: VM) -> None:
-    vm.stubs.pop("sleep")
+    vm.stubs["sleep"] += 'exec /usr/bin/sleep "$@"'
     _given(vm, "(sleep 40; echo hf_of-the-vm) & echo started")
 
     assert vm.boot().returncode == 0, vm.detail("command")

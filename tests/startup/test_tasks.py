@@ -21,11 +21,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.startup.metadata_server import MetadataServer
+from tests.startup.sandbox import PAYLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PAYLOAD = Path(__file__).parents[2] / "terraform/modules/startup/payload/lib"
+if str(PAYLOAD / "lib") not in sys.path:
+    sys.path.append(str(PAYLOAD / "lib"))
+
+from aiinfra_vm import configuration, fabric
+from aiinfra_vm.tasks import bandwidth
+from aiinfra_vm.tasks import check as checking
+
 SOURCE = Path(__file__).parent / "fake_gpu/nccl.c"
 SECONDS = 60
 
@@ -49,7 +56,7 @@ def _begin(
     folder: Path, kind: str, arguments: dict[str, Any], **environment: str
 ) -> subprocess.Popen[str]:
     programs = folder / "programs"
-    shutil.copytree(PAYLOAD, programs / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PAYLOAD / "lib", programs / "lib", ignore=shutil.ignore_patterns("__pycache__"))
     (programs / "config.json").write_text(json.dumps({"fabric": None}))
     file = folder / "arguments"
     file.write_text(json.dumps(arguments))
@@ -120,7 +127,7 @@ def test_a_good_vm_tells_of_all_its_gpus(check: Callable[..., Any]) -> None:
         "repair_failed": False,
     }
     assert found["diagnostic"] == {"ran": True, "error": "", "failures": []}
-    assert found["local_ssd"] == {"disks": 0, "path": "", "bytes": 0}
+    assert (found["local_ssd"]["disks"], found["local_ssd"]["mounted"]) == (0, False)
     assert found["fabric"] == {"kind": "", "faults": []}
 
 
@@ -309,3 +316,26 @@ def test_a_vm_without_nccl_says_that_nothing_was_measured(
     ended = measure([["a"]])["a"]
     assert ended.code == 0
     assert ended.result == {"measured": False, "why": "there is no libnccl.so.2 on this VM"}
+
+
+def test_the_processes_have_the_environment_of_the_fabric(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "nccl.env"
+    file.write_text("# a remark\nNCCL_NET=gIB\nLD_LIBRARY_PATH=/usr/local/gib/lib64\n")
+    monkeypatch.setattr(fabric, "ENVIRONMENT", file)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/elsewhere")
+    found = bandwidth._environment()
+    assert found["NCCL_NET"] == "gIB"
+    assert found["LD_LIBRARY_PATH"] == "/usr/local/gib/lib64"
+    assert found["NCCL_DEBUG"] == "INFO"
+    assert found["PATH"] == os.environ["PATH"]
+
+
+def test_a_fabric_that_was_never_set_up_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fabric, "ENVIRONMENT", tmp_path / "nccl.env")
+    monkeypatch.setattr(configuration, "value", lambda _: {"kind": "gib", "interfaces": 8})
+    found = checking._fabric()
+    assert found == {"kind": "gib", "faults": [f"{tmp_path}/nccl.env is missing"]}

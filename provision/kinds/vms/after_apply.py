@@ -88,11 +88,12 @@ def _started(
 ) -> tuple[dict[str, Startup], dict[str, str]]:
     """Wait until all VMs run and have started up; their start-ups, and the notebooks' URLs."""
     group = flex_start.group(target.spec)
-    reader = startup.Reader(cloud.api, _zone(target), context.clock)
     left = float(target.spec.capacity_timeout)
     while True:
         found = _vms(context, cloud, target)
         context.note(instances.ending_soon(list(found.values())))
+        started = {name: vm.started for name, vm in found.items()}
+        reader = startup.Reader(cloud.api, _zone(target), context.clock, started)
         told = startup.wait(
             reader,
             found,

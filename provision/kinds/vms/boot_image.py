@@ -14,6 +14,7 @@ from provision.catalogue import images
 from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
+from provision.kinds.vms import fabric, image_system
 from provision.preflight import zones
 from provision.preflight.check import Check, CheckNote, Settled
 from provision.settings.choices import OnlineCheck
@@ -317,7 +318,7 @@ def _listing(project: str) -> str:
 
 
 def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
-    """Whether an image fits the boot disk and the machines' processors."""
+    """Whether an image fits the boot disk, the machines' processors and their GPU network."""
     asked, group = ctx.spec.image, ctx.spec.group
     size = int(found.get("diskSizeGb", 0))
     if size > group.disk_size_gb:
@@ -339,6 +340,8 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
             fix="choose an image for them: gcloud compute images list"
             f" --project {asked.project} --filter architecture={wanted}",
         )
+    yield from image_system.suits(ctx.spec, asked, found)
+    yield from fabric.suits(ctx.spec, found)
 
 
 IMAGE: Final = Check(
@@ -349,9 +352,10 @@ IMAGE: Final = Check(
         "compute.images.list",
         "compute.machineTypes.get",
     ),
-    says="the image, or its family, does not exist, is withdrawn, is larger than the boot disk, or"
-    " is for other processors; the problem names Google's replacement. Without IMAGE_NAME and"
-    " IMAGE_FAMILY_NAME, the newest supported image for the machine type is chosen, and a note"
-    " names it",
+    says="the image, or its family, does not exist, is withdrawn, is larger than the boot disk, is"
+    " for other processors, start-up cannot work on its system (COS; Rocky with storage; no driver,"
+    " where none can be installed), or NCCL can't use the GPU network on it; the problem names"
+    " Google's replacement, or the setting. Without IMAGE_NAME and IMAGE_FAMILY_NAME, the newest"
+    " supported image for the machine type is chosen, and a note names it",
     find=_check,
 )

@@ -161,6 +161,8 @@ def _of_local_ssds(found: Mapping[str, Any], machine: MachineType) -> Iterator[s
     wanted, disks = machine.shape.local_ssds, found.get("disks")
     if disks != wanted:
         yield f"{disks} local SSDs instead of {wanted}"
+    if disks and not found.get("mounted"):
+        yield "its local SSDs are not mounted at /mnt/localssd"
 
 
 def _diagnostic(found: Mapping[str, Any]) -> str:

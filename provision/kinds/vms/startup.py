@@ -1,4 +1,4 @@
-"""The start-up of VMs: each VM reports the state of every step in its guest attributes.
+"""The start-up of VMs: each VM reports the state of every step in a guest attribute.
 
 Every poll takes one request per VM, so the requests are spread over time: a project has a quota of
 1,500 reads per minute and region, which its owner needs for other work too.
@@ -18,6 +18,7 @@ from provision.codes import Code
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
+from provision.kinds.vms import boots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,6 +31,9 @@ NAMESPACE: Final = "aiinfra"
 _KEY: Final = "startup"
 _STEP: Final = "step-"
 _GPU_CHECK: Final = "gpu-check"
+"""Keys of their own for each step and for the GPUs, as VMs wrote them that were made before."""
+_NO_MOMENT: Final = 86400.0
+"""Before the second day of 1970 nothing was told: the VM did not know the time."""
 COMMAND: Final = "command"
 """The step that runs the user's STARTUP_COMMAND, which may take as long as it likes."""
 
@@ -67,23 +71,36 @@ class Startup:
         state: "running", "done" or "failed"; "" if it has not reported anything yet.
         step: The current step, or the one that failed; "" for none.
         steps: Name of a step -> what is known of it.
-        gpu_check: What it found about its GPUs; None if it has not checked them yet.
+        gpu_check: What it found about its GPUs, with `fabric`, what it found of that: its kind, and
+            what is wrong; None if it has not checked them yet.
+        boot: The number of the boot of which it tells, from 1; None if it does not say.
+        at: When it told that, as Unix epoch; None if it does not say.
     """
 
     state: str = ""
     step: str = ""
     steps: Mapping[str, StartupStep] = field(default_factory=dict)
     gpu_check: Mapping[str, Any] | None = None
+    boot: int | None = None
+    at: float | None = None
 
     @classmethod
     def of(cls, attributes: Mapping[str, str]) -> Self:
         """Make it from a VM's guest attributes; what can't be parsed counts as not reported."""
         whole = _read(attributes.get(_KEY))
-        steps = {
-            key.removeprefix(_STEP): _read(value)
-            for key, value in attributes.items()
-            if key.startswith(_STEP)
-        }
+        steps = whole.get("steps")
+        if not isinstance(steps, dict):
+            whole["gpu_check"] = _read(attributes.get(_GPU_CHECK))
+            steps = {
+                key.removeprefix(_STEP): _read(value)
+                for key, value in attributes.items()
+                if key.startswith(_STEP)
+            }
+        gpu_check = whole.get("gpu_check")
+        if isinstance(gpu_check, dict) and isinstance(whole.get("fabric"), dict):
+            gpu_check = {**gpu_check, "fabric": whole["fabric"]}
+        at = boots.moment(str(whole.get("at") or ""))
+        number = whole.get("number")
         return cls(
             state=str(whole.get("state") or ""),
             step=str(whole.get("step") or ""),
@@ -96,8 +113,11 @@ class Startup:
                     code=_number(it.get("code")),
                 )
                 for name, it in steps.items()
+                if isinstance(it, dict)
             },
-            gpu_check=_read(attributes.get(_GPU_CHECK)) or None,
+            gpu_check=gpu_check or None,
+            boot=number if isinstance(number, int) else None,
+            at=at if at and at > _NO_MOMENT else None,
         )
 
     @property
@@ -160,24 +180,40 @@ class Reader:
         api: Google.
         zone: The path of the VMs' zone: "projects/P/zones/Z".
         clock: The clock of Google Cloud.
+        started: When Google says that each VM was last started, in RFC 3339 format, as far as that
+            is known.
     """
 
-    def __init__(self, api: GoogleApi, zone: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        api: GoogleApi,
+        zone: str,
+        clock: Clock,
+        started: Mapping[str, str | None] | None = None,
+    ) -> None:
         self._api = api
         self._zone = zone
+        self._started = started or {}
         self._gap = clock.wall(1 / PER_SECOND)
         self._next = 0.0
         self._lock = threading.Lock()
 
     def read(self, names: Iterable[str]) -> dict[str, Startup]:
-        """The start-ups of VMs, by name."""
+        """The start-ups of VMs, by name; what was told before the last start counts for nothing."""
         wanted = list(names)
         pool = ThreadPoolExecutor(_AT_ONCE)
         try:
-            return dict(zip(wanted, pool.map(self._one, wanted), strict=True))
+            found = dict(zip(wanted, pool.map(self._one, wanted), strict=True))
         finally:
             # After an interrupt, requests that have not started are dropped.
             pool.shutdown(cancel_futures=True)
+        if not any(it.is_over for it in found.values()):
+            return found
+        begun = boots.begun(self._api, self._zone, self._started)
+        return {
+            name: Startup() if it.at and it.at < begun.get(name, it.at) else it
+            for name, it in found.items()
+        }
 
     def _one(self, name: str) -> Startup:
         self._take_turn()

@@ -111,11 +111,23 @@ def look(
 
 
 def startups(
-    context: Context, cloud: Cloud, record: Record, wanted: list[str]
+    context: Context,
+    cloud: Cloud,
+    record: Record,
+    wanted: list[str],
+    started: Mapping[str, str | None] | None = None,
 ) -> dict[str, Startup]:
-    """What the VMs of a deployment report of their start-up, by name."""
+    """What the VMs of a deployment report of their start-up, by name.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+        record: The deployment.
+        wanted: The VMs' names.
+        started: When each was last started, in RFC 3339 format, as far as that is known.
+    """
     zone = f"projects/{record.project_id}/zones/{record.zone}"
-    return startup.Reader(cloud.api, zone, context.clock).read(wanted)
+    return startup.Reader(cloud.api, zone, context.clock, started).read(wanted)
 
 
 def _startups(
@@ -135,7 +147,7 @@ def _startups(
             f"Asking {len(asked):,} VMs for their start-up, which takes some"
             f" {len(asked) / startup.PER_SECOND:.0f} s: Google answers for one at a time"
         )
-    told = startups(context, cloud, record, asked)
+    told = startups(context, cloud, record, asked, {vm.name: vm.started for vm in found})
     return {
         **{name: _Reported(vm.startup, vm.gpu_check) for name, vm in kept.items()},
         **{name: _Reported(_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},
@@ -175,13 +187,14 @@ def _startup(told: Startup) -> vm_status.Startup:
 def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
     if not found:
         return None
-    named = found.get("names")
+    named, fabric = found.get("names"), found.get("fabric")
     return vm_status.GpuCheck(
         gpus=whole(found.get("gpus")),
         names=tuple(map(str, named)) if isinstance(named, list) else (),
         driver=str(found["driver"]) if found.get("driver") else None,
         ecc_errors=whole(found.get("ecc_errors")),
         interfaces=whole(found.get("interfaces")),
+        fabric=str(fabric["kind"]) if isinstance(fabric, dict) and fabric.get("kind") else None,
     )
 
 

@@ -53,8 +53,8 @@ def _driver(case: Case) -> Iterator[Finding]:
             what=f"is required for {gpu.name}, or IMAGE_FAMILY_NAME is",
             why="Google's current images have NVIDIA's open kernel module, which does not support"
             f" {_NEED_PROPRIETARY}: nvidia-smi would find no GPU",
-            fix="IMAGE_PROJECT and IMAGE_NAME of an image with the proprietary driver 580 or older"
-            " (docs/how-to/boot-image.md makes one), or ACCELERATOR_TYPE=nvidia-tesla-t4",
+            fix="IMAGE_PROJECT=ubuntu-os-cloud and IMAGE_FAMILY_NAME=ubuntu-2204-lts, on which"
+            " start-up installs the proprietary driver, or ACCELERATOR_TYPE=nvidia-tesla-t4",
         )
     elif images.has_open_module(case.value(named)):
         yield Finding(
@@ -63,8 +63,8 @@ def _driver(case: Case) -> Iterator[Finding]:
             what=f"probably has no driver for {gpu.name}",
             why="Google's images with driver 570 or later have NVIDIA's open kernel module, as"
             f" far as is known, which does not support {_NEED_PROPRIETARY}",
-            fix="an image with the proprietary driver 580 or older"
-            " (docs/how-to/boot-image.md makes one)",
+            fix="IMAGE_PROJECT=ubuntu-os-cloud and IMAGE_FAMILY_NAME=ubuntu-2204-lts, on which"
+            " start-up installs the proprietary driver",
             note=True,
         )
 

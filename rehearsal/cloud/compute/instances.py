@@ -46,6 +46,10 @@ def _delete(call: Call) -> Resource:
     return fleet.delete(call, call.name(INSTANCE))
 
 
+def _reset(call: Call) -> Resource:
+    return fleet.reset(call, call.name(INSTANCE))
+
+
 def _set_metadata(call: Call) -> Resource:
     name = call.name(INSTANCE)
     instance = resources.require_ready(call, INSTANCE, name)
@@ -152,6 +156,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.list": _list,
     "instances.aggregatedList": _aggregated,
     "instances.delete": _delete,
+    "instances.reset": _reset,
     "instances.setMetadata": _set_metadata,
     "instanceGroups.get": _get_group,
     "instanceGroups.aggregatedList": _aggregated_groups,

@@ -1,15 +1,15 @@
 """What the VMs of a cluster tell of their start-up, played in the time of the cloud.
 
 The real VMs run the tool's start-up script, which reads the metadata `aiinfra-config` and writes
-guest attributes step by step. Here nothing runs: what a VM will have told by any moment is known
-when it is made.
+one guest attribute again and again. Here nothing runs: what a VM will have told by any moment is
+known when it is made.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import policies, secrets
@@ -30,6 +30,12 @@ _VICTIMS = "scenarios/startup-fails"
 _AGENT = "agent"
 
 _BOOT_SECONDS = 20.0
+_TELLS_EVERY = 12.0
+"""The least seconds between what a VM tells: Google takes 10 queries a minute, and the tool's own
+look every 15 seconds is one."""
+_DRIVER_SECONDS = 480.0
+"""How long Google's installer takes for a driver, its reboot with it; a guess."""
+
 _PROXY_SECONDS = 60.0
 """How long after its start-up a notebook gets its URL."""
 
@@ -44,6 +50,8 @@ _REFUSED = (
     "this image has NVIDIA's open kernel module, which does not support this VM's GPUs: choose an"
     " image with the proprietary driver"
 )
+_NO_MLX5 = "an image without their driver (mlx5, DOCA-OFED) has none"
+_NOT_USED = "NCCL would not use the GPU network on this VM: see above"
 _GPU_NAMES: Mapping[str, str] = {
     "nvidia-a100-80gb": "NVIDIA A100-SXM4-80GB",
     "nvidia-b200": "NVIDIA B200",
@@ -88,6 +96,12 @@ def _unless(key: str, reason: str) -> Callable[[Resource], str]:
     return lambda config: "" if config.get(key) else reason
 
 
+def _no_fabric(config: Resource) -> str:
+    if not config.get("gpus"):
+        return "this VM has no GPUs"
+    return "" if config.get("fabric") else "NCCL uses the one network interface that there is"
+
+
 def _no_notebook(config: Resource) -> str:
     if not config.get("notebook"):
         return "no notebook is wanted"
@@ -108,6 +122,7 @@ _STEPS = (
         "NVRM: Xid (PCI:0000:04:00): 79, GPU has fallen off the bus.\n"
         "nvidia-smi shows fewer GPUs than the machine has",
     ),
+    Step("fabric", 60.0, _no_fabric),
     Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
     Step(_AGENT, 15.0, lambda _: ""),
     Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
@@ -131,8 +146,15 @@ _AT_ONCE = 4
 """Its failures where no time passes."""
 
 
-def plan(call: Call, member: str, group: str, template: Resource, running: float) -> Resource:
-    """What a new VM will tell, to be kept with it; {} for one that is not of the tool's.
+def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
+    call: Call,
+    member: str,
+    group: str,
+    template: Resource,
+    running: float,
+    before: Resource | None = None,
+) -> Resource:
+    """What a VM will tell of a boot, to be kept with it; {} for one that is not of the tool's.
 
     Args:
         call: Its pace is that of the start-up.
@@ -140,13 +162,15 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
         group: Its group's.
         template: What it is made from.
         running: When it runs (Unix epoch).
+        before: What it has told of its last boot, with the number of that; None for a new VM.
     """
     wanted = template["properties"]
     text = item(wanted["metadata"], _CONFIG)
     if text is None:
         return {}
     _, image = images.of_boot_disk(call, wanted)
-    content = image.public if image else None
+    public = image.public if image else None
+    content = _prepared(public)
     config = {
         **json.loads(text),
         "_has_notebook": content is not None and content.jupyter,
@@ -154,35 +178,64 @@ def plan(call: Call, member: str, group: str, template: Resource, running: float
     }
     skipped = {step.name: reason for step in _STEPS if (reason := step.why_not(config))}
     failing = _failing_step(call, member, group, skipped)
+    if failing == "gpu" and before:
+        failing = None  # a GPU that fell off its bus is back after a boot
     unreadable = "" if "command" in skipped else _unreadable(call, config, wanted)
     pace = call.request.rate
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
+    if content != public and not before:
+        told["installs"] = True
+    told |= {
+        "number": (before or {}).get("number", 0) + 1,
+        "before": (before or {}).get("document"),
+    }
     if failing == "command" and config.get("restart", "never") != "never":
         told["again"] = True
     told["fabric"] = (config.get("fabric") or {}).get("kind", "")
-    if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
-        why = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
-        told["went-on"] = {"local-ssd": why}
+    told["went-on"] = _went_on(call, config, wanted)
     told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
+    if unreadable and failing != "gpu":
+        told |= {"failing": "command", "failure": unreadable}
+    told |= _checks(content, config, wanted, told)
+    if "notebook" not in skipped and _may_tell_url(call, content, wanted):
+        told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
+    return {"_startup": told}
+
+
+def _went_on(call: Call, config: Resource, wanted: Resource) -> dict[str, str]:
+    """Steps that fail without an end of the start-up -> their last lines."""
+    result = {}
+    if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
+        result["local-ssd"] = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
     if not _may_share(call, config["state"], wanted):
-        told.setdefault("went-on", {})[_AGENT] = (
+        result[_AGENT] = (
             "after 300 seconds, the VMs have not agreed on their ranks: either Create has not said"
             " yet how many they are, or this VM's account may not write to the folder vms/ of the"
             " state folder (journalctl -u aiinfra-agent)\nthe ranks of the group are not complete"
         )
-    if unreadable and failing != "gpu":
-        told |= {"failing": "command", "failure": unreadable}
-    if "gpu" not in skipped:
-        driver = content.driver.version if content and content.driver else _DRIVER
-        told["gpu-check"] = _gpu_check(config, wanted, driver, faulty=failing == "gpu")
+    return result
+
+
+def _checks(
+    content: image_facts.PublicImage | None, config: Resource, wanted: Resource, told: Resource
+) -> Resource:
+    """What is told of GPUs and fabric, and of a failure of these."""
+    result: Resource = {}
+    if "gpu" not in told["skipped"]:
         if silent := _no_gpus(content, wanted):
             # The check comes after the driver's first answer.
-            del told["gpu-check"]
-            told |= {"failing": "gpu", "failure": silent}
-    if "notebook" not in skipped and _may_tell_url(call, content, wanted):
-        told["proxy"] = begins + (_length(skipped) + _PROXY_SECONDS) * pace
-    return {"_startup": told}
+            return {"failing": "gpu", "failure": silent}
+        driver = content.driver.version if content and content.driver else _DRIVER
+        faulty = told["failing"] == "gpu"
+        result["gpu_check"] = _gpu_check(config, wanted, driver, faulty=faulty)
+    if "fabric" not in told["skipped"] and told["failing"] != "gpu":
+        found, broken = _fabric(content, config["fabric"])
+        if found is not None:
+            result["fabric-check"] = found
+        if broken:
+            result |= {"failing": "fabric", "failure": broken}
+    return result
 
 
 def item(metadata: Resource, key: str) -> str | None:
@@ -191,26 +244,79 @@ def item(metadata: Resource, key: str) -> str | None:
     return next((it.get("value", "") for it in found), None)
 
 
+def again(call: Call, member: str, vm: Resource, template: Resource, running: float) -> Resource:
+    """What a VM will tell once it has booted again, and until then what it has told before.
+
+    Args:
+        call: Its pace is that of the start-up.
+        member: The VM's name.
+        vm: The VM.
+        template: What it is made from.
+        running: When it boots (Unix epoch).
+    """
+    number = (vm.get("_startup") or {}).get("number", 0)
+    before = {"number": number, "document": _document(vm, call.now)}
+    return plan(call, member, vm["_group"], template, running, before)
+
+
 def attributes(instance: Resource, now: float) -> dict[str, str]:
     """The guest attributes of the tool's namespace that a VM has written by a moment."""
+    document = _document(instance, now)
+    return {"startup": json.dumps(document)} if document else {}
+
+
+def _document(instance: Resource, now: float) -> Resource | None:
+    """What a VM has told of its start-up by a moment, of its last boot if of no other."""
     told = instance.get("_startup")
     if not told or now < told["begins"]:
-        return {}
-    result: dict[str, Resource] = {}
+        return (told or {}).get("before")
+    known = _told_last(told, now)
     state, step, at = "done", None, told["begins"]
-    for name, document, ended in _course(told, now):
-        result[f"step-{name}"] = document
-        at = ended
-        stops = document["state"] == "failed" and name not in told.get("went-on", {})
-        if document["state"] == "running" or stops:
-            state, step = document["state"], name
-        elif document["state"] == "failing":
+    steps: dict[str, Resource] = {}
+    document: Resource = {}
+    for name, one, since in _course(told, known):
+        steps[name] = one
+        at = since
+        stops = one["state"] == "failed" and name not in told.get("went-on", {})
+        if one["state"] in {"running", "failing"}:
             state, step = "running", name
-        if name == "gpu" and document["state"] in {"done", "failed"} and "gpu-check" in told:
-            result["gpu-check"] = told["gpu-check"]
-    boot = boot_of(instance)
-    overall = {"state": state, "step": step, "boot": boot, "at": rfc3339(at)}
-    return {key: json.dumps(value) for key, value in {**result, "startup": overall}.items()}
+        elif stops:
+            state, step = "failed", name
+        if name == "gpu" and one["state"] in {"done", "failed"} and "gpu_check" in told:
+            document["gpu_check"] = told["gpu_check"]
+        if name == "fabric" and one["state"] in {"done", "failed"} and "fabric-check" in told:
+            document["fabric"] = told["fabric-check"]
+    return {
+        "state": state,
+        "step": step,
+        "boot": boot_of(instance),
+        "number": told["number"],
+        "began": rfc3339(told["begins"]),
+        "at": rfc3339(at),
+        "steps": steps,
+        **document,
+    }
+
+
+def _told_last(told: Resource, now: float) -> float:
+    """The last moment at which a VM told what was new: it waits between one and the next."""
+    last: float = told["begins"]
+    gap = _TELLS_EVERY * told["pace"]
+    news = told["begins"]
+    for step in _STEPS:
+        if step.name in told["skipped"]:
+            continue
+        news += _seconds(told, step) * told["pace"]
+        if news <= last:
+            continue
+        next_ = max(news, last + gap)
+        if next_ > now:
+            break
+        last = next_
+        if step.name == told.get("failing"):
+            # What fails again and again has longer pauses than what is told.
+            return now if told.get("again") else last
+    return last
 
 
 def has_done(instance: Resource, step: str, now: float) -> bool:
@@ -247,7 +353,8 @@ def shared_folder(instance: Resource) -> tuple[str, str] | None:
 
 def boot_of(instance: Resource) -> str:
     """What the VM's kernel calls this boot."""
-    return hashlib.sha256(instance["id"].encode()).hexdigest()[:32]
+    number = (instance.get("_startup") or {}).get("number", 1)
+    return hashlib.sha256(f"{instance['id']} {number}".encode()).hexdigest()[:32]
 
 
 def proxy_url(instance: Resource, now: float) -> str | None:
@@ -268,7 +375,7 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
             at = {"at": rfc3339(moment), "detail": told["skipped"][step.name]}
             yield step.name, {"state": "skipped", **at}, moment
             continue
-        began, moment = moment, moment + step.seconds * told["pace"]
+        began, moment = moment, moment + _seconds(told, step) * told["pace"]
         if now < moment:
             yield step.name, {"state": "running", "at": rfc3339(began)}, began
             return
@@ -284,6 +391,11 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
             yield step.name, {"state": "failed", **at}, moment
             continue
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
+
+
+def _seconds(told: Resource, step: Step) -> float:
+    """How long a step takes on a VM, in cloud time."""
+    return step.seconds + (_DRIVER_SECONDS if told.get("installs") and step.name == "gpu" else 0.0)
 
 
 def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Resource, float]:
@@ -342,6 +454,13 @@ def _unreadable(call: Call, config: Resource, wanted: Resource) -> str:
     return ""
 
 
+def _prepared(content: image_facts.PublicImage | None) -> image_facts.PublicImage | None:
+    """What a VM's disk has once start-up has installed what the image lacks."""
+    if content is None or not content.takes_driver:
+        return content
+    return replace(content, driver=image_facts.INSTALLED)
+
+
 def _may_share(call: Call, state: Resource, wanted: Resource) -> bool:
     """Whether a VM's account may write to the folder that it shares with its peers, and list it."""
     bucket, folder = state["bucket"], f"{state['folder']}/vms/members/"
@@ -361,6 +480,32 @@ def _no_gpus(content: image_facts.PublicImage | None, wanted: Resource) -> str:
         return f"timeout: failed to run command 'nvidia-smi': No such file or directory\n{_SILENT}"
     kinds = {kind for kind, _ in properties.accelerators(wanted)}
     return _REFUSED if content.driver.open and kinds & image_facts.WITHOUT_GSP else ""
+
+
+def _fabric(
+    content: image_facts.PublicImage | None, wanted: Resource
+) -> tuple[Resource | None, str]:
+    """What a VM says of NCCL's fabric, and its last lines where its image can't have it.
+
+    What somebody's own image has nobody knows, so it is a good one. The first is None where the VM
+    does not come to its check.
+    """
+    document = {"kind": wanted["kind"], "plugin": wanted["plugin"], "faults": [], "notes": []}
+    if content is None or wanted["kind"] == "tcp":
+        return document, ""
+    if not content.apt:
+        return None, (
+            "this image has no apt-get, for: install. Choose one of Ubuntu or Debian, or one that"
+            f" has it\n{wanted['plugin']} could not be installed"
+        )
+    broken = ""
+    if wanted["kind"] == "gib" and not content.rdma:
+        broken = f"0 RDMA devices are active, not {wanted['interfaces']}: {_NO_MLX5}"
+    elif wanted["kind"] == "tcpxo" and content.driver is not None and not content.driver.open:
+        broken = "the receive-datapath manager (aiinfra-rxdm) is not healthy: 503"
+    if not broken:
+        return document, ""
+    return {**document, "faults": [broken]}, f"{broken}\n{_NOT_USED}"
 
 
 def _may_tell_url(call: Call, content: image_facts.PublicImage | None, wanted: Resource) -> bool:

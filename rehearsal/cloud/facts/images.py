@@ -16,6 +16,9 @@ WITHOUT_GSP: Final = frozenset(_FACTS["without_gsp"])
 """GPUs without the processor that NVIDIA's open kernel module needs: Pascal and Volta."""
 
 
+_TAKES: Final = frozenset(_FACTS["takes_driver"])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Driver:
     """NVIDIA's driver, as an image has it.
@@ -41,6 +44,8 @@ class PublicImage:
         disk_gb: The smallest disk that can be made of it.
         driver: The driver that it has, or installs at its first boot; None for none.
         jupyter: Whether it has JupyterLab.
+        apt: Whether its packages come by apt-get.
+        rdma: Whether it has the driver of RDMA interfaces (mlx5, DOCA-OFED).
         deprecated: Since when it is deprecated; None if it is not.
         deleted: When it is to be deleted; None if Google has not said.
         replacement: The name of the image that Google suggests instead; None for none.
@@ -53,9 +58,16 @@ class PublicImage:
     disk_gb: int
     driver: Driver | None
     jupyter: bool
+    apt: bool
+    rdma: bool
     deprecated: str | None = None
     deleted: str | None = None
     replacement: str | None = None
+
+    @property
+    def takes_driver(self) -> bool:
+        """Whether Google's installer of drivers knows its system, which has none."""
+        return self.driver is None and self.family in _TAKES
 
     @property
     def arm(self) -> bool:
@@ -80,11 +92,16 @@ def _all() -> Iterator[PublicImage]:
                     disk_gb=held["disk_gb"],
                     driver=drivers[entry["driver"]] if "driver" in entry else None,
                     jupyter=held.get("jupyter", False),
+                    apt=held["apt"],
+                    rdma=held["rdma"],
                     deprecated=entry.get("deprecated"),
                     deleted=entry.get("deleted"),
                     replacement=entry.get("replacement"),
                 )
 
+
+INSTALLED: Final = Driver(**{key: _FACTS["installed"][key] for key in ("version", "open")})
+"""The driver that the installer puts on such a system, in its branch of long-term support."""
 
 PROJECTS: Final = frozenset(_FACTS["projects"])
 """The projects that hold public images."""

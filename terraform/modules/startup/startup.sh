@@ -22,6 +22,8 @@ readonly LEFT_RUNNING=79
 readonly SHOWN=200
 # What a command that is tried again returns when trying is of no use.
 readonly HOPELESS=78
+# The exit code of `report over` for "a moment ago something was told: ask again".
+readonly NOT_YET=75
 # What all steps before the command may take together, in seconds: one that begins late has less
 # than its own limit. Create waits a little longer than that (AT_MOST of kinds/vms/startup.py).
 readonly START_UP=2400
@@ -109,6 +111,19 @@ setting() { vm configuration "$1"; }
 os_release() { sed -n "s/^$1=\"\{0,1\}\([^\"]*\)\"\{0,1\}\$/\1/p" /etc/os-release; }
 
 report() { vm report "$@" || log "could not report: $1 ${2-}"; }
+
+# report_last over STATE [STEP], or flush: the last words of a start-up, for which Create waits. They
+# come late rather than above Google's rate, where they may be dropped.
+report_last() {
+  local code
+  for _ in {1..10}; do
+    code=0
+    vm report "$@" || code=$?
+    if ((code != NOT_YET)); then break; fi
+    sleep 3
+  done
+  ((code == 0)) || log "could not report: $*"
+}
 
 # fetch URL FILE: a download, whole or not at all.
 fetch() {
@@ -205,6 +220,13 @@ supervise() {
   case $code in
     0) report end "$name" "done" "$output" ;;
     "$SKIPPED") report end "$name" skipped "$output" && code=0 ;;
+    143)
+      # systemd ends this script too: the next boot reports, and this one is not its failure.
+      if [[ $(systemctl is-system-running) == stopping ]]; then
+        log "the VM goes down during $name"
+        exit 0
+      fi
+      ;;
     124 | 137) echo "stopped: it took too long; its limit is $limit seconds" >>"$output" ;;
   esac
   remove_sources
@@ -237,10 +259,10 @@ for name, text in json.loads(gzip.decompress(packed).decode()).items():
 PYTHON
 }
 
-# Nothing of the tool's own is there yet, so the document is this constant.
+# Nothing of the tool's own is there yet, so the document has no more than this.
 report_no_start() {
   curl --silent --max-time 30 --request PUT --header 'Metadata-Flavor: Google' --data \
-    '{"state": "failed", "step": null, "boot": "", "at": "1970-01-01T00:00:00Z"}' \
+    '{"state": "failed", "step": null, "at": "'"$(date --utc +%Y-%m-%dT%H:%M:%SZ)"'", "steps": {}}' \
     "$METADATA/instance/guest-attributes/aiinfra/startup"
 }
 
@@ -253,7 +275,11 @@ main() {
     fail "configuration and programs could not be read from the metadata"
   }
   remove_sources
-  trap release_updates EXIT
+  report boot
+  # Tells what is new meanwhile: a step may begin a moment after another, and then take an hour.
+  vm report relay 9>&- &
+  RELAY=$!
+  trap 'kill "$RELAY"; release_updates' EXIT
   hold_updates
   # What people change in their samples stays.
   if [[ ! -e $SAMPLES ]]; then
@@ -265,13 +291,16 @@ main() {
     if ((limit && limit > left)); then limit=$((left > 1 ? left : 1)); fi
     code=0
     supervise "$name" "$limit" || code=$?
-    if ((code == LEFT_RUNNING)); then return; fi
+    if ((code == LEFT_RUNNING)); then
+      report_last flush
+      return
+    fi
     if ((code != 0)) && [[ $after == stop ]]; then
-      report over failed "$name"
+      report_last over failed "$name"
       fail "start-up failed at $name"
     fi
   done
-  report over "done"
+  report_last over "done"
 }
 
 if [[ ${1-} == step ]]; then run_step "$2" "$3"; else main; fi

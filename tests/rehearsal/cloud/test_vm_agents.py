@@ -56,7 +56,11 @@ class Bucket:
     def vm(self, name: str, **fields: Any) -> None:
         """A VM of A3 Mega that runs and has started up."""
         told = {"begins": NOW - 900, "pace": 1.0, "skipped": {}, "failing": None}
-        told |= {"fabric": "tcpxo", "gpu-check": {"names": ["H100"] * 8, "driver": "580"}}
+        told |= {
+            "fabric": "tcpxo",
+            "number": 1,
+            "gpu_check": {"names": ["H100"] * 8, "driver": "580"},
+        }
         startup = told | fields.pop("startup", {})
         nics = [{"network": f"{CLOUD}{NETWORKS}net-{number}"} for number in range(9)]
         vm = {
@@ -113,7 +117,10 @@ def test_a_vm_hears_begins_and_answers_in_its_time(bucket: Bucket) -> None:
     assert (done["state"], done["vm"], done["instance_id"]) == ("done", "a", "id-of-a")
     assert len(done["answer"]["gpus"]) == 8
     assert [it["mtu"] for it in done["answer"]["interfaces"]] == [8896, *[8244] * 8]
-    assert done["answer"]["local_ssd"]["disks"] == 16
+    assert (done["answer"]["local_ssd"]["disks"], done["answer"]["local_ssd"]["mounted"]) == (
+        16,
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,9 @@ def test_contents_are_said_in_words() -> None:
     ("machine", "line"),
     [
         ("g2-standard-4", DEEP_LEARNING),
-        ("a3-megagpu-8g", DEEP_LEARNING),
-        ("a3-ultragpu-8g", DEEP_LEARNING),
+        ("a3-highgpu-8g", DEEP_LEARNING),
+        ("a3-megagpu-8g", ACCELERATOR),
+        ("a3-ultragpu-8g", ACCELERATOR),
         ("a4-highgpu-8g", ACCELERATOR),
         ("a4x-highgpu-4g", ACCELERATOR_ARM),
         ("a4x-maxgpu-4g-metal", ACCELERATOR_ARM),

@@ -176,6 +176,7 @@ def _gpu_step(wired: Compute, image: str, gpu: str) -> Json:
     config = {
         "gpus": {"count": 1, "accelerator": gpu},
         "interfaces": 1,
+        "state": {"bucket": "b", "folder": "f"},
         "has_command": False,
     }
     metadata = {"enable-guest-attributes": "TRUE", "aiinfra-config": json.dumps(config)}
@@ -188,11 +189,11 @@ def _gpu_step(wired: Compute, image: str, gpu: str) -> Json:
     )
     wired.group(size=1)
     path = f"{ZONE}/instances/{wired.vms()[0]['name']}/getGuestAttributes"
-    items = wired.get(path, queryPath="aiinfra/")["queryValue"]["items"]
-    told = {it["key"]: json.loads(it["value"]) for it in items}
-    step: Json = told["step-gpu"]
-    assert ("gpu-check" in told) == (step["state"] == "done")
-    assert told["startup"]["state"] == step["state"]
+    (one,) = wired.get(path, queryPath="aiinfra/")["queryValue"]["items"]
+    told = json.loads(one["value"])
+    step: Json = told["steps"]["gpu"]
+    assert ("gpu_check" in told) == (step["state"] == "done")
+    assert told["state"] == step["state"]
     return step
 
 
@@ -219,8 +220,14 @@ def test_a_driver_that_supports_the_gpu_finds_it(wired: Compute, image: str, gpu
     assert _gpu_step(wired, image, gpu)["state"] == "done"
 
 
-def test_an_image_without_a_driver_finds_no_gpu(wired: Compute) -> None:
+@pytest.mark.parametrize("gpu", ["nvidia-tesla-t4", "nvidia-tesla-p100"])
+def test_a_plain_image_gets_its_driver_from_googles_installer(wired: Compute, gpu: str) -> None:
     image = "projects/debian-cloud/global/images/family/debian-13"
+    assert _gpu_step(wired, image, gpu)["state"] == "done"
+
+
+def test_an_image_that_the_installer_does_not_know_finds_no_gpu(wired: Compute) -> None:
+    image = "projects/rocky-linux-cloud/global/images/family/rocky-linux-9"
     step = _gpu_step(wired, image, "nvidia-tesla-t4")
     assert "failed to run command 'nvidia-smi'" in step["detail"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -19,6 +20,7 @@ CONFIG = {
     "files": None,
     "gpus": {"count": 2, "accelerator": "nvidia-tesla-a100"},
     "interfaces": 1,
+    "fabric": None,
     "ops_agent": True,
     "notebook": True,
     "ray": None,
@@ -30,6 +32,14 @@ PYTORCH_IMAGE = NOTEBOOK_IMAGE.replace("common-", "pytorch-2-9-")
 DRIVER_IMAGE = (
     "projects/ubuntu-os-accelerator-images/global/images/family"
     "/ubuntu-accelerator-2404-amd64-with-nvidia-580"
+)
+OLD_IMAGE = (
+    "projects/deeplearning-platform-release/global/images"
+    "/pytorch-latest-cu124-v20250327-ubuntu-2204"
+)
+ROCKY_IMAGE = (
+    "projects/rocky-linux-accelerator-cloud/global/images/family"
+    "/rocky-linux-9-optimized-gcp-nvidia-580"
 )
 Json = dict[str, Any]
 
@@ -66,31 +76,32 @@ def _path(api: Compute, number: int = 0) -> str:
     return f"{ZONE}/instances/{api.vms()[number]['name']}/getGuestAttributes"
 
 
-def _told(api: Compute, number: int = 0) -> dict[str, Json]:
-    items = api.get(_path(api, number), queryPath="aiinfra/")["queryValue"]["items"]
-    assert {it["namespace"] for it in items} == {"aiinfra"}
-    return {it["key"]: json.loads(it["value"]) for it in items}
+def _told(api: Compute, number: int = 0) -> Json:
+    (one,) = api.get(_path(api, number), queryPath="aiinfra/")["queryValue"]["items"]
+    assert (one["namespace"], one["key"]) == ("aiinfra", "startup")
+    told: Json = json.loads(one["value"])
+    return told
 
 
 def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None:
     _start(wired)
     told = _told(wired)
-    states = {key: it["state"] for key, it in told.items() if key.startswith("step-")}
-    assert states == {
-        "step-local-ssd": "skipped",
-        "step-mounts": "done",
-        "step-files": "skipped",
-        "step-gpu": "done",
-        "step-ops-agent": "done",
-        "step-agent": "failed",
-        "step-ray": "skipped",
-        "step-notebook": "skipped",
-        "step-command": "done",
+    assert {name: it["state"] for name, it in told["steps"].items()} == {
+        "local-ssd": "skipped",
+        "mounts": "done",
+        "files": "skipped",
+        "gpu": "done",
+        "fabric": "skipped",
+        "ops-agent": "done",
+        "agent": "failed",
+        "ray": "skipped",
+        "notebook": "skipped",
+        "command": "done",
     }
-    assert "may not write to the folder vms/" in told["step-agent"]["detail"]
-    assert told["step-notebook"]["detail"] == "the image has no notebook"
-    assert (told["startup"]["state"], told["startup"]["step"]) == ("done", None)
-    assert told["gpu-check"] == {
+    assert "may not write to the folder vms/" in told["steps"]["agent"]["detail"]
+    assert told["steps"]["notebook"]["detail"] == "the image has no notebook"
+    assert (told["state"], told["step"], told["number"]) == ("done", None, 1)
+    assert told["gpu_check"] == {
         "gpus": 2,
         "names": ["NVIDIA A100-SXM4-40GB"] * 2,
         "driver": "580.178.04",
@@ -107,10 +118,10 @@ def test_local_ssds_are_counted_by_the_clouds_own_facts_and_a_lack_stops_nothing
     _start(wired, machine="a2-ultragpu-2g", local_ssds=expected, gpus=None)
 
     told = _told(wired)
-    assert told["step-local-ssd"]["state"] == state
+    assert told["steps"]["local-ssd"]["state"] == state
     lack = "this VM has 2 Local SSDs, not 3" if state == "failed" else None
-    assert told["step-local-ssd"].get("detail") == lack
-    assert told["startup"]["state"] == "done"
+    assert told["steps"]["local-ssd"].get("detail") == lack
+    assert told["state"] == "done"
 
 
 @pytest.mark.parametrize(("lists", "state"), [(False, "failed"), (True, "done")])
@@ -134,8 +145,8 @@ def test_a_vm_has_a_rank_where_its_account_may_write_to_its_part_of_the_state_fo
     _start(wired, accounts=[{"email": account, "scopes": []}])
 
     told = _told(wired)
-    assert told["step-agent"]["state"] == state
-    assert told["startup"]["state"] == "done"
+    assert told["steps"]["agent"]["state"] == state
+    assert told["state"] == "done"
 
 
 def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:
@@ -144,19 +155,53 @@ def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:
     wired.now += 30
     assert wired.refusal("GET", _path(wired), queryPath="aiinfra/")["code"] == 404
     wired.now += 20
-    assert _told(wired)["startup"]["step"] == "mounts"
+    assert _told(wired)["step"] == "mounts"
     wired.now += 30
     told = _told(wired)
-    assert (told["startup"]["state"], told["startup"]["step"]) == ("running", "gpu")
-    assert "step-command" not in told
-    assert "gpu-check" not in told
+    assert (told["state"], told["step"]) == ("running", "gpu")
+    assert "command" not in told["steps"]
+    assert "gpu_check" not in told
     wired.now += 300
-    assert _told(wired)["startup"]["state"] == "done"
+    assert _told(wired)["state"] == "done"
+
+
+def test_what_is_told_is_new_no_oftener_than_google_allows(wired: Compute) -> None:
+    wired.rate = 1.0
+    _start(wired, mounts=[], gpus=None, notebook=False, has_command=True)
+    wired.now += 55
+    seen: list[tuple[float, str]] = []
+    for _ in range(120):
+        wired.now += 1
+        told = json.dumps(_told(wired))
+        if not seen or seen[-1][1] != told:
+            seen.append((wired.now, told))
+    gaps = [after[0] - before[0] for before, after in itertools.pairwise(seen)]
+    assert len(gaps) >= 2
+    assert all(gap >= 12 for gap in gaps)
+
+
+def test_a_reset_is_another_boot_and_until_it_tells_the_last_one_is_read(wired: Compute) -> None:
+    wired.scenarios = frozenset({"startup-fails"})
+    wired.rate = 1.0
+    _start(wired, has_command=False)
+    wired.now += 400
+    (vm,) = wired.vms()
+    assert (_told(wired)["state"], _told(wired)["number"]) == ("failed", 1)
+
+    wired.post(f"{ZONE}/instances/{vm['name']}/reset")
+
+    assert (_told(wired)["state"], _told(wired)["number"]) == ("failed", 1)
+    assert wired.vms()[0]["lastStartTimestamp"] == vm["lastStartTimestamp"]
+    assert wired.vms()[0]["status"] == "RUNNING"
+    wired.now += 25
+    assert (_told(wired)["state"], _told(wired)["number"]) == ("running", 2)
+    wired.now += 400
+    assert (_told(wired)["state"], _told(wired)["number"]) == ("done", 2)
 
 
 def test_one_value_is_read_by_its_key(wired: Compute) -> None:
     _start(wired)
-    answer = wired.get(_path(wired), variableKey="aiinfra/step-gpu")
+    answer = wired.get(_path(wired), variableKey="aiinfra/startup")
     assert json.loads(answer["variableValue"])["state"] == "done"
     assert wired.refusal("GET", _path(wired), variableKey="aiinfra/none")["code"] == 404
     assert wired.refusal("GET", _path(wired), queryPath="hostkeys/")["code"] == 404
@@ -178,11 +223,11 @@ def test_the_start_up_of_one_vm_fails(wired: Compute, *, command: bool, step: st
     wired.scenarios = frozenset({"startup-fails"})
     _start(wired, size=3, has_command=command)
     told = [_told(wired, number) for number in range(3)]
-    assert sorted(it["startup"]["state"] for it in told) == ["done", "done", "failed"]
-    (failed,) = (it for it in told if it["startup"]["state"] == "failed")
-    assert failed["startup"]["step"] == step
-    assert failed[f"step-{step}"]["state"] == "failed"
-    assert 0 < len(failed[f"step-{step}"]["detail"].splitlines()) <= 20
+    assert sorted(it["state"] for it in told) == ["done", "done", "failed"]
+    (failed,) = (it for it in told if it["state"] == "failed")
+    assert failed["step"] == step
+    assert failed["steps"][step]["state"] == "failed"
+    assert 0 < len(failed["steps"][step]["detail"].splitlines()) <= 20
 
 
 def test_a_command_that_is_begun_again_fails_more_and_more_often(wired: Compute) -> None:
@@ -191,27 +236,50 @@ def test_a_command_that_is_begun_again_fails_more_and_more_often(wired: Compute)
     seen = []
     for _ in range(12):
         wired.now += 60
-        seen.append(_told(wired).get("step-command", {}).get("failures", 0))
+        seen.append(_told(wired).get("steps", {}).get("command", {}).get("failures", 0))
     assert seen == sorted(seen)
     assert (seen[0], seen[-1]) == (0, 6)
     told = _told(wired)
-    assert (told["startup"]["state"], told["startup"]["step"]) == ("running", "command")
-    assert (told["step-command"]["state"], told["step-command"]["code"]) == ("failing", 1)
-    assert told["step-command"]["detail"].endswith("begun again after 300 seconds")
+    assert (told["state"], told["step"]) == ("running", "command")
+    assert (told["steps"]["command"]["state"], told["steps"]["command"]["code"]) == ("failing", 1)
+    assert told["steps"]["command"]["detail"].endswith("begun again after 300 seconds")
 
 
 def test_where_no_time_passes_it_has_failed_a_few_times(wired: Compute) -> None:
     wired.scenarios = frozenset({"startup-fails"})
     _start(wired, restart="always")
-    assert _told(wired)["step-command"]["failures"] == 4
+    assert _told(wired)["steps"]["command"]["failures"] == 4
 
 
 def test_a_vm_that_fails_at_its_gpus_shows_too_few(wired: Compute) -> None:
     wired.scenarios = frozenset({"startup-fails"})
     _start(wired, has_command=False)
     told = _told(wired)
-    assert (told["gpu-check"]["gpus"], told["gpu-check"]["expected"]["gpus"]) == (1, 2)
-    assert "step-command" not in told
+    assert (told["gpu_check"]["gpus"], told["gpu_check"]["expected"]["gpus"]) == (1, 2)
+    assert "command" not in told["steps"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "image", "said"),
+    [
+        ("gib", DRIVER_IMAGE, ""),
+        ("tcpxo", DRIVER_IMAGE, ""),
+        ("tcp", OLD_IMAGE, ""),
+        ("tcpxo", OLD_IMAGE, "the receive-datapath manager (aiinfra-rxdm) is not healthy"),
+        ("gib", ROCKY_IMAGE, "this image has no apt-get"),
+    ],
+)
+def test_a_fabric_works_where_the_image_has_what_it_needs(
+    wired: Compute, kind: str, image: str, said: str
+) -> None:
+    fabric = {"kind": kind, "interfaces": 8, "plugin": "plugin:v1", "daemon": None}
+    _start(wired, image=image, fabric=fabric)
+    told = _told(wired)
+    assert told["steps"]["fabric"]["state"] == ("failed" if said else "done")
+    assert said in told["steps"]["fabric"].get("detail", "")
+    assert ("command" in told["steps"]) == (not said)
+    if not said:
+        assert told["fabric"] == {"kind": kind, "plugin": "plugin:v1", "faults": [], "notes": []}
 
 
 def _notebook(wired: Compute, image: str, role: str) -> str | None:
@@ -227,7 +295,7 @@ def _notebook(wired: Compute, image: str, role: str) -> str | None:
     wired.now += 200
     assert "proxy-url" not in {it["key"] for it in wired.vms()[0]["metadata"]["items"]}
     wired.now += 200
-    assert _told(wired)["step-notebook"]["state"] == "done"
+    assert _told(wired)["steps"]["notebook"]["state"] == "done"
     items = {it["key"]: it["value"] for it in wired.vms()[0]["metadata"]["items"]}
     return items.get("proxy-url")
 
@@ -275,5 +343,5 @@ def test_a_machine_without_gpus_checks_none(wired: Compute) -> None:
     wired.template(**template_properties(metadata=metadata))
     wired.group(size=1)
     told = _told(wired)
-    assert told["step-gpu"]["state"] == "skipped"
-    assert "gpu-check" not in told
+    assert told["steps"]["gpu"]["state"] == "skipped"
+    assert "gpu_check" not in told

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import preflight
+from provision.codes import Code
 from provision.documents.image import BootImage
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
@@ -360,3 +361,99 @@ def test_where_google_was_not_asked_the_family_of_the_catalogue_is_used(asked: A
     assert kind.resolve(spec, None).image.family == CHOSEN
     assert kind.resolve(spec, None).image.name is None
     assert kind.resolve(spec, Record(**RECORD, image=KEPT)).image.name == KEPT["name"]
+
+
+MEGA = {"vm_type": "a3-megagpu-8g", "network_config": "multi_nic_network"}
+ULTRA = A4 | MEGA | {"vm_type": "a3-ultragpu-8g", "skip_checks": "reservation"}
+STANDARD = {"image_project": "ubuntu-os-cloud", "image_family_name": "ubuntu-2404-lts-amd64"}
+ROCKY = {
+    "image_project": "rocky-linux-accelerator-cloud",
+    "image_family_name": "rocky-linux-9-optimized-gcp-nvidia-580",
+}
+
+
+@pytest.mark.parametrize(
+    ("machine", "image", "why"),
+    [
+        (ULTRA, STANDARD, "without NVIDIA's DOCA-OFED driver"),
+        (ULTRA, ROCKY, "is installed by apt-get, which Rocky Linux lacks"),
+        (MEGA, ROCKY, "is installed by apt-get, which Rocky Linux lacks"),
+    ],
+)
+def test_an_image_on_which_nccl_cannot_use_the_gpu_network_is_refused(
+    asked: Asked, machine: dict[str, str], image: dict[str, str], why: str
+) -> None:
+    problems = asked.run(**machine, **image).problems
+    (problem,) = (it for it in problems if "GPU network" in it.what)
+
+    assert problem.code is Code.IMAGE_UNSUITABLE
+    assert problem.setting == "IMAGE_FAMILY_NAME"
+    assert why in problem.why
+    assert "IMAGE_PROJECT=ubuntu-os-accelerator-images" in problem.fix
+
+
+def test_one_of_which_nothing_is_known_is_noted(asked: Asked) -> None:
+    found = asked.run(**MEGA, image_project=DLVM)
+
+    assert "NCCL may not use the GPU network of a3-megagpu-8g" in "".join(
+        note.what for note in found.notes
+    )
+
+
+@pytest.mark.parametrize(
+    "settings", [MEGA, MEGA | STANDARD, STANDARD, ULTRA | {"network_config": "new_network"} | ROCKY]
+)
+def test_nothing_is_said_where_the_network_is_not_used_or_the_image_will_do(
+    asked: Asked, settings: dict[str, str]
+) -> None:
+    found = asked.run(**settings)
+
+    assert [it.what for it in (*found.problems, *found.notes) if "GPU network" in it.what] == []
+
+
+PLAIN_FAMILIES = [
+    ("debian-cloud", "debian-13"),
+    ("ubuntu-os-cloud", "ubuntu-2404-lts-amd64"),
+    ("ubuntu-os-cloud", "ubuntu-minimal-2204-lts"),
+]
+UNSUITABLE = [
+    ("cos-cloud", "cos-121-lts", {}, "is of Container-Optimized OS"),
+    ("rocky-linux-accelerator-cloud", "rocky-linux-9-optimized-gcp-nvidia-580",
+     {"gcs_mount_list": "data:/mnt/data"}, "is of Rocky Linux, which has no apt-get"),
+    ("rocky-linux-cloud", "rocky-linux-9", {}, "of Rocky Linux has no NVIDIA driver"),
+    ("ubuntu-os-cloud", "ubuntu-2510-amd64", {}, "of Ubuntu has no NVIDIA driver"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("project", "family", "settings", "what"), UNSUITABLE)
+def test_a_system_on_which_start_up_cannot_work_is_refused(
+    asked: Asked, project: str, family: str, settings: dict[str, str], what: str
+) -> None:
+    problem = asked.problem(image_project=project, image_family_name=family, **settings)
+
+    assert what in problem.what
+    assert "IMAGE_FAMILY_NAME" in problem.fix
+
+
+@pytest.mark.parametrize(("project", "family"), PLAIN_FAMILIES)
+def test_a_plain_image_gets_its_driver_at_the_first_boot(
+    asked: Asked, project: str, family: str
+) -> None:
+    note = asked.note(image_project=project, image_family_name=family)
+
+    assert "has no NVIDIA driver: start-up installs it" in note.what
+    assert "a reboot" in note.why
+
+
+def test_an_image_that_somebody_made_of_rocky_may_have_what_rocky_lacks(asked: Asked) -> None:
+    source = "projects/rocky-linux-cloud/global/images/rocky-linux-9-v20240709"
+    own = "projects/my-images/global/images"
+    rocky = "projects/rocky-linux-cloud/global/licenses/rocky-linux-9"
+    made = {"name": "mine", "family": "mine", "sourceImage": source, "licenses": [rocky]}
+    asked.world.ask("POST", own, made)
+
+    note = asked.note(
+        image_project="my-images", image_family_name="mine", gcs_mount_list="data:/mnt/data"
+    )
+
+    assert "no apt-get" in note.what

@@ -42,7 +42,7 @@ def _found(**fields: Any) -> dict[str, Any]:
         "gpus": [_gpu() for _ in range(8)],
         "diagnostic": {"ran": True, "error": "", "failures": []},
         "interfaces": _interfaces(),
-        "local_ssd": {"disks": 16, "path": "/mnt/localssd", "bytes": 6 * 10**12},
+        "local_ssd": {"disks": 16, "expected": 16, "mounted": True, "bytes": 6 * 10**12},
         "fabric": {"kind": "tcpxo", "faults": []},
     }
     return usual | fields
@@ -92,7 +92,11 @@ EIGHT = [_gpu() for _ in range(8)]
             {"interfaces": [*_interfaces(2, mtu=1460), *_interfaces(7)]},
             "7 interfaces have the MTU 8244 instead of the 8 of its GPUs",
         ),
-        ({"local_ssd": {"disks": 15, "path": "", "bytes": 0}}, "15 local SSDs instead of 16"),
+        ({"local_ssd": {"disks": 15, "mounted": True}}, "15 local SSDs instead of 16"),
+        (
+            {"local_ssd": {"disks": 16, "mounted": False}},
+            "its local SSDs are not mounted at /mnt/localssd",
+        ),
         (
             {"fabric": {"kind": "tcpxo", "faults": ["libnccl-net.so is missing"]}},
             "the fabric tcpxo: libnccl-net.so is missing",

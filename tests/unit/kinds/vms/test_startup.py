@@ -39,10 +39,18 @@ class FakeApi:
 
     def __init__(self, **vms: list[dict[str, str]]) -> None:
         self.vms = {name.replace("_", "-"): list(looks) for name, looks in vms.items()}
+        self.resets: dict[str, str] = {}
         self.asked: list[str] = []
         self.at_once = 0
         self.most_at_once = 0
         self._lock = threading.Lock()
+
+    def operations_of(self, project: str, zone: str, types: list[str]) -> list[dict[str, str]]:
+        assert (project, zone, types) == ("p", "z", ["reset"])
+        return [
+            {"targetLink": f"zones/z/instances/{n}", "insertTime": at}
+            for n, at in self.resets.items()
+        ]
 
     def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
         assert namespace == "aiinfra"
@@ -83,6 +91,63 @@ def test_it_ends_when_all_are_done_and_tells_how_far_they_are() -> None:
         "1 of 2 VMs have started up; 1 at the step gpu",
         "2 of 2 VMs have started up",
     ]
+
+
+def _at(minute: int, state: str, number: int = 1) -> dict[str, str]:
+    told = {"state": state, "step": "gpu", "number": number, "at": f"2026-11-23T10:{minute:02}:00Z"}
+    steps = {"gpu": {"state": state, "detail": f"boot {number}"}}
+    return {"startup": json.dumps({**told, "steps": steps, "gpu_check": {"gpus": 8}})}
+
+
+def test_one_document_has_all_steps_and_the_gpus() -> None:
+    it = Startup.of(_at(10, "failed", 3) | {"step-ray": json.dumps({"state": "done"})})
+    assert (it.state, it.step, it.detail, it.boot) == ("failed", "gpu", "boot 3", 3)
+    assert set(it.steps) == {"gpu"}, "a step of an earlier boot, under its own key"
+    assert it.gpu_check == {"gpus": 8}
+
+
+def test_what_nccl_uses_is_told_with_the_gpus() -> None:
+    fabric = {"kind": "gib", "plugin": "nccl-gib=1.1.0", "faults": [], "notes": []}
+    told = {"state": "done", "steps": {}, "gpu_check": {"gpus": 8}, "fabric": fabric}
+
+    it = Startup.of({"startup": json.dumps(told)})
+
+    assert it.gpu_check == {"gpus": 8, "fabric": fabric}
+    assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == {"gpus": 8}
+
+
+def test_a_failure_before_a_reset_is_not_that_of_the_boot_after_it() -> None:
+    api = FakeApi(
+        a=[_at(10, "failed"), _at(10, "failed"), _at(12, "running", 2), _at(13, "done", 2)]
+    )
+    api.resets = {"a": "2026-11-23T03:11:00.512-07:00"}
+    _, said = _wait(api)
+    assert said == [
+        "1 of 1 VMs have started up" if word == "done" else f"0 of 1 VMs have started up; 1 {word}"
+        for word in ("not begun", "at the step gpu", "done")
+    ]
+
+
+def test_a_failure_after_the_last_reset_ends_the_wait() -> None:
+    api = FakeApi(a=[_at(12, "failed", 2)])
+    api.resets = {"a": "2026-11-23T10:11:00.512+00:00", "b": "2026-11-23T10:30:00+00:00"}
+    (problem,) = _failure(api)
+    assert problem.why == "boot 2"
+
+
+def test_a_report_before_the_vms_last_start_counts_for_nothing() -> None:
+    api = FakeApi(a=[_at(10, "done")], b=[_at(10, "done")], c=[_told("done")])
+    started = {
+        "a": "2026-11-23T10:11:00Z",
+        "b": "2026-11-23T10:09:00Z",
+        "c": "2026-11-23T10:11:00Z",
+    }
+    reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", AT_ONCE, started)
+    assert {name: it.state for name, it in reader.read(api.vms).items()} == {
+        "a": "",
+        "b": "done",
+        "c": "done",
+    }
 
 
 def test_vms_that_are_done_are_not_asked_again() -> None:

@@ -70,6 +70,10 @@ install_import_helper() {
       rm -rf "$source" && mv "$archives/usr/src/$DMABUF-$DMABUF_VERSION" "$source" &&
       rm -rf "$archives" || return
   fi
+  if [[ -z $(dkms status -m "$DMABUF" -v "$DMABUF_VERSION") ]]; then
+    dkms add -m "$DMABUF" -v "$DMABUF_VERSION" || return "$HOPELESS"
+  fi
+  # Builds it first.
   dkms install --force -m "$DMABUF" -v "$DMABUF_VERSION" || return "$HOPELESS"
 }
 

@@ -7,7 +7,6 @@ of the start-up asks `due` at each boot.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -21,7 +20,6 @@ from typing import Any
 from aiinfra_vm import (
     attempts,
     configuration,
-    metadata,
     notices,
     output,
     processes,
@@ -181,9 +179,7 @@ def _unreadable(history: History, restart: Restart, why: str) -> int:
     attempts.save(_KEPT, history)
     words = f"{why}\nSTARTUP_COMMAND was not begun: it lacks its SECRETS"
     again = restart is not Restart.NEVER
-    _tell("failing" if again else "failed", history, words)
-    if not again:
-        _tell_whole("failed")
+    _tell("failing" if again else "failed", history, words, "" if again else "failed")
     return AGAIN if again else 1
 
 
@@ -204,8 +200,7 @@ def _finish(history: History, restart: Restart, why: str = "") -> int:
         _tell("failing" if history.state is State.FAILED else "running", history, detail)
     else:
         state = "done" if history.state is State.DONE else "failed"
-        _tell(state, history, "" if state == "done" else detail)
-        _tell_whole(state)
+        _tell(state, history, "" if state == "done" else detail, state)
     return AGAIN if again else int(history.state is State.FAILED)
 
 
@@ -220,8 +215,8 @@ def _ending(history: History) -> str:
     return f"{how}, after {seconds:.0f} s"
 
 
-def _tell(state: str, history: History, detail: str) -> None:
-    """Report the step; what can't be reported stays in the log."""
+def _tell(state: str, history: History, detail: str, whole: str = "") -> None:
+    """Report the step, and what becomes of the start-up; what can't be reported is in the log."""
     document: dict[str, Any] = {
         "state": state,
         "at": report.now(),
@@ -231,13 +226,7 @@ def _tell(state: str, history: History, detail: str) -> None:
         "code": history.code,
     }
     with contextlib.suppress(OSError):
-        metadata.put_guest_attribute("step-command", json.dumps(document))
-
-
-def _tell_whole(state: str) -> None:
-    step = "command" if state == "failed" else None
-    with contextlib.suppress(OSError):
-        metadata.put_guest_attribute("startup", json.dumps(report.startup(state, step)))
+        report.tell_step("command", document, whole, at_once=state == "stopped")
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from aiinfra_vm import configuration, interfaces, metadata, tcpxo
+from aiinfra_vm import configuration, interfaces, metadata, report, tcpxo
 
 ENVIRONMENT = Path("/etc/aiinfra/nccl.env")
 """KEY=VALUE lines without quotes, for systemd, `docker run --env-file` and shells alike."""
@@ -238,7 +238,7 @@ def check() -> int:
     wrong = faults(fabric, read(ENVIRONMENT.read_text("utf-8")))
     noted = remarks(fabric, interfaces.find(), _mtus())
     document = {"kind": fabric["kind"], "plugin": fabric["plugin"], "faults": wrong, "notes": noted}
-    metadata.put_guest_attribute("fabric", json.dumps(document))
+    report.tell("fabric", document)
     sys.stderr.write("".join(f"{line}\n" for line in [json.dumps(document), *noted, *wrong]))
     return 1 if wrong else 0
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-from aiinfra_vm import configuration, interfaces, metadata
+from aiinfra_vm import configuration, interfaces, report
 
 _QUERY = "name,driver_version,ecc.errors.uncorrected.volatile.total"
 _SECONDS = 120  # a GPU that fell off its bus can make nvidia-smi hang
@@ -70,7 +70,7 @@ def main() -> int:
     found = gpus() if expected["gpus"] else []
     links = interfaces.find()
     checked = document(found, len(interfaces.ready(links)), expected)
-    metadata.put_guest_attribute("gpu-check", json.dumps(checked))
+    report.tell("gpu_check", checked)
     wrong = [*(it.fault for it in links if it.fault), *complaints(checked)]
     sys.stderr.write("".join(f"{complaint}\n" for complaint in [json.dumps(checked), *wrong]))
     return 1 if complaints(checked) else 0

@@ -13,6 +13,7 @@ _NAMESPACE = "aiinfra"
 _TRIES = 6
 _PAUSE = 2.0  # seconds before the second try, doubled before each other
 _TIMEOUT = 20  # seconds
+_MISSING = 404
 _TOO_MANY = 429
 _SERVER = 500  # and above: the server's fault, and so worth another try
 
@@ -65,6 +66,20 @@ def put_guest_attribute(name: str, text: str) -> None:
         OSError: Guest attributes are off, or the server does not answer.
     """
     _ask(f"instance/guest-attributes/{_NAMESPACE}/{name}", text.encode())
+
+
+def guest_attribute(name: str) -> str | None:
+    """A guest attribute of the namespace `aiinfra`; None where there is none.
+
+    Raises:
+        OSError: Guest attributes are off, or the server does not answer.
+    """
+    try:
+        return get(f"instance/guest-attributes/{_NAMESPACE}/{name}")
+    except urllib.error.HTTPError as error:
+        if error.code == _MISSING:
+            return None
+        raise
 
 
 def _ask(path: str, body: bytes | None = None) -> bytes:

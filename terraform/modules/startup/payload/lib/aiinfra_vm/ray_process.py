@@ -103,7 +103,7 @@ class Ray:
         """Wait until this node is part of its cluster; False if it ended, or took too long."""
         if not (self._ready.wait(seconds) and self.alive()):
             return False
-        _open_to_users()
+        open_to_users(_SESSIONS)
         return True
 
     def alive(self) -> bool:
@@ -139,19 +139,24 @@ class Ray:
         self._ready.set()  # it has ended: nobody need wait any longer
 
 
-def _open_to_users() -> None:
+def open_to_users(sessions: Path) -> None:
     """Let programs of the VM's other users join, as `ray.init()` does: the token decides who may.
 
     They connect to these sockets, and write files of their own into these folders; Ray makes both
-    for the user alone that runs it. The session that is called the latest may be another user's.
+    for the user alone that runs it. The session that is called the latest may be another user's,
+    and a node that began again in the same session has a number after its sockets' names.
+
+    Args:
+        sessions: Where Ray has its sessions.
     """
-    sockets = _SESSIONS.glob("session_*/sockets/raylet")
+    sockets = sessions.glob("session_*/sockets/raylet*")
     own = [socket for socket in sockets if socket.stat().st_uid == os.getuid()]
     if not own:
         return  # it has ended already
     session = max(own, key=lambda socket: socket.stat().st_mtime).parents[1]
-    for name in ("raylet", "plasma_store"):
-        (session / "sockets" / name).chmod(0o666)
+    for name in ("raylet*", "plasma_store*"):
+        for socket in (session / "sockets").glob(name):
+            socket.chmod(0o666)
     for name in ("events", "export_events"):
         folder = session / "logs" / name
         folder.mkdir(exist_ok=True)

@@ -6,12 +6,11 @@ It only tells; the tool, which knows what the machine type promises, judges.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
-from aiinfra_vm import configuration, fabric
+from aiinfra_vm import configuration, fabric, localssd
 
 Result = Dict[str, Any]
 
@@ -42,7 +41,7 @@ def run(arguments: Result) -> Result:
         **_gpus(),
         "diagnostic": _diagnostic(),
         "interfaces": list(_interfaces()),
-        "local_ssd": _local_ssd(),
+        "local_ssd": localssd.document(),
         "fabric": _fabric(),
     }
 
@@ -210,22 +209,3 @@ def _fabric() -> Result:
         return {"kind": wanted["kind"], "faults": fabric.faults(wanted, variables)}
     except (OSError, subprocess.SubprocessError) as error:
         return {"kind": wanted["kind"], "faults": [f"it can't be looked at: {error}"]}
-
-
-def _local_ssd() -> Result:
-    """The local SSDs that are there, and where they are mounted; "" for nowhere."""
-    folder = SYSTEM / "dev/disk/by-id"
-    there = folder.glob("google-local-nvme-ssd-*") if folder.is_dir() else ()
-    disks = [it for it in there if "-part" not in it.name]
-    path = "mnt/localssd"
-    mounted = os.path.ismount(str(SYSTEM / path))
-    return {
-        "disks": len(disks),
-        "path": f"/{path}" if mounted else "",
-        "bytes": _size(SYSTEM / path) if mounted else 0,
-    }
-
-
-def _size(path: Path) -> int:
-    found = os.statvfs(str(path))
-    return found.f_blocks * found.f_frsize

@@ -29,6 +29,14 @@ _FOLDERS = (
 NAME = "libnccl.so.2"
 
 
+_MEANINGS = {
+    2: "the GPU has not so much memory left: does something else run on it?",
+    100: "there is no GPU",
+    101: "there is no GPU of that number",
+}
+"""What the driver's errors that are to be expected mean (CUresult of cuda.h)."""
+
+
 class GpuError(OSError):
     """NCCL or the driver refused something."""
 
@@ -115,7 +123,8 @@ class Gpu:
     def _call(self, name: str, *arguments: object) -> None:
         result = getattr(self._cuda, name)(*arguments)
         if result:
-            raise GpuError(f"{name}: CUDA error {result}")
+            meaning = _MEANINGS.get(result)
+            raise GpuError(f"{name}: CUDA error {result}" + (f": {meaning}" if meaning else ""))
 
 
 class Nccl:

@@ -1,0 +1,91 @@
+"""Whether start-up can work on the system of an image: what it runs with, packages, the driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from provision.catalogue import image_systems, machines
+from provision.codes import Code
+from provision.errors import Problem
+from provision.preflight.check import CheckNote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provision.catalogue.image_systems import System
+    from provision.preflight.check import Finding
+    from provision.spec.cluster import Image, VmSpec
+
+
+def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """What of the start-up the system of an image can't do.
+
+    A public image is known; one that somebody made of it may have what that lacks, so only what
+    nobody can add is refused of it.
+
+    Args:
+        spec: What is asked for.
+        image: The image that is asked for.
+        found: The image, as Google's API returns it.
+    """
+    system = image_systems.of(image.project, found.get("licenses", []))
+    if system is None:
+        return
+    is_public = image.project in image_systems.PUBLIC
+    setting = "IMAGE_NAME" if image.name else "IMAGE_FAMILY_NAME"
+    name, fix = str(found["name"]), _other(spec)
+    if not system.runs:
+        yield Problem(
+            code=Code.IMAGE_UNSUITABLE,
+            setting=setting,
+            what=f"the image {name} is of {system.name}",
+            why="start-up needs bash, Python and packages to install; Create would wait for VMs"
+            " that report nothing",
+            fix=fix,
+        )
+        return
+    if not system.apt and (spec.buckets or spec.shares):
+        problem = Problem(
+            code=Code.IMAGE_UNSUITABLE,
+            setting=setting,
+            what=f"the image {name} is of {system.name}, which has no apt-get",
+            why="start-up installs gcsfuse and the NFS client with it, to mount storage",
+            fix=f"{fix}, or mount no storage",
+        )
+        yield problem if is_public else CheckNote(problem)
+    if is_public and system.plain and spec.group.gpu_count:
+        yield _driver(system, setting, found, fix)
+
+
+def _driver(system: System, setting: str, found: Mapping[str, Any], fix: str) -> Finding:
+    """A public image without NVIDIA's driver: start-up installs it, or can't."""
+    name = str(found["name"])
+    if image_systems.takes_driver(found.get("family", "")):
+        return CheckNote(
+            Problem(
+                code=Code.IMAGE_UNSUITABLE,
+                setting=setting,
+                what=f"the image {name} has no NVIDIA driver: start-up installs it",
+                why="that takes some ten minutes and a reboot at each VM's first boot; there is no"
+                " CUDA toolkit, no PyTorch and no JupyterLab",
+                fix="nothing, or an image with the driver (docs/how-to/boot-image.md)",
+            )
+        )
+    return Problem(
+        code=Code.IMAGE_UNSUITABLE,
+        setting=setting,
+        what=f"the image {name} of {system.name} has no NVIDIA driver",
+        why=f"start-up can install it on {image_systems.INSTALLABLE}, alone",
+        fix=fix,
+    )
+
+
+def _other(spec: VmSpec) -> str:
+    """The settings of an image that works."""
+    gpu = machines.GPUS.get(spec.group.gpu_type or "")
+    if gpu is not None and not gpu.open_module:
+        return "IMAGE_PROJECT=ubuntu-os-cloud and IMAGE_FAMILY_NAME=ubuntu-2204-lts"
+    return (
+        "remove IMAGE_PROJECT, IMAGE_NAME and IMAGE_FAMILY_NAME for the newest supported image with"
+        " the driver"
+    )

@@ -1,0 +1,140 @@
+"""VMs with real systems on one network, the simulated Cloud Storage, and the sites they ask."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Self
+from urllib.request import Request, urlopen
+
+from rehearsal.cloud.server import Cloud
+from tests.startup import internet
+from tests.startup.debian_vm import DebianVM, metadata_server
+from tests.startup.namespaces import Space
+from tests.startup.sandbox import configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.startup.roots import Root
+
+_TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"  # noqa: S105 - its place
+_BUCKET: str = configuration()["state"]["bucket"]
+_NUMBERS = itertools.count(1)
+# The agent's times are those of groups of thousands; here all goes ten times as fast.
+_FAST = """\
+[Service]
+ExecStart=
+ExecStart=/usr/bin/python3 -S -m aiinfra_vm.agent --pace=0.1
+"""
+
+
+class Site:
+    """What the VMs of all groups have in common: network, bucket, and internet.
+
+    Args:
+        folder: For what is kept.
+        root: Their system, which the sites have packages for.
+    """
+
+    def __init__(self, folder: Path, root: Root) -> None:
+        self._folder = folder
+        self._root = root
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self.space = Space()
+        self._stack.callback(self.space.close)
+        self.bridge = self.space.network()
+        self.bridge.make_bridge()
+        cloud = self._stack.enter_context(Cloud(database=self._folder / "cloud.sqlite"))
+        self._url = cloud.base_url
+        flavor = {"Metadata-Flavor": "Google"}
+        with urlopen(Request(f"{self._url}{_TOKEN}", headers=flavor)) as answer:  # noqa: S310
+            self.token: str = answer.read().decode()
+        self.post("/storage/v1/b?project=rehearsal-host", {"name": _BUCKET})
+        sites = internet.sites(self._folder, self._root.sources, self._root.release.number)
+        self.internet = internet.Internet(
+            {**sites, "storage.googleapis.com": self._url},
+            self._folder / "tls",
+            self._root.layers[0],
+        )
+        self._stack.callback(self.internet.close)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def post(self, path: str, document: Mapping[str, Any]) -> None:
+        """Ask Cloud Storage for something."""
+        headers = {
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {json.loads(self.token)['access_token']}",
+        }
+        body = json.dumps(document).encode()
+        with urlopen(Request(f"{self._url}{path}", body, headers)):  # noqa: S310 - loopback
+            pass
+
+
+class Group:
+    """The VMs of a cluster; all end with the block.
+
+    Args:
+        site: Where they are.
+        folder: For their disks, and for all else that is kept; below `shared` is /srv/shared of
+            each VM, in place of a file system that they share.
+        root: Their system, if it is not that of the site.
+    """
+
+    def __init__(self, site: Site, folder: Path, root: Root) -> None:
+        self.shared = folder / "shared"
+        self.shared.mkdir()
+        self._site = site
+        self._folder = folder
+        self._root = root
+        self._state = {"bucket": _BUCKET, "folder": f"cluster-{next(_NUMBERS)}"}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def set_size(self, number: int) -> None:
+        """Say how many VMs there are to be, as Create does."""
+        name = f"{self._state['folder']}/vms/group.json".replace("/", "%2F")
+        upload = f"/upload/storage/v1/b/{_BUCKET}/o?uploadType=media&name={name}"
+        self._site.post(upload, {"instance_count": number})
+
+    def vm(self, name: str) -> DebianVM:
+        """A new VM, which is off; of a name that there was, it is one that its group made again."""
+        number = next(_NUMBERS)
+        address = f"10.0.{number // 250}.{number % 250 + 2}"
+        network = self._site.space.network()
+        network.join(self._site.bridge, f"{address}/16")
+        with network.entered():
+            server = self._stack.enter_context(metadata_server())
+        vm = DebianVM(
+            self._folder / f"{name}-{number}/disk",
+            server,
+            root=self._root,
+            network=network,
+            name=name,
+            shared=self.shared,
+            own={"state": self._state},
+        )
+        self._stack.callback(vm.kill)
+        # As on Google Cloud, a VM's own name leads to its address, not to loopback.
+        vm.write("etc/hosts", vm.read("etc/hosts") + f"{address} {name}\n")
+        vm.reach(self._site.internet)
+        vm.write("etc/systemd/system/aiinfra-agent.service.d/fast.conf", _FAST)
+        server.values |= {
+            "name": name,
+            "id": str(4_000_000_000 + number),
+            "network-interfaces/0/ip": address,
+            "service-accounts/default/token": self._site.token,
+        }
+        return vm
