@@ -44,7 +44,7 @@ def test_a_training_goes_on_after_a_shutdown_and_after_the_death_of_its_host(
     debian: DebianVM,
 ) -> None:
     debian.write("srv/train.py", TRAIN.read_text())
-    debian.quicker |= QUICK
+    debian.quicker = dict(QUICK)
     debian.configure(COMMAND, restart="on-failure")
     debian.boot()
     assert debian.states()["startup"] == "running", "the script waited for the command"
@@ -57,7 +57,7 @@ def test_a_training_goes_on_after_a_shutdown_and_after_the_death_of_its_host(
     assert f"stopped at step {stopped}" in debian.read(LOG)
     assert f"stopped at step {stopped}" in debian.read("srv/said"), "tee was ended before"
     assert _state(debian) == ("stopped", 1)
-    assert debian.told["steps"]["command"]["state"] == "stopped"
+    assert debian.states()["command"] == "stopped"
 
     debian.boot()
     _wait(lambda: _checkpoint(debian) >= stopped + 1000)
@@ -75,7 +75,7 @@ def test_a_training_goes_on_after_a_shutdown_and_after_the_death_of_its_host(
 def test_systemd_begins_a_command_again_with_new_peers_and_without_the_old_processes(
     debian: DebianVM,
 ) -> None:
-    debian.quicker |= QUICK
+    debian.quicker = dict(QUICK)
     debian.configure(
         "echo ${NODES:-0} nodes, $(pgrep --full --count 'sleep 77[7]') left >>/srv/out;"
         " [[ $(wc -l </srv/out) -lt 4 ]] || exit 0;"
