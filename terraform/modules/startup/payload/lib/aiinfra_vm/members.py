@@ -178,17 +178,3 @@ class Watch:
         gone = [version for version, since in now.values() if moment - since > self._expiry]
         lost = {version.name for version in gone}
         return [version for name, (version, _) in now.items() if name not in lost], gone
-
-
-def put_report(name: str, documents: dict[str, Any]) -> None:
-    """Write what a VM tells of itself where guest attributes are forbidden: reports/NAME.json.
-
-    Args:
-        name: The VM's.
-        documents: All that it has told at this boot, by the names of guest attributes. At most
-            one write a second is taken.
-
-    Raises:
-        OSError: Cloud Storage refuses, or does not answer.
-    """
-    storage.shared().write(f"reports/{name}.json", documents)
