@@ -341,7 +341,7 @@ def fabric(instance: Resource) -> str:
 
 def gpu_check(instance: Resource) -> Resource:
     """What a VM's look at its GPUs shows."""
-    found: Resource = (instance.get("_startup") or {}).get("gpu-check") or {}
+    found: Resource = (instance.get("_startup") or {}).get("gpu_check") or {}
     return found
 
 
