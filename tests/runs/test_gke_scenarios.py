@@ -134,38 +134,63 @@ def test_a_pool_of_a_zone_without_machines_moves_once_somebody_agrees(
     assert "2 of 2 nodes of np-nodepool-1 run" in moved.said
 
 
-@pytest.mark.parametrize(
-    ("scenario", "code"),
-    [
-        pytest.param(
-            "never",
-            75,
-            marks=pytest.mark.slow(
-                sibling="tests/runs/test_gke_scenarios.py"
-                "::test_nodes_that_do_not_come_end_the_test_with_a_reason_and_advice"
-            ),
-        ),
-        ("quota", 7),
-        ("stockout", 7),
-    ],
-)
-def test_nodes_that_do_not_come_end_the_test_with_a_reason_and_advice(
-    queue: Callable[..., Rehearsal], golden: Golden, goldens: Path, scenario: str, code: int
+REFUSED = {
+    "quota": (
+        "Quota 'PREEMPTIBLE_NVIDIA_L4_GPUS' exceeded.  Limit: 0.0 in region us-central1.",
+        "request a higher quota PREEMPTIBLE_NVIDIA_L4_GPUS of us-central1, now 0",
+    ),
+    "stockout": (
+        "due to insufficient capacity in zone us-central1-a",
+        "the zone has no such machines now: try another zone, region or machine type",
+    ),
+}
+"""Scenario -> what Google says of the request, and what to do."""
+
+
+def test_nodes_that_do_not_come_in_time_end_the_test_with_a_reason_and_advice(
+    queue: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    tested = queue(scenario="never").run("Test")
+    assert tested.code == 75
+    golden.check(goldens / "gke-test-never.txt", normal(tested.said))
+
+
+@pytest.mark.parametrize("scenario", REFUSED)
+def test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice(
+    queue: Callable[..., Rehearsal], scenario: str
 ) -> None:
     tested = queue(scenario=scenario).run("Test")
-    assert tested.code == code
-    golden.check(goldens / f"gke-test-{scenario}.txt", normal(tested.said))
+    assert tested.code == 7
+    why, fix = REFUSED[scenario]
+    assert why in tested.problem["why"]
+    assert tested.problem["fix"].startswith(fix)
 
 
-@pytest.mark.parametrize("scenario", ["never", "quota", "stockout"])
 def test_a_job_whose_nodes_do_not_come_is_told_with_advice_and_goes_with_the_cluster(
-    queue: Callable[..., Rehearsal], created: Ended, golden: Golden, goldens: Path, scenario: str
+    queue: Callable[..., Rehearsal], created: Ended, golden: Golden, goldens: Path
+) -> None:
+    rehearsal = queue(scenario="never")
+    _submit(rehearsal, created)
+    golden.check(goldens / "gke-status-never.txt", _told(rehearsal))
+    destroyed = _ok(rehearsal.run("Destroy"))
+    assert "Cancelled 1 requests for nodes" in destroyed.said
+    assert [line for line in rehearsal.resources() if not stays(line)] == []
+
+
+@pytest.mark.parametrize("scenario", REFUSED)
+def test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why(
+    queue: Callable[..., Rehearsal], created: Ended, scenario: str
 ) -> None:
     rehearsal = queue(scenario=scenario)
     _submit(rehearsal, created)
-    golden.check(goldens / f"gke-status-{scenario}.txt", _told(rehearsal))
-    destroyed = _ok(rehearsal.run("Destroy"))
-    assert ("Cancelled 1 requests for nodes" in destroyed.said) == (scenario == "never")
+    # Where no time passes it has been refused many times: each look finds it at another attempt.
+    (job,) = _ok(rehearsal.run("Status")).document["status"]["workloads"]
+    why, fix = REFUSED[scenario]
+    assert job["state"] in {"pending", "waiting for nodes"}
+    assert job["retries"] > 3
+    assert why in job["message"]
+    assert job["advice"].startswith(fix)
+    _ok(rehearsal.run("Destroy"))
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 

@@ -104,8 +104,10 @@ def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage
         work = deadline.retry(lambda: _workload(cluster), "look at the queue")
         if work and (work.state == "given up" or work.retries >= _MOST_RETRIES):
             raise _refused(work)
-        state = work.state if work else "no nodes yet"
-        why = work.message if work else deadline.retry(lambda: _warning(cluster), "look at it")
+        # One that the queue has let in may still wait for nodes.
+        waits = work if work and work.state != "running" else None
+        state = waits.state if waits else "no nodes yet"
+        why = waits.message if waits else deadline.retry(lambda: _warning(cluster), "look at it")
         stage.news("; ".join(filter(None, [f"{wanted}: {state}", refusals.in_short(why)])))
         if deadline.is_over:
             raise StillWaiting(

@@ -87,6 +87,8 @@ GIVEN_UP: Final = (
 )
 _TERMINATION: Final = "node.gke.io/machine-termination-datetime"
 """The annotation of nodes with the end of their run, in RFC 3339 format."""
+_RESET: Final = "Reset to Pending"
+"""How Kueue's words about a check begin that is made again after an eviction."""
 _CHECKED: Final = "AdmissionCheckUpdated"
 """The reason of Kueue's events about the requests of a workload; they outlive the requests."""
 
@@ -231,10 +233,21 @@ def workload(thing: Object, said_before: Sequence[str] = ()) -> Workload:
         case JobState.WAITING_FOR_NODES:
             checks = (thing.get("status") or {}).get("admissionChecks") or []
             words = "; ".join(check["message"] for check in checks if check.get("message"))
+            if _retries(thing) and said_before:
+                return _asked_again(name, state, words, said_before)
             return Workload(name=name, state=state, message=words)
         case JobState.PENDING:
             pending = _message(said.get("QuotaReserved", {}))
             return _refused(name, state, pending, said_before, "")
+
+
+def _asked_again(name: str, state: JobState, words: str, said_before: Sequence[str]) -> Workload:
+    """A workload that waits for another request; Kueue's check no longer says what failed."""
+    told = [it for it in reversed(said_before) if reasons.passed_on(it)]
+    cause = next((it for it in told if reasons.named(it) != reasons.IN_BACKOFF), said_before[-1])
+    now = "" if words.startswith(_RESET) else words
+    message = f"{now}; the failure before: {cause}" if now else f"asked again after: {cause}"
+    return Workload(name=name, state=state, message=message, advice=reasons.advice("", cause))
 
 
 def _refused(
