@@ -1,8 +1,3 @@
-output "ray_ports" {
-  description = "The TCP ports that Ray's nodes listen on for each other, as a firewall rule has them; known at plan."
-  value       = local._ray_ports
-}
-
 output "metadata" {
   description = "The VMs' metadata. A change is another instance template; running VMs keep what they have."
   value       = local._metadata
@@ -18,4 +13,9 @@ output "metadata" {
 output "payload" {
   description = "The names of the files that travel in the key `aiinfra-payload`, compressed, to /opt/aiinfra."
   value       = keys(local._payload)
+}
+
+output "ray_ports" {
+  description = "The TCP ports that Ray's nodes listen on for each other, as a firewall rule has them; known at plan."
+  value       = local._ray_ports
 }
