@@ -151,7 +151,7 @@ def test_the_ops_agent_is_tried_again_with_longer_pauses(vm: VM) -> None:
     calls = vm.calls()
     step = calls[
         : calls.index(
-            "python3 -S -m aiinfra_vm.report end ops-agent failed /var/log/aiinfra/ops-agent.log"
+            "python3 -S -m aiinfra_vm.report end ops-agent failed /var/log/aiinfra/step-ops-agent.log"
         )
     ]
     pauses = [int(call.split()[1]) for call in step if call.startswith("sleep")]

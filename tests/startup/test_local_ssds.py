@@ -42,7 +42,7 @@ def add_disks(vm: VM, count: int) -> list[Path]:
 
 def _boot(vm: VM, disks: int, **config: object) -> None:
     """Boot with a command that looks at the mount, and adds a line to a file there."""
-    (vm.disk / "var/lib/aiinfra/command").unlink(missing_ok=True)
+    (vm.disk / "var/lib/aiinfra/command.json").unlink(missing_ok=True)
     vm.configure(
         "stat -c '%a %n' /mnt/localssd >/out; findmnt -n -o FSROOT"
         " /mnt/localssd >>/out; echo here >>/mnt/localssd/data && cat /mnt/localssd/data >>/out;"
@@ -235,7 +235,7 @@ def test_the_document_has_the_disks_and_the_size(vm: VM) -> None:
 
     _boot(vm, 2)
 
-    told = json.loads(vm.read("var/log/aiinfra/local-ssd.log").splitlines()[-1])
+    told = json.loads(vm.read("var/log/aiinfra/step-local-ssd.log").splitlines()[-1])
     size, free = told.pop("bytes"), told.pop("free")
     assert told == {"disks": 2, "expected": 2, "mounted": True}
     assert size >= free > 0

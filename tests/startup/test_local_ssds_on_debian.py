@@ -54,7 +54,7 @@ def test_local_ssds_come_before_what_keeps_its_cache_there(debian: DebianVM) -> 
     cached = {**BUCKET, "local_mount": "/mnt/data", "options": options}
     debian.configure(mounts=[cached], local_ssds=1)
     debian.turn_on()
-    _until(debian, "test -e /var/log/aiinfra/files.log")
+    _until(debian, "test -e /var/log/aiinfra/step-files.log")
     assert debian.states()["local-ssd"] == "done", debian.detail("local-ssd")
     assert debian.states()["mounts"] == "done", debian.detail("mounts")
 
