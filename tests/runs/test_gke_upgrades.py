@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "GKE_VERSION": "1.33."}
+WINDOW = {**GKE, "GKE_MAINTENANCE": "Sat,Sun 02:00-08:00"}
 QUEUED = {**GKE, "ENABLE_FLEX_START": "yes", "ENABLE_QUEUED_PROVISIONING": "yes"}
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 CLUSTER = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"
@@ -31,7 +32,8 @@ def _versions(rehearsal: Rehearsal) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("settings", "control_plane", "nodes"),
     [
-        pytest.param(GKE, "1.34", "1.34", id="usual"),
+        pytest.param(WINDOW, "1.34", "1.34", id="in-a-window"),
+        pytest.param(GKE, "1.33", "1.33", id="held"),
         pytest.param(QUEUED, "1.33", "1.33", id="queued-nodes-are-held"),
     ],
 )

@@ -149,11 +149,9 @@ def test_the_ops_agent_is_tried_again_with_longer_pauses(vm: VM) -> None:
     vm.boot()
 
     calls = vm.calls()
-    step = calls[
-        : calls.index(
-            "python3 -S -m aiinfra_vm.report end ops-agent failed /var/log/aiinfra/step-ops-agent.log"
-        )
-    ]
+    log = "/var/log/aiinfra/step-ops-agent.log"
+    told = f"python3 -S -m aiinfra_vm.report end ops-agent failed {log}"
+    step = calls[: calls.index(told)]
     pauses = [int(call.split()[1]) for call in step if call.startswith("sleep")]
     assert sum(pauses) == 240
     assert pauses[0] in (2, 3)

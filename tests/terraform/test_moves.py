@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 
 from provision import intake
 from provision import terraform as driver
@@ -88,6 +89,7 @@ def stand(terraform: Terraform, tmp_path: Path) -> Iterator[Callable[[Deployment
     said: list[bytes] = []
     with Cloud(database=tmp_path / "cloud.sqlite", environ=instant) as cloud:
         environ = session.environment(cloud.base_url, tmp_path, instant)
+        _make_state_bucket(cloud.base_url)
 
         def make(target: Deployment[Any]) -> Desk:
             root = workspace.fill_folder(tmp_path, target, target.variables, backend=False)
@@ -99,6 +101,17 @@ def stand(terraform: Terraform, tmp_path: Path) -> Iterator[Callable[[Deployment
             return Desk(tmp_path / "terraform", root, Workspace(root, tool, live=True))
 
         yield make
+
+
+def _make_state_bucket(base_url: str) -> None:
+    """The bucket of the state, in whose folder VMs are given a part."""
+    uniform = {"uniformBucketLevelAccess": {"enabled": True}}
+    requests.post(
+        f"{base_url}/storage/v1/b",
+        params={"project": "my-project"},
+        json={"name": "aiinfra-terraform-my-project", "iamConfiguration": uniform},
+        timeout=10,
+    ).raise_for_status()
 
 
 def _refused(changes: list[dict[str, Any]]) -> Iterator[str]:

@@ -252,10 +252,14 @@ def wait(
         deadline = stage.deadline(AT_MOST, _POLL)
         found: dict[str, Startup] = dict.fromkeys(names, Startup())
         is_shorter: set[str] = set()
+        over: int | None = None
         while True:
             found |= reader.read(name for name, it in found.items() if not it.is_over)
             waiting = [it for it in found.values() if not it.is_over]
-            (stage.news if waiting else stage.counts)(_progress(found.values()))
+            # Each VM takes some ten steps: what is news is one more that has ended.
+            is_news = bool(waiting) and len(waiting) != over
+            over = len(waiting)
+            (stage.news if is_news else stage.counts)(_progress(found.values()))
             if not stay():
                 return found
             if not waiting or deadline.is_over:
