@@ -300,9 +300,10 @@ def test_a_link_is_kept_where_its_whole_way_is_inside(
         assert archive.getmember(name).linkname == target
 
 
+# Names of secrets and of lists of patterns stay behind (left_out.py); so nothing with a dot here.
 NAMES = st.text(
-    st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20
-).filter(lambda name: name not in {".", ".."})
+    st.characters(exclude_characters="/\0.", exclude_categories=["Cs"]), min_size=1, max_size=20
+).filter(lambda name: not name.startswith("id_"))
 MODES = st.integers(0, 0o777)
 LEAVES = st.tuples(st.binary(max_size=200_000), MODES)
 TREES = st.recursive(
