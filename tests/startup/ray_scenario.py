@@ -151,9 +151,17 @@ def _documented() -> list[str]:
     return re.findall(r"^    ((?:cd|python|ray) .*)$", guide.partition("\n## ")[0], re.MULTILINE)
 
 
+def _until_all_are_told(machine: Machine, nodes: int) -> None:
+    """Wait for `ray status` to name all nodes: Ray writes it later than tasks begin to run."""
+    deadline = time.monotonic() + _SECONDS
+    while machine.run("ray status").count(" 1 node_") < nodes and time.monotonic() < deadline:
+        time.sleep(1)
+
+
 def _users(machines: list[Machine], head: Machine) -> None:
     """What people are told to do, on a VM that is not the head and as a user of no right."""
     worker = next(machine for machine in machines if machine is not head)
+    _until_all_are_told(worker, len(machines))
     _tell("documented", said={command: worker.run(command) for command in _documented()})
     submitted = worker.run("ray job submit --working-dir . -- python one_gpu.py --epochs 1")
     _tell("submitted", said=submitted)
