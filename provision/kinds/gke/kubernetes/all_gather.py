@@ -14,7 +14,6 @@ from provision.catalogue import fabrics
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes.bandwidth import INTERFACES_WORD
 from provision.kinds.gke.kubernetes.kueue import GPU
-from provision.kinds.gke.kubernetes.nccl import INSTALLERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -242,7 +241,7 @@ def _bring_nccl(pod: Object) -> None:
     pod["initContainers"] = [
         {
             "name": "bring-nccl",
-            "image": INSTALLERS[GpuNetwork.RDMA].image,
+            "image": _STACKS[fabrics.Fabric.GIB].plugin.pinned,
             "command": [
                 "/bin/sh",
                 "-c",
