@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import fabrics
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes import pod_fabrics
+from provision.kinds.gke.kubernetes import nccl, pod_fabrics
 from provision.kinds.gke.kubernetes.bandwidth import INTERFACES_WORD
-from provision.kinds.gke.kubernetes.nccl import INSTALLERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.kinds.gke.kubernetes.facts import GpuPool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
 
 SECONDS: Final = 1800
@@ -37,33 +36,30 @@ class Fabric:
     """How to run the test on one kind of GPU network.
 
     Attributes:
-        image: The image of the test.
         program: The path of the test's program in the image, built with MPI: without it each
             process would measure its own GPU.
         largest: The largest message size.
     """
 
-    image: str
     program: str = "/third_party/nccl-tests-mpi/build/all_gather_perf"
     largest: str = "8G"
 
 
-_STACKS: Final = fabrics.STACKS
-_RDMA: Final = Fabric(
-    image=_STACKS[fabrics.Fabric.GIB].test.pinned,
-    # The only build in this image, with MPI.
-    program="/third_party/nccl-tests/build/all_gather_perf",
-)
+# The only build in this image, with MPI.
+_RDMA: Final = Fabric(program="/third_party/nccl-tests/build/all_gather_perf")
 
 FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
     {
         None: dataclasses.replace(_RDMA, largest=_SMALLEST_GPU_SIZE),
         GpuNetwork.RDMA: _RDMA,
-        GpuNetwork.TCPXO: Fabric(image=_STACKS[fabrics.Fabric.TCPXO].test.pinned),
-        GpuNetwork.TCPX: Fabric(image=_STACKS[fabrics.Fabric.TCPX].test.pinned),
+        GpuNetwork.TCPXO: Fabric(),
+        GpuNetwork.TCPX: Fabric(),
     }
 )
 """Kind of GPU network -> how to run the test on it; None: over the first interface."""
+
+_SOCKETS: Final = fabrics.STACKS[fabrics.Fabric.GIB]
+"""What brings NCCL and its tests to nodes that have no plugin."""
 
 _SCRIPT: Final = """\
 set -eu
@@ -112,9 +108,10 @@ done
 """
 
 
-def container(pool: GpuPool, nodes: int) -> Object:
+def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The test's container, the same on each of `nodes` nodes of a pool."""
     fabric = FABRICS[pool.gpu_network]
+    stack = nccl.software(facts, pool)
     script = _SCRIPT.format(
         nodes=nodes,
         gpus=pool.gpus,
@@ -125,7 +122,7 @@ def container(pool: GpuPool, nodes: int) -> Object:
     )
     label = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"
     env: list[Object] = [{"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": label}}}]
-    if pod_fabrics.of_pool(pool) is None:
+    if stack is None:
         libraries = f"{pod_fabrics.GIB}/lib64:{pod_fabrics.LIBRARIES}"
         env += [
             {"name": "NCCL_NET", "value": "Socket"},
@@ -133,17 +130,17 @@ def container(pool: GpuPool, nodes: int) -> Object:
         ]
     return {
         "name": CONTAINER,
-        "image": fabric.image,
+        "image": (stack or _SOCKETS).test.pinned,
         "command": ["bash", "-c", script],
         "env": env,
     }
 
 
-def complete(pod: Object, pool: GpuPool) -> None:
+def complete(pod: Object, facts: ClusterFacts, pool: GpuPool) -> None:
     """Add what only the test's pod needs: a deadline, and NCCL where nodes have none."""
     pod["restartPolicy"] = "Never"
     pod["activeDeadlineSeconds"] = SECONDS
-    if pod_fabrics.of_pool(pool) is None:
+    if nccl.software(facts, pool) is None:
         _bring_nccl(pod)
 
 
@@ -157,7 +154,7 @@ def _bring_nccl(pod: Object) -> None:
     pod["initContainers"] = [
         {
             "name": "bring-nccl",
-            "image": INSTALLERS[GpuNetwork.RDMA].image,
+            "image": _SOCKETS.plugin.pinned,
             "command": [
                 "/bin/sh",
                 "-c",

@@ -10,7 +10,9 @@ import enum
 from typing import TYPE_CHECKING, Final
 
 from provision.kinds.gke.kubernetes import (
+    gate,
     identity,
+    nccl,
     networks,
     node_sizes,
     pod_fabrics,
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
 
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the system has it
-_DEVICES: Final = "devices.gke.io/container."
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 # Without it NCCL would use sockets, and nobody would know why.
 _SOURCE: Final = """\
@@ -78,14 +79,14 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     if kind is not Kind.PART:
         annotations |= networks.pod_annotations(facts, pool)
         wanted["resources"] = _resources(pool)
-        fabric = pod_fabrics.of_pool(pool)
-        if fabric is not None:
+        stack, gated = nccl.software(facts, pool), gate.of(facts, pool)
+        if pool.gpu_network and stack and gated:
+            fabric = pod_fabrics.FABRICS[pool.gpu_network]
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool, kind)
-            volumes += _volumes(fabric)
-            sidecar = pod_fabrics.daemon(fabric, _daemon_mounts(fabric))
-            if sidecar is not None:
-                spec["initContainers"] = [sidecar]
+            volumes += [*_volumes(fabric), gated.volume]
+            sidecar = pod_fabrics.daemon(fabric, stack, _daemon_mounts(fabric))
+            spec["initContainers"] = [gated.container, *([sidecar] if sidecar else [])]
         if kind is Kind.WHOLE:
             _extend(wanted, "volumeMounts", [_mount("shared-memory", _SHARED_MEMORY)])
             volumes.append(_shared_memory(pool))
@@ -150,7 +151,7 @@ def _devices(fabric: PodFabric, pool: GpuPool) -> dict[str, str]:
     gpus = [f"/dev/nvidia{number}" for number in range(pool.gpus)]
     paths = [*gpus, *_GPU_DEVICES, *fabric.daemon.devices]
     listed = "".join(f"- path: {path}\n" for path in paths)
-    return {f"{_DEVICES}{fabric.daemon.name}": listed}
+    return {f"{nccl.DEVICES}{fabric.daemon.name}": listed}
 
 
 def _volumes(fabric: PodFabric) -> list[Object]:

@@ -80,8 +80,10 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
 def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The bandwidth test: NCCL's all-gather on all GPUs of `nodes` nodes of a pool."""
     bare = dataclasses.replace(facts, buckets=(), shares=())  # nothing to wait for or to break
-    template = fabric_pods.template(bare, pool, all_gather.container(pool, nodes), Kind.WHOLE)
-    all_gather.complete(template["spec"], pool)
+    template = fabric_pods.template(
+        bare, pool, all_gather.container(facts, pool, nodes), Kind.WHOLE
+    )
+    all_gather.complete(template["spec"], facts, pool)
     job = {
         "parallelism": nodes,
         "completions": nodes,

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import fabrics, machines
+from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.kinds.gke.kubernetes.facts import GpuPool
+    from provision.catalogue.fabrics import Stack
     from provision.kinds.gke.kubernetes.objects import Object
 
 BIN: Final = "/home/kubernetes/bin"
@@ -49,7 +49,6 @@ class Daemon:
 
     Attributes:
         name: The name of its container.
-        image: Its image.
         command: What it runs; the signal to end reaches it, as it undoes what it has tuned.
         capabilities: What it may do, instead of being privileged.
         devices: What it opens beside the GPUs; GKE's device injector gives them to it.
@@ -57,7 +56,6 @@ class Daemon:
     """
 
     name: str
-    image: str
     command: tuple[str, ...]
     capabilities: tuple[str, ...]
     devices: tuple[str, ...] = ()
@@ -89,18 +87,6 @@ class PodFabric:
     of_family: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def _image(fabric: fabrics.Fabric) -> str:
-    """The image of a fabric's daemon.
-
-    Raises:
-        ValueError: It has none.
-    """
-    daemon = fabrics.STACKS[fabric].daemon
-    if daemon is None:
-        raise ValueError(f"{fabric} has no daemon")
-    return daemon.pinned
-
-
 _TCPX: Final = PodFabric(
     variables={
         "LD_LIBRARY_PATH": LIBRARIES,
@@ -130,7 +116,6 @@ _TCPX: Final = PodFabric(
     socket=_SOCKETS,
     daemon=Daemon(
         name="tcpx-daemon",
-        image=_image(fabrics.Fabric.TCPX),
         command=(
             "/tcpgpudmarxd/build/app/tcpgpudmarxd",
             *("--gpu_nic_preset", "a3vm"),
@@ -156,7 +141,6 @@ _TCPXO: Final = PodFabric(
     capabilities=("IPC_LOCK",),
     daemon=Daemon(
         name="tcpxo-daemon",
-        image=_image(fabrics.Fabric.TCPXO),
         command=(
             "/bin/sh",
             "-c",
@@ -188,15 +172,6 @@ FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = MappingProxyType(
 """Kind of GPU network -> what a pod needs for it."""
 
 
-def of_pool(pool: GpuPool) -> PodFabric | None:
-    """What pods on a pool need; None where GPUs of several nodes use the first interface.
-
-    Arm machines get no plugin (`nccl.objects`), so NCCL uses sockets there.
-    """
-    network = pool.gpu_network
-    return FABRICS[network] if network is not None and not pool.is_arm else None
-
-
 def variables(fabric: PodFabric, machine_type: str) -> list[Object]:
     """The variables of the job's container, as a list of Kubernetes."""
     family = machines.family(machine_type)
@@ -204,19 +179,20 @@ def variables(fabric: PodFabric, machine_type: str) -> list[Object]:
     return [{"name": name, "value": value} for name, value in {**fabric.variables, **own}.items()]
 
 
-def daemon(fabric: PodFabric, mounts: list[Object]) -> Object | None:
+def daemon(fabric: PodFabric, stack: Stack, mounts: list[Object]) -> Object | None:
     """The daemon as a sidecar that runs until the job ends; None for no daemon.
 
     Args:
         fabric: The row of the network.
+        stack: The software on the node, of which it is a part.
         mounts: What its container mounts.
     """
     wanted = fabric.daemon
-    if wanted is None:
+    if wanted is None or stack.daemon is None:
         return None
     return {
         "name": wanted.name,
-        "image": wanted.image,
+        "image": stack.daemon.pinned,
         # An init container with this is a sidecar: it runs until the others have ended.
         "restartPolicy": "Always",
         "command": list(wanted.command),
