@@ -30,7 +30,10 @@ FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the system has it
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 # Without it NCCL would use sockets, and nobody would know why.
-_CHECK: Final = '[ -r {script} ] || { echo "{script} is missing: is NCCL installed on this node?" >&2; exit 1; }'
+_CHECK: Final = (
+    "[ -r {script} ] ||"
+    ' { echo "{script} is missing: is NCCL installed on this node?" >&2; exit 1; }'
+)
 # Joined by && to what Ray's containers run next.
 _PACKAGES: Final = (
     "{ dpkg --status {names} >/dev/null 2>&1"
