@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import all_gather
+from rehearsal.cloud.kubernetes import all_gather, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +36,8 @@ def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
     text = " ".join(_words(container))
     if all_gather.PROGRAM in text:
         return all_gather.log(world, pod, text)
+    if training.is_one(pod):
+        return training.log(pod)
     if container["name"] == RAY_SUBMITTER and pod["status"]["phase"] == "Succeeded":
         return _RAY_LOG.format(name=pod["metadata"]["labels"]["batch.kubernetes.io/job-name"])
     return ""
