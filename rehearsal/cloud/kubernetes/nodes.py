@@ -100,6 +100,7 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
         },
         "status": {"capacity": capacity, "allocatable": allocatable, "conditions": [condition]},
         "_ready": ready,
+        "_ready_since": world.now if ready else None,
         "_joined": (before or {}).get("_joined", world.now),
     }
 
