@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
+    from provision.errors import Problem
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
     from provision.state.location import Place, StateLocation
@@ -63,6 +64,14 @@ class Kind(Protocol[SpecT]):
 
     def preflight(self, spec: SpecT) -> OfKind:
         """What the online checks need to know about this kind of cluster, and its own checks."""
+
+    def missing(self, spec: SpecT, environ: Mapping[str, str]) -> Sequence[Problem]:
+        """What a Create needs of this machine, beside Terraform, and does not find.
+
+        Args:
+            spec: What the settings ask for.
+            environ: The environment of the process.
+        """
 
     def resolve(self, spec: SpecT, record: Record | None) -> SpecT:
         """Resolve what the online checks left open, from the choices of an earlier run.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Kept
+    from provision.errors import Problem
     from provision.google.owner import Owner
     from provision.settings.model import Settings
     from provision.spec.cluster import VmSpec
@@ -66,6 +67,10 @@ class Toy:
         return OfKind(
             checks=(), apis=(), made=(resources.GROUP,), main=(resources.GROUP, names.GROUP)
         )
+
+    def missing(self, spec: VmSpec, environ: Mapping[str, str]) -> tuple[Problem, ...]:
+        del spec, environ
+        return ()
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         self.diary.append("resolve again" if record else "resolve")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
+    from provision.errors import Problem
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -57,6 +58,12 @@ class GkeCluster:
         from provision.kinds.gke import preflight
 
         return preflight.of(spec)
+
+    def missing(self, spec: GkeSpec, environ: Mapping[str, str]) -> Sequence[Problem]:
+        """The manifests of what is installed in the cluster."""
+        from provision.kinds.gke.kubernetes import manifests
+
+        return manifests.missing(manifests.wanted(queue=spec.kueue), environ)
 
     def resolve(self, spec: GkeSpec, record: Record | None) -> GkeSpec:
         """Resolve the full GKE version and the reservations if the checks did not."""

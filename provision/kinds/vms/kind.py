@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
+    from provision.errors import Problem
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -56,6 +57,11 @@ class VmGroup:
         from provision.kinds.vms import preflight
 
         return preflight.of(spec)
+
+    def missing(self, spec: VmSpec, environ: Mapping[str, str]) -> Sequence[Problem]:
+        """Nothing: all that VMs get comes with the program."""
+        del spec, environ
+        return ()
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         """Resolve the image and the reservation if their checks did not."""

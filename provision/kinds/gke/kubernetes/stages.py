@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage], list[Problem]]:
-    """The stages, and notes on what is missing outside the image.
+    """The stages, and notes on manifests that are not the pinned ones.
 
     Raises:
         ClusterError: A manifest is missing or is not the pinned one.
