@@ -113,6 +113,25 @@ class Kind(Protocol[SpecT]):
             SettingsError: The settings ask for fewer machines than exist.
         """
 
+    def beside_terraform(
+        self, context: Context, target: Deployment[SpecT], workspace: Workspace
+    ) -> Mapping[str, str]:
+        """What a Create would make beside what Terraform makes, to be read before it exists.
+
+        Args:
+            context: The run.
+            target: The deployment.
+            workspace: Has the values, and whatever state there is; may be planned in, without a
+                lock.
+
+        Returns:
+            Path of a file, relative and in folders by what it is -> its text. Where only the apply
+            tells a value, it has `terraform.plan.UNKNOWN`.
+
+        Raises:
+            TerraformError: The plan failed.
+        """
+
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """The addresses of tainted resources to keep, because Google is still creating them.
 

@@ -94,6 +94,12 @@ class Toy:
         self.diary.append("prepare" if workspace.live else "prepare a plan")
         return target, 0
 
+    def beside_terraform(
+        self, context: Context, target: Deployment[VmSpec], workspace: Workspace
+    ) -> dict[str, str]:
+        del context, target, workspace
+        return {"toys/list.txt": "one toy\n"}
+
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         del cloud, replaced
         return ()

@@ -96,6 +96,14 @@ class GkeCluster:
         del cloud, workspace
         return target, 0
 
+    def beside_terraform(
+        self, context: Context, target: Deployment[GkeSpec], workspace: Workspace
+    ) -> Mapping[str, str]:
+        """The objects that are applied in Kubernetes, and the example jobs."""
+        from provision.kinds.gke import foreseen
+
+        return foreseen.files(context, target, workspace)
+
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """The tainted node pools that exist and only lack nodes."""
         if not replaced:

@@ -98,6 +98,13 @@ class VmGroup:
 
         return flex_start.prepare(cloud, target, workspace)
 
+    def beside_terraform(
+        self, context: Context, target: Deployment[VmSpec], workspace: Workspace
+    ) -> Mapping[str, str]:
+        """Nothing: Terraform has all that VMs get."""
+        del context, target, workspace
+        return {}
+
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """None: Terraform does not wait for VMs, so it never taints the group."""
         del cloud, replaced

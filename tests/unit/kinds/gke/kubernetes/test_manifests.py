@@ -93,7 +93,7 @@ def test_a_cluster_without_a_queue_needs_no_manifest_of_kueue(tmp_path: Path) ->
 
 def test_a_rehearsal_brings_the_kinds_that_are_used() -> None:
     found, notes = stages(samples.TWO_QUEUED, REHEARSED)
-    assert [note.what.partition(" ")[0] for note in notes] == ["JobSet", "Kueue"]
+    assert [note.what.partition(" ")[0] for note in notes] == ["Kueue", "JobSet"]
     kinds = {
         thing["spec"]["names"]["kind"]
         for stage in found
