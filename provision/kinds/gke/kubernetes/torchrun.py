@@ -100,8 +100,8 @@ set -u
 cat >/tmp/train.py <<'END'
 {torch_training.PROGRAM}END
 trap 'told=yes; touch {torch_training.STOP_FILE}' TERM
-{note}torchrun --nnodes="${{NNODES}}" --nproc-per-node="${{NPROC_PER_NODE}}" \\
-  --node-rank="${{NODE_RANK}}" --master-addr="${{MASTER_ADDR}}" --master-port="${{MASTER_PORT}}" \\
+{note}torchrun --nnodes="${{NNODES}}" --nproc_per_node="${{NPROC_PER_NODE}}" \\
+  --node_rank="${{NODE_RANK}}" --master_addr="${{MASTER_ADDR}}" --master_port="${{MASTER_PORT}}" \\
   /tmp/train.py --checkpoints {folder} --steps {_STEPS} &
 # A signal ends a wait, not the training.
 told=yes

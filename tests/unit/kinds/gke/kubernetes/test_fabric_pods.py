@@ -279,10 +279,10 @@ def test_ray_starts_in_the_environment_of_the_network(facts: ClusterFacts, tmp_p
     network = facts.pools[0].gpu_network
     assert network is not None
     # As KubeRay joins it: a container's command, then its own.
-    joined = f" {' '.join(container['command'])}  && ulimit -n; echo started $NCCL_FROM_PROFILE"
+    joined = f" {' '.join(container['command'])}  && echo ulimit; echo started $NCCL_FROM_PROFILE"
     script = pod_fabrics.FABRICS[network].script
     ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
-    assert ran.stdout.splitlines()[-1] == "started read"
+    assert ran.stdout.splitlines() == ["ulimit", "started read"]
     # gIB's libraries are asked for; that they can't be had is said, and Ray starts.
     assert ("libnl-3-200" in ran.stderr) == (network is GpuNetwork.RDMA)
 
@@ -290,7 +290,7 @@ def test_ray_starts_in_the_environment_of_the_network(facts: ClusterFacts, tmp_p
 def test_ray_does_not_start_where_its_plugin_is_missing(tmp_path: Path) -> None:
     (container,) = _whole(MEGA)["ray-cluster.yaml"]["spec"]["containers"]
     script = pod_fabrics.FABRICS[GpuNetwork.TCPXO].script
-    joined = f" {' '.join(container['command'])}  && echo started"
+    joined = f" {' '.join(container['command'])}  && echo ulimit; echo started"
     ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
     assert ran.stdout == ""
     assert ran.returncode == 1
