@@ -11,7 +11,7 @@ from provision.catalogue import names
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import boot_image
-from provision.kinds.vms import preflight as preflight_of_vms
+from provision.preflight import secrets
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
@@ -460,5 +460,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: 
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (boot_image.IMAGE, preflight_of_vms.SECRETS, preflight_of_gke.VERSION)
+    own = (boot_image.IMAGE, secrets.SECRETS, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)
