@@ -107,6 +107,7 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
         "_ready": ready,
         "_boot": moment,
         "_vm": vm["id"],
+        "_ready_since": world.now if ready else None,
         "_joined": (before or {}).get("_joined", world.now),
     }
 
