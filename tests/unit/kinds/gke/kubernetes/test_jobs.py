@@ -66,7 +66,9 @@ def test_jobs_on_queued_pools_ask_for_no_longer_than_their_nodes_live() -> None:
     short = samples.pool_like(samples.ULTRA, max_run_seconds=300)
     for text in jobs.render(samples.facts(short)).values():
         (thing,) = yaml.safe_load_all(text)
-        assert thing["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "dws-local-queue"}
+        labels = thing["metadata"]["labels"]
+        assert labels["kueue.x-k8s.io/queue-name"] == "dws-local-queue"
+        assert int(labels.get("kueue.x-k8s.io/max-exec-time-seconds", "0")) < 300
         seconds = thing["metadata"]["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"]
         assert seconds == "300"
 
