@@ -363,6 +363,25 @@ def test_a_channel_whose_usual_version_lacks_flex_start_is_refused(
 
     (problem,) = found.problems
     assert problem.setting == "GKE_RELEASE_CHANNEL"
+    assert problem.fix == "GKE_RELEASE_CHANNEL=RAPID"
+
+
+def test_a_version_without_a_machine_type_is_refused_with_one_that_has_it(
+    check: Preflight, google: Google
+) -> None:
+    versions = ["1.34.1-gke.9", "1.34.0-gke.1", "1.33.5-gke.1"]
+    config = {"channel": "REGULAR", "defaultVersion": versions[-1], "validVersions": versions}
+    google.documents[f"{PROJECT}/locations/us-central1/serverConfig"] = {"channels": [config]}
+    google.documents[f"{PROJECT}/services/compute.googleapis.com/consumerQuotaMetrics"] = {}
+    pools = {"gke_node_pools": "name=a,vm_type=g4-standard-48,accelerator_type=nvidia-rtx-pro-6000"}
+
+    found = check(GKE, **pools).problems
+    (problem,) = [it for it in found if it.setting == "GKE_RELEASE_CHANNEL"]
+    assert problem.what == "GKE 1.33.5-gke.1 does not support G4"
+    assert problem.fix == "GKE_VERSION=1.34.1-gke.9"
+    found = check(GKE, **pools, gke_version="1.34.0").problems
+    (problem,) = [it for it in found if it.setting == "GKE_VERSION"]
+    assert problem.why == "it needs GKE 1.34.0-gke.1662000 or newer"
 
 
 BEGINNINGS = {
