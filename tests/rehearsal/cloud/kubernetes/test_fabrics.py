@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth, jobs
+from provision.kinds.gke.kubernetes import bandwidth, jobs, rollout
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
@@ -308,6 +308,8 @@ def test_an_image_that_its_registry_lacks_is_never_installed(made: Callable[...,
     cluster.api.create({"apiVersion": "apps/v1", "kind": "DaemonSet", **again})
     assert cluster.api.all("apps/v1", "DaemonSet", "kube-system")[0]["status"]["numberReady"] == 0
     assert _submit(cluster)["status"]["phase"] == "Failed"
+    (note,) = rollout.wait(cluster.api, cluster.facts, progress=cluster.progress)
+    assert "nccl-rdma-installer is ready on 0 of 2 GPU nodes" in note.what
 
 
 def test_the_old_plugin_of_tcpx_ends_when_its_cluster_is_upgraded(
