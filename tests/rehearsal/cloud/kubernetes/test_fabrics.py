@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth, jobs, rollout
+from provision.kinds.gke.kubernetes import bandwidth, jobs, nccl, rollout
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
@@ -297,19 +297,15 @@ def test_pods_wait_until_their_new_node_has_the_plugin(
 
 
 def test_an_image_that_its_registry_lacks_is_never_installed(made: Callable[..., Gke]) -> None:
-    cluster = made(ULTRA)
-    (found,) = cluster.api.all("apps/v1", "DaemonSet", "kube-system")
-    for it in found["spec"]["template"]["spec"]["initContainers"]:
-        it["image"] = it["image"].replace("v1.1.1", "v9.9.9")
-    again = {key: found[key] for key in ("metadata", "spec")}
-    name = found["metadata"]["name"]
-    _daemon_sets(cluster, name)
-    again["metadata"] = {"name": name, "namespace": "kube-system"}
-    cluster.api.create({"apiVersion": "apps/v1", "kind": "DaemonSet", **again})
-    assert cluster.api.all("apps/v1", "DaemonSet", "kube-system")[0]["status"]["numberReady"] == 0
-    assert _submit(cluster)["status"]["phase"] == "Failed"
+    cluster = made(MEGA)
+    name = "nccl-tcpxo-installer"
+    thing = next(it for it in nccl.objects(cluster.facts) if it["metadata"]["name"] == name)
+    for it in thing["spec"]["template"]["spec"]["initContainers"]:
+        it["image"] = it["image"].replace("v1.0.15", "v9.9.9")
+    cluster.api.apply(thing)
     (note,) = rollout.wait(cluster.api, cluster.facts, progress=cluster.progress)
-    assert "nccl-rdma-installer is ready on 0 of 2 GPU nodes" in note.what
+    assert "nccl-tcpxo-installer is ready on 0 of 2 GPU nodes" in note.what
+    assert _submit(cluster)["status"]["phase"] == "Failed"
 
 
 def test_the_old_plugin_of_tcpx_ends_when_its_cluster_is_upgraded(
