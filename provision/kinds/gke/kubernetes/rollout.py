@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.time.progress import Progress
 
@@ -76,7 +76,7 @@ def wait(
         timeout: The longest wait, in seconds of cloud time.
 
     Returns:
-        Notes on what is still being installed then.
+        Notes on what is still being installed then, and on pools that get nothing.
 
     Raises:
         ClusterError: Something can't be installed.
@@ -85,8 +85,9 @@ def wait(
     names = [it["metadata"]["name"] for it in nccl.objects(facts)]
     first = progress.deadline(timeout, _POLL)
     left = first.retry(lambda: _look(cluster, names), _DOING) if names else []
+    notes = [_without(pool) for pool in facts.pools if pool.gpu_network and pool.is_arm]
     if not left:
-        return []
+        return notes
     with progress.stage(StageName.OBJECTS) as stage:
         deadline = stage.deadline(timeout, _POLL)
         while left and not deadline.is_over:
@@ -95,7 +96,7 @@ def wait(
             left = deadline.retry(lambda: _look(cluster, names), _DOING)
     if any(it.wrong for it in left):
         raise ClusterError.of([_problem(it) for it in left if it.wrong])
-    return [_note(it) for it in left]
+    return [*notes, *(_note(it) for it in left)]
 
 
 def _look(cluster: Cluster, names: list[str]) -> list[Unfinished]:
@@ -146,6 +147,16 @@ def _note(it: Unfinished) -> Problem:
         what=f"NCCL is still being installed: the DaemonSet {it}",
         why="a node takes some minutes to pull the image",
         fix=f"nothing now: jobs wait for it, {minutes} minutes long; if they fail, {_commands(it)}",
+    )
+
+
+def _without(pool: GpuPool) -> Problem:
+    return Problem(
+        code=Code.NOTE,
+        what=f"Nothing of NCCL is installed on the nodes of {pool.name} ({pool.machine_type})",
+        why="gIB for Arm and the IMEX channels of these machines are not set up: NCCL uses NVLink"
+        " within a domain, and plain sockets between domains",
+        fix="nothing, for jobs within one domain",
     )
 
 

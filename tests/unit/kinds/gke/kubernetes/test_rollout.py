@@ -107,6 +107,15 @@ def test_a_cluster_without_gpu_networks_is_asked_for_nothing() -> None:
     assert cluster.asked == 0
 
 
+def test_a_pool_of_arm_machines_gets_nothing_and_is_told_so() -> None:
+    (pool,) = FACTS.pools
+    arm = dataclasses.replace(pool, name="grace", machine_type="a4x-highgpu-4g")
+    cluster = Answers(_at(0))
+    (note,), _ = _wait(cluster, dataclasses.replace(FACTS, pools=(arm,)))
+    assert note.what.endswith("the nodes of grace (a4x-highgpu-4g)")
+    assert cluster.asked == 0
+
+
 def test_what_is_slow_is_a_note() -> None:
     slow = {"status": {"initContainerStatuses": [{"name": "i", "state": {"running": {}}}]}}
     (note,), _ = _wait(Answers(_at(1), pods=[slow]), timeout=0)
