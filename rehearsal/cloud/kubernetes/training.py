@@ -1,12 +1,13 @@
 """A training that keeps checkpoints, so far as the simulation knows one: by its arguments.
 
-`--checkpoints FOLDER --steps N` is a program whose steps take a millisecond each and that begins
-with the newest checkpoint of its folder. It makes one every `--every` steps, and one more at
-SIGTERM. What is in a claim outlasts the pod; all else goes with it.
+`--checkpoints FOLDER --steps N` is a program that makes 20 steps in a second and begins with the
+newest checkpoint of its folder. It makes one every `--every` steps, and one more at SIGTERM. What
+is in a claim outlasts the pod; all else goes with it.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,8 +19,10 @@ _KEPT: Final = "checkpoints"
 _FOLDER: Final = "--checkpoints"
 _STEPS: Final = "--steps"
 _EVERY: Final = "--every"
-_USUAL: Final = {_STEPS: 100_000, _EVERY: 1000}
-_STEPS_PER_SECOND: Final = 1000
+_USUAL: Final = {_STEPS: 2000, _EVERY: 100}
+_STEPS_PER_SECOND: Final = 20
+_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+_LABEL: Final = re.compile(r"metadata\.labels\['(.+)'\]")
 
 
 def is_one(pod: Object) -> bool:
@@ -101,7 +104,17 @@ def _claim(pod: Object) -> str:
 
 def _folder(pod: Object) -> str:
     words = _words(pod)
-    return words[words.index(_FOLDER) + 1].rstrip("/")
+    folder = words[words.index(_FOLDER) + 1].rstrip("/")
+    return _VARIABLE.sub(lambda found: _variable(pod, found.group(1)), folder)
+
+
+def _variable(pod: Object, name: str) -> str:
+    """A variable of the container: its value, or the pod's label that it is taken from."""
+    given = pod["spec"]["containers"][0].get("env") or []
+    entry: Mapping[str, Any] = next((it for it in given if it["name"] == name), {})
+    path = ((entry.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath", "")
+    label = _LABEL.fullmatch(path)
+    return str(pod["metadata"]["labels"][label.group(1)] if label else entry.get("value", ""))
 
 
 def _number(pod: Object, name: str) -> int:

@@ -22,6 +22,7 @@ from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
 from provision.time import clock as google_clock
 from provision.time.progress import Progress
+from rehearsal import session
 from rehearsal.cloud import server
 from rehearsal.cloud.server import Cloud
 
@@ -241,7 +242,8 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             manifests: Mapping[str, str] | None = None,
             **changes: str,
         ) -> Gke:
-            environ = {"CLOUD_CLOCK_RATE": rate, **(manifests or {})}
+            own = {session.MANIFESTS_VARIABLE: str(session.MANIFESTS)}
+            environ = {"CLOUD_CLOCK_RATE": rate, **(own if manifests is None else manifests)}
             database = tmp_path / "cloud.sqlite"
             settings = load({}, EXAMPLES / f"{example}.env.list", flags=changes).settings
             assert settings is not None

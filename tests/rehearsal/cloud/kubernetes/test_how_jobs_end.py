@@ -20,8 +20,8 @@ pytestmark = pytest.mark.loopback
 
 EXAMPLE = "gke-ray-h200"
 HOURS = 3600
-TRAIN = ["python3", "/train.py", "--checkpoints", "/mnt/data/run", "--steps", "7200000"]
-"""Two hours of steps of a millisecond, with a checkpoint each second."""
+TRAIN = ["python3", "/train.py", "--checkpoints", "/mnt/data/run", "--steps", "144000"]
+"""Two hours of steps, twenty in a second, with a checkpoint every five seconds."""
 
 
 @pytest.fixture
@@ -252,8 +252,8 @@ def test_a_gang_that_lost_a_node_gives_the_rest_back_and_goes_on_from_its_checkp
     assert second.name == first.name
     assert lost not in {it["spec"]["nodeName"] for it in cluster.pods()}
     step = int(_began(cluster).rpartition(" ")[2])
-    assert step >= 500_000
-    assert step % 1000 == 0
+    assert step >= 10_000
+    assert step % 100 == 0
     _pass(cluster, clock, 2 * HOURS)
     assert holds(cluster.find(made), "Completed")
 
@@ -330,7 +330,7 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     cluster.raw("PATCH", path, body, "application/merge-patch+json")
     _until(clock, lambda: _why(cluster, "PodsReady"))
     step = int(_began(cluster).rpartition(" ")[2])
-    assert 2_700_000 <= step <= 3_000_000
+    assert 54_000 <= step <= 60_000
 
 
 def test_a_job_that_runs_to_the_end_of_its_nodes_is_given_up(cluster: Gke, clock: Clock) -> None:
