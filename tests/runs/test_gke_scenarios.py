@@ -64,7 +64,10 @@ def _submit(rehearsal: Rehearsal, created: Ended) -> None:
 
 def _told(rehearsal: Rehearsal) -> str:
     """What Status says to a person of pools, jobs and requests."""
-    text = _ok(rehearsal.run("Status")).said
+    return _cut(_ok(rehearsal.run("Status")).said)
+
+
+def _cut(text: str) -> str:
     text = text[text.index("np   GKE cluster") : text.index("  console    https")]
     for pattern, stand_in in _NORMAL:
         text = pattern.sub(stand_in, text)
@@ -242,6 +245,57 @@ def test_without_the_manifests_nothing_is_begun(
     # Another machine may create the cluster.
     offline = _ok(rehearsal.run("Validate", "--offline"))
     assert [it["code"] for it in offline.document["notes"]] == ["manifests-missing"]
+
+
+def test_a_gpu_that_falls_off_its_bus_and_a_job_in_no_queue_are_named(
+    standing: Callable[..., Rehearsal],
+    made_once: Callable[..., Standing],
+    golden: Golden,
+    goldens: Path,
+) -> None:
+    connection = made_once(FIXED).created.document["connection"]
+    rehearsal = standing(FIXED, scenario="lost-gpu")
+    rehearsal.settings |= FIXED
+    cluster_side.kubectl(rehearsal, connection).create(BY_HAND)
+    looked = _ok(rehearsal.run("Status", "--full"))
+    said = _of_nodes(_cut(looked.said))
+    golden.check(goldens / "gke-status-lost-gpu.txt", said)
+    status = looked.document["status"]
+    (broken,) = status["trouble"]
+    first, second = (it for it in status["nodes"] if it["pool"] == "np-nodepool-1")
+    assert broken["names"] == [first["name"]]
+    assert first["faults"] == ["a GPU is broken (XID 79)"]
+    assert second["faults"] == []
+    (job,) = status["outside"]
+    assert (job["name"], job["state"], job["pods"]["waiting"]) == ("Job by-hand", "pending", 1)
+
+
+BY_HAND = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "by-hand", "namespace": "default"},
+    "spec": {
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [
+                    {
+                        "name": "c",
+                        "image": "sleep",
+                        "args": ["1000000s"],
+                        "resources": {"limits": {"nvidia.com/gpu": "8"}},
+                    }
+                ],
+            }
+        }
+    },
+}
+
+
+def _of_nodes(text: str) -> str:
+    """A text with stand-ins for what the names of nodes and groups end with."""
+    text = re.sub(r"(?<=-nodepool-1-)[0-9a-f]{8}-(?:grp|\w{4})", "<id>", text)
+    return re.sub(r"(?<=-system-)[0-9a-f]{8}-\w{4}", "<id>", text)
 
 
 def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(

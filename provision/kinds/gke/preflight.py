@@ -11,6 +11,7 @@ from provision.errors import CheckError, Problem
 from provision.google import resources
 from provision.google.api import Service
 from provision.kinds.gke import leftovers
+from provision.preflight import secrets
 from provision.preflight.check import Check, OfKind, Settled
 from provision.settings.choices import OnlineCheck, ReleaseChannel
 from provision.spec import gke_floors
@@ -30,8 +31,11 @@ SERVICE_RANGE: Final = "10.32.0.0/20"
 def of(spec: GkeSpec) -> OfKind:
     """What the online checks need to know about a GKE cluster."""
     return OfKind(
-        checks=(VERSION,),
-        apis=("container", "logging", "monitoring"),
+        checks=(VERSION, secrets.SECRETS),
+        apis=(
+            *("container", "logging", "monitoring"),
+            *(("secretmanager",) if spec.secrets else ()),
+        ),
         made=(
             resources.CLUSTER,
             resources.NODE_POOL,

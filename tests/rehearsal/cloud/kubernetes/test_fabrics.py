@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.loopback
 
-MEGA = ("gke-a3-mega", {})
+MEGA: tuple[str, dict[str, str]] = ("gke-a3-mega", {})
 HIGH = ("gke-a3-mega", {"VM_TYPE": "a3-highgpu-8g"})
-ULTRA = ("gke-a3-ultra-flex", {})
+ULTRA: tuple[str, dict[str, str]] = ("gke-a3-ultra-flex", {})
 A4 = ("gke-a3-ultra-flex", {"VM_TYPE": "a4-highgpu-8g"})
 LIBRARIES = "/usr/local/nvidia/lib64"
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - where systems have it
