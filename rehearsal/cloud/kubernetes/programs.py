@@ -54,7 +54,7 @@ def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
     if all_gather.PROGRAM in text:
         return all_gather.log(world, pod, text)
     if training.is_one(pod) and not exit_code(pod):
-        return training.log(pod)
+        return (nccl_lines(pod) if fabric.uses_nccl(container) else "") + training.log(pod)
     if container["name"] == RAY_SUBMITTER:
         return _of_ray(world, pod, text)
     if fabric.uses_nccl(container):
