@@ -54,7 +54,8 @@ def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
     if all_gather.PROGRAM in text:
         return all_gather.log(world, pod, text)
     if training.is_one(pod) and not exit_code(pod):
-        return fabric.words(pod) + training.log(pod)
+        said = fabric.words(pod) if fabric.uses_nccl(container) else ""
+        return said + training.log(pod)
     if container["name"] == RAY_SUBMITTER:
         return _of_ray(world, pod, text)
     if fabric.uses_nccl(container):

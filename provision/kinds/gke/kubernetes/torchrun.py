@@ -95,8 +95,10 @@ def _script(facts: ClusterFacts) -> str:
     folder = f"{kept[0]}/checkpoints/${{JOB_SET}}" if kept else "/tmp/checkpoints"  # noqa: S108
     note = "" if kept else _NOTE
     # A shell gets the signals: torchrun would give its processes half a minute, not the pod's time.
+    # The profile of A3 Mega makes NCCL say warnings alone.
     return f"""\
 set -u
+export NCCL_DEBUG=INFO
 cat >/tmp/train.py <<'END'
 {torch_training.PROGRAM}END
 trap 'told=yes; touch {torch_training.STOP_FILE}' TERM
