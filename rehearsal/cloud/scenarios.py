@@ -46,6 +46,8 @@ SCENARIOS = {
     "host-error": "the host of a GPU VM of each group fails",
     "startup-fails": "the start-up of one VM fails at one of its steps",
     "bad-gpu": "a GPU of one VM of each group counts errors of its memory",
+    "gpu-error": "a GPU of one node of each GKE pool fails, and is given to no more pods",
+    "lost-gpu": "a GPU of one node of each GKE pool falls off its bus; the node stays ready",
     "slow-vm": "one VM of each group has half of the others' bandwidth",
     "forbidden": "the caller may not make managed instance groups",
     "expired": "Google does not take the access token any more",

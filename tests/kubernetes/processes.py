@@ -51,8 +51,10 @@ class ControlPlane:
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        names = ["etcd", "peer", "api", "webhook", "health", "metrics", "kcm", "scheduler", "kwok"]
-        names += ["jobset-webhook", "jobset-health"]
+        names = (
+            *("etcd", "peer", "api", "webhook", "health", "metrics", "kcm", "scheduler", "kwok"),
+            *("jobset-webhook", "jobset-health", "ray-health", "ray-metrics"),
+        )
         self.ports = dict(zip(names, _free_ports(len(names)), strict=True))
 
     @property
@@ -130,6 +132,18 @@ class ControlPlane:
         ready = f"http://127.0.0.1:{self.ports['jobset-health']}/readyz"
         self._await("jobset", lambda: self._is_ready(ready))
         return authority
+
+    def start_ray_operator(self) -> None:
+        """Start what makes pods of RayClusters and RayJobs; their kinds have to be there."""
+        self._start(
+            "kuberay",
+            "--enable-leader-election=false",
+            f"--metrics-addr=127.0.0.1:{self.ports['ray-metrics']}",
+            f"--health-probe-bind-address=127.0.0.1:{self.ports['ray-health']}",
+        )
+        self._await(
+            "kuberay", lambda: self._is_ready(f"http://127.0.0.1:{self.ports['ray-health']}/readyz")
+        )
 
     def start_nodes(self, stages: Path) -> None:
         """Start what runs jobs: controllers, the scheduler, and kwok for the kubelets."""

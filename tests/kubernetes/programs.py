@@ -43,6 +43,7 @@ PROGRAMS = (
     Program("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", _VERSION),
     Program("jobset", "jobset", "sigs.k8s.io/jobset"),
     Program("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+    Program("kuberay", "kuberay", "github.com/ray-project/kuberay/ray-operator"),
     Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     Program("kustomize", "kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
 )

@@ -1,18 +1,18 @@
 """What NCCL's all-gather test writes: a table as it would be for the machines of the pool.
 
 The times are those published for two A3 Ultra machines. Other machines get them stretched in
-proportion to what their GPU network can carry; nothing is measured, and the log says so.
+proportion to what their network can carry, and so does NCCL on plain sockets; nothing is measured,
+and the log says so. What NCCL says of its network was judged when the pod started.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.facts import machines
-from rehearsal.cloud.facts.machines import GpuNetwork
-from rehearsal.cloud.kubernetes import pools
+from rehearsal.cloud.facts import fabrics
+from rehearsal.cloud.kubernetes import fabric, installed, pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,25 +53,14 @@ _TIMES: Final = (
 _LATENCY: Final = 50.0
 """Microseconds of each time that no network makes shorter or longer."""
 
-# What a GPU network carries, as a part of what that of A3 Ultra does.
-_PARTS: Final[Mapping[GpuNetwork | None, float]] = {
-    GpuNetwork.RDMA: 1.0,
-    GpuNetwork.TCPXO: 0.57,
-    GpuNetwork.TCPX: 0.27,
-    None: 0.03,
-}
+_REFERENCE: Final = "a3-ultragpu-8g"
 _WITHIN_A_NODE: Final = 1.3
-_PLUGINS: Final[Mapping[GpuNetwork | None, str]] = {
-    GpuNetwork.RDMA: "gIB",
-    GpuNetwork.TCPXO: "FasTrak",
-    GpuNetwork.TCPX: "GPUDirectTCPX_v7",
-    None: "Socket",
-}
+_WITH_MPI: Final = "/third_party/nccl-tests/build/"
+_PATH: Final = re.compile(r"(\S*/)all_gather_perf")
 _FLOAT_BYTES: Final = 4
 _JOB_SET: Final = "jobset.sigs.k8s.io/jobset-name"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _INTERFACES: Final = "networking.gke.io/interfaces"
-_MACHINE: Final = "node.kubernetes.io/instance-type"
 _UNITS: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
 _LARGEST: Final = re.compile(r"-e\s+(\d+)([KMG])")
 # The script may count its interfaces, under a word of its own.
@@ -103,14 +92,36 @@ def log(world: World, pod: Object, script: str) -> str:
     lines = [f"{word.group(1)} {name} {count}\n" for name in reported] if word else []
     if not own:
         return "".join(lines)
-    network = _network(world, pod)
+    verdict = pod["_nccl"]
     name = pod["metadata"]["name"]
-    lines.append(f"{name}:51:51 [0] NCCL INFO Using network {_PLUGINS[network]}\n")
+    lines += [f"{name}:51:51 [0] {it}\n" for it in verdict["lines"]]
+    if verdict["problem"] and verdict["problem"] not in verdict["lines"]:
+        lines.append(f"{verdict['problem']}\n")
     if pod["status"]["phase"] == "Succeeded":
-        part = _PARTS[network] if len(names) > 1 else _WITHIN_A_NODE
-        ranks = len(names) * max(pools.gpus_of(pod["spec"]), 1)
-        lines += _table(ranks, part, _largest(script))
+        gpus = max(pools.gpus_of(pod["spec"]), 1)
+        if not _has_mpi(pod, script):
+            # Each process that MPI starts believes that it is the only one.
+            for _ in range(len(names) * gpus):
+                lines += _table(1, _WITHIN_A_NODE, _largest(script))
+        else:
+            part = _part(pod, verdict) if len(names) > 1 else _WITHIN_A_NODE
+            lines += _table(len(names) * gpus, part, _largest(script))
     return "".join(lines)
+
+
+def _has_mpi(pod: Object, script: str) -> bool:
+    """Whether the test that a pod runs is one that was built with MPI, in its image."""
+    image, _ = installed.image_of(fabric.main_container(pod["spec"]).get("image", ""))
+    right = next((it.with_mpi for it in fabrics.STACKS.values() if it.plugin == image), _WITH_MPI)
+    found = _PATH.search(script)
+    return found is None or found.group(1) == right
+
+
+def _part(pod: Object, verdict: Mapping[str, Any]) -> float:
+    """What the network carries, as a part of what that of A3 Ultra does."""
+    carried = fabrics.bandwidth(pod["_machine"], on_fabric=verdict["on_fabric"])
+    whole = fabrics.bandwidth(_REFERENCE, on_fabric=True)
+    return float(carried * verdict["share"] / whole)
 
 
 def _pods(world: World, pod: Object) -> list[str]:
@@ -125,15 +136,6 @@ def _pods(world: World, pod: Object) -> list[str]:
         if it["metadata"]["labels"].get(_JOB_SET) == labels[_JOB_SET]
     )
     return [name, *(it for it in others if it != name)]
-
-
-def _network(world: World, pod: Object) -> GpuNetwork | None:
-    kind = world.kind("v1", "nodes")
-    node = world.get(kind, "", pod["spec"].get("nodeName", "")) if kind else None
-    # A log can be read after its node is gone.
-    known = (node or {}).get("metadata", {}).get("labels", {}).get(_MACHINE) or pod["_machine"]
-    machine = machines.find(known)
-    return machine.gpu_network if machine else None
 
 
 def _largest(script: str) -> int:

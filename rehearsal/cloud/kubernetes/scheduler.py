@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import exits, objects, pods, pools, training
+from rehearsal.cloud.kubernetes import (
+    exits,
+    objects,
+    pods,
+    pools,
+    programs,
+    starting,
+    training,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +49,9 @@ def _stays(world: World, kind: Kind, pod: Object, node: Object | None) -> bool:
         pods.lose(world, pod, "DeletionByPodGC", "PodGC: node no longer exists")
     elif not node["_ready"]:
         _miss(world, kind, pod)
+    elif pod["status"]["phase"] == "Pending":
+        _start(world, kind, pod, node)
+        return not pods.is_over(pod)
     elif pod["_ends"] is not None and pod["_ends"] <= world.now:
         _end(world, kind, pod)
     else:
@@ -80,24 +91,39 @@ def _place(
         return
     free[chosen] -= wanted
     pod["spec"]["nodeName"] = chosen
-    pod["status"] |= {"phase": "Running", "startTime": world.stamp}
-    seconds = training.start(world, pod) if training.is_one(pod) else pod["_seconds"]
-    pod["_ends"] = None if seconds is None else world.request.after(seconds)
-    world.wake(pod["_ends"] or world.now)
+    pod["status"]["startTime"] = world.stamp
     pod["_machine"] = nodes[chosen]["metadata"]["labels"][_MACHINE]
-    for name in ("PodScheduled", "Initialized", "ContainersReady", "Ready"):
-        objects.tell(world, pod, name, True, "", "")
-    running = {"running": {"startedAt": world.stamp}}
-    pod["status"]["containerStatuses"] = _containers(pod, running, ready=True)
-    world.put(kind, pod)
+    objects.tell(world, pod, "PodScheduled", True, "", "")
+    _start(world, kind, pod, nodes[chosen])
     of_nodes = world.kind("v1", "nodes")
     if of_nodes is not None:
         world.put(of_nodes, {**nodes[chosen], "_used": True, "_idle": None})
 
 
+def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
+    """Start the containers of a pod that is on a node, once it has all that they need."""
+    waiting = starting.look(world, pod, node)
+    if waiting is not None:
+        starting.tell(world, pod, waiting)
+        world.put(kind, pod)
+        return
+    programs.begin(world, pod, node)
+    pod["status"]["phase"] = "Running"
+    pod["status"].pop("initContainerStatuses", None)
+    goes_on = not programs.exit_code(pod)
+    seconds = training.start(world, pod) if goes_on and training.is_one(pod) else pod["_seconds"]
+    pod["_ends"] = None if seconds is None else world.request.after(seconds)
+    world.wake(pod["_ends"] or world.now)
+    for name in ("Initialized", "ContainersReady", "Ready"):
+        objects.tell(world, pod, name, True, "", "")
+    running = {"running": {"startedAt": world.stamp}}
+    pod["status"]["containerStatuses"] = _containers(pod, running, ready=True)
+    world.put(kind, pod)
+
+
 def _end(world: World, kind: Kind, pod: Object) -> None:
     """The program in a pod has ended; where the pod says so, it is begun again."""
-    code = exits.code(pod["spec"])
+    code = programs.exit_code(pod) or exits.code(pod["spec"])
     again = pod["spec"].get("restartPolicy")
     if again == "Always" or (code and again == "OnFailure"):
         pod["_restarts"] = pod.get("_restarts", 0) + 1
@@ -138,6 +164,8 @@ def _obstacle(gpus: int, fitting: int) -> str:
 
 def _suits(pod: Object, node: Object) -> bool:
     """Whether a node may run a pod, its free GPUs aside."""
+    if node["spec"].get("unschedulable"):
+        return False
     spec, labels = pod["spec"], node["metadata"]["labels"]
     selector = spec.get("nodeSelector") or {}
     if any(labels.get(key) != value for key, value in selector.items()):
