@@ -323,6 +323,7 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     (work,) = status.read(cluster.api).workloads
     assert work.state == "given up"
     assert "maximum execution time" in work.message
+    assert f"kubectl delete workload {_workload(cluster)['metadata']['name']} " in work.advice
     # The next run: another workload of the same job, which keeps its name and its checkpoint.
     name = _workload(cluster)["metadata"]["name"]
     path = f"/apis/{kueue.API}/namespaces/default/workloads/{name}"
