@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.kinds.vms import faults
-from provision.kinds.vms.faults import Tried
+from provision.kinds import faults
+from provision.kinds.faults import Tried
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -75,7 +75,7 @@ def test_each_round_tries_something_new_and_no_vm_twice(
         members = [vm for group in groups for vm in group]
         assert len(members) == len(set(members))
         assert all(len(group) >= 2 for group in groups)
-        before = {frozenset(one.vms) for one in tried}
+        before = {frozenset(one.members) for one in tried}
         assert not before & {frozenset(group) for group in groups}
         tried += _try(groups, bad)
 
