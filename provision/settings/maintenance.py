@@ -24,7 +24,8 @@ _FORM: Final = re.compile(
 _EXAMPLE: Final = "Sat,Sun 02:00-08:00"
 _DAY: Final = 24 * 60  # minutes
 _SHORTEST: Final = 4 * 60
-"""Minutes that Google counts as a window (GKE, "Maintenance windows and exclusions", 2026)."""
+"""Minutes that Google counts as a window (GKE, "Configure maintenance windows and
+exclusions", read 2026-11-23)."""
 _IN_A_WEEK: Final = 12 * 60
 """Minutes of windows in a week: Google wants 48 hours in any 32 days, which have at least four of
 each weekday (same page)."""

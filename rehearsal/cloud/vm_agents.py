@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import vm_tasks
-from rehearsal.cloud.compute import fleet, startup
+from rehearsal.cloud.compute import fleet, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.instants import rfc3339
@@ -76,7 +76,7 @@ def _hear(request: Request, store: Store, made: dict[str, Any]) -> None:
 
 def _listens(vm: dict[str, Any], now: float) -> bool:
     """Whether a VM runs, and its agent does."""
-    return fleet.status(vm, now) == "RUNNING" and startup.has_done(vm, "agent", now)
+    return fleet.status(vm, now) == "RUNNING" and startup_told.has_done(vm, "agent", now)
 
 
 def _note(

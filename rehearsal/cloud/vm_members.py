@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from rehearsal.cloud.compute import fleet, startup
+from rehearsal.cloud.compute import fleet, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.storage import buckets, objects
 
@@ -51,7 +51,9 @@ def _folder(request: Request) -> tuple[str, str] | None:
 
 def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
     sharing = [
-        vm for _, vm in store.list(INSTANCE.stored) if startup.shared_folder(vm) == (bucket, folder)
+        vm
+        for _, vm in store.list(INSTANCE.stored)
+        if startup_told.shared_folder(vm) == (bucket, folder)
     ]
     if not sharing:  # whoever writes there is none of this cloud's VMs
         return
@@ -74,7 +76,7 @@ def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
 
 def _lives(vm: Resource, now: float) -> bool:
     """Whether a VM runs, and its agent does."""
-    return fleet.status(vm, now) == "RUNNING" and startup.has_done(vm, "agent", now)
+    return fleet.status(vm, now) == "RUNNING" and startup_told.has_done(vm, "agent", now)
 
 
 def _member(vm: Resource) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def _member(vm: Resource) -> dict[str, Any]:
         "name": vm["name"],
         "instance_id": vm["id"],
         "address": str(ipaddress.IPv4Address(address)),
-        "boot": startup.boot_of(vm),
+        "boot": startup_told.boot_of(vm),
         "key": "",
         "host_keys": [],
     }

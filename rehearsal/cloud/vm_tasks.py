@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, startup
+from rehearsal.cloud.compute import links, startup_told
 from rehearsal.cloud.compute.resources import NETWORK
 from rehearsal.cloud.facts import bandwidths, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
@@ -88,7 +88,7 @@ def answer(scene: Scene, vm: Resource, kind: str, arguments: Resource) -> Done |
 
 
 def _check(scene: Scene, vm: Resource) -> Resource:
-    found = startup.gpu_check(vm)
+    found = startup_told.gpu_check(vm)
     bad = scene.strikes("bad-gpu", vm["name"])
     gpus = [
         {
@@ -112,8 +112,8 @@ def _check(scene: Scene, vm: Resource) -> Resource:
             {"name": f"eth{number}", "mtu": _mtu(scene.store, it), "up": True}
             for number, it in enumerate(vm["networkInterfaces"])
         ],
-        "local_ssd": _local_ssd(disks, mounted=startup.has_done(vm, "local-ssd", scene.now)),
-        "fabric": {"kind": startup.fabric(vm), "faults": []},
+        "local_ssd": _local_ssd(disks, mounted=startup_told.has_done(vm, "local-ssd", scene.now)),
+        "fabric": {"kind": startup_told.fabric(vm), "faults": []},
     }
 
 
@@ -124,7 +124,7 @@ def _local_ssd(disks: int, *, mounted: bool) -> Resource:
 
 def _diagnostic(vm: Resource, *, bad: bool, has_gpus: bool) -> Resource:
     """DCGM comes with the Ops Agent."""
-    if not has_gpus or startup.leaves_out(vm, "ops-agent"):
+    if not has_gpus or startup_told.leaves_out(vm, "ops-agent"):
         return {"ran": False, "error": "there is no dcgmi", "failures": []}
     failures = ["memory of GPU 0: a row is to be remapped"] if bad else []
     return {"ran": True, "error": "", "failures": failures}
@@ -163,7 +163,7 @@ def _network(vm: Resource) -> str:
         return _SOCKETS
     has_all = len(vm["networkInterfaces"]) == machine.most_nics
     needed, name = _PLUGINS.get(machine.gpu_network, ("", _SOCKETS))
-    return name if has_all and startup.fabric(vm) == needed else _SOCKETS
+    return name if has_all and startup_told.fabric(vm) == needed else _SOCKETS
 
 
 def _row(size: int, peak: float, ranks: int, collective: str) -> Resource:

@@ -82,7 +82,10 @@ def _notebook(case: Case) -> Iterator[Finding]:
                 fix="SHOW_PROXY_URL=no, or ENABLE_NOTEBOOK=yes",
                 note=True,
             )
-    elif settings.image_project not in _NOTEBOOK_PROJECTS:
+    elif settings.image_project not in _NOTEBOOK_PROJECTS and (
+        # Who asked for none does not miss it, and the start-up says that it skips it.
+        case.on("enable_notebook") or case.on("show_proxy_url")
+    ):
         yield Finding(
             code=Code.WITHOUT_EFFECT,
             field="enable_notebook",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import org_policies, projects
-from rehearsal.cloud.compute import resources, shared_metadata, startup
+from rehearsal.cloud.compute import properties, resources, shared_metadata, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE, Call, Resource
 from rehearsal.cloud.wire import GoogleError
 
@@ -25,11 +25,11 @@ def _get(call: Call) -> Resource:
             412, f"Constraint constraints/{constraint} violated for project {number}."
         )
     metadata = shared_metadata.of(call, instance)
-    if (startup.item(metadata, _SWITCH) or "").upper() != "TRUE":
+    if (properties.item(metadata, _SWITCH) or "").upper() != "TRUE":
         raise GoogleError(412, "Guest attributes endpoint access is disabled.")
     written = {
-        f"{startup.NAMESPACE}/{key}": value
-        for key, value in startup.attributes(instance, call.now).items()
+        f"{startup_told.NAMESPACE}/{key}": value
+        for key, value in startup_told.attributes(instance, call.now).items()
     }
     link = f"{instance['selfLink']}/getGuestAttributes"
     answer = {"kind": "compute#guestAttributes", "selfLink": link}

@@ -284,6 +284,12 @@ def _check_labels(field: str, labels: Mapping[str, str]) -> None:
             )
 
 
+def item(metadata: Resource, key: str) -> str | None:
+    """A value of metadata, or None."""
+    found = (it for it in metadata.get("items") or [] if it["key"] == key)
+    return next((it.get("value", "") for it in found), None)
+
+
 def check_metadata(items: list[Resource]) -> None:
     """Refuse metadata that Google takes on no VM.
 

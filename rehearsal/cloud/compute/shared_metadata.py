@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import resources, startup
+from rehearsal.cloud.compute import resources, startup_told
 
 if TYPE_CHECKING:
     from rehearsal.cloud.compute.resources import Call, Resource
@@ -47,7 +47,7 @@ class Reader:
         shared = self._known[name]
         given = instance.get("_given")
         items = [*(shared.get("items") or []), *instance["_items"]] if given is None else [*given]
-        url = startup.proxy_url(instance, self._call.now)
+        url = startup_told.proxy_url(instance, self._call.now)
         if url is not None and all(item["key"] != _PROXY for item in items):
             items.append({"key": _PROXY, "value": url})
         # The shared part is long, and stands for itself by its own fingerprint.

@@ -156,8 +156,8 @@ resource "google_container_cluster" "gke" {
     }
   }
 
-  # Idle GPU nodes go within minutes and not after half an hour: they cost as much as
-  # busy ones, and a queue's next job may need their room.
+  # Idle GPU nodes go sooner than by the default profile: they cost as much as busy ones,
+  # and a queue's next job may need their room.
   cluster_autoscaling {
     enabled             = false
     autoscaling_profile = "OPTIMIZE_UTILIZATION"

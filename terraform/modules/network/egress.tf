@@ -28,7 +28,7 @@ resource "google_compute_router_nat" "new" {
   # A machine that pulls a large image, or many packages, has more connections to one
   # place than the 64 ports that Google gives each by itself.
   enable_dynamic_port_allocation      = true
-  enable_endpoint_independent_mapping = false # Google takes no dynamic ports with it
+  enable_endpoint_independent_mapping = false # no dynamic ports with it (provider's documentation)
   min_ports_per_vm                    = 1024
   max_ports_per_vm                    = 32768
 

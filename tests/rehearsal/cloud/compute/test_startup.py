@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rehearsal.cloud import policies
-from rehearsal.cloud.compute import startup
+from rehearsal.cloud.compute import properties
 from tests.rehearsal.cloud.compute.conftest import ZONE, Compute, template_properties
 
 CONFIG = {
@@ -324,8 +324,8 @@ def test_metadata_is_kept_once_for_all_vms_and_read_with_each(wired: Compute) ->
     script = "#" * 100_000
     _start(wired, size=50, items={"startup-script": script})
     assert all(
-        startup.item(it["metadata"], "startup-script") == script
-        and startup.item(it["metadata"], "created-by") is not None
+        properties.item(it["metadata"], "startup-script") == script
+        and properties.item(it["metadata"], "created-by") is not None
         for it in wired.vms()
     )
     with wired.database.transaction() as store:

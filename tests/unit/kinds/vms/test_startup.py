@@ -59,7 +59,7 @@ class FakeApi:
             self.asked.append(name)
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
-        time.sleep(0.001)
+        time.sleep(0.001)  # so that requests at once meet
         with self._lock:
             self.at_once -= 1
         looks = self.vms[name]

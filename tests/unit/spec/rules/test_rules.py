@@ -319,11 +319,12 @@ def test_an_image_with_the_open_module_is_noted_for_a_gpu_that_it_does_not_drive
 def test_a_notebook_is_noted_where_the_image_may_have_none(given: Given) -> None:
     own = {"IMAGE_PROJECT": "my-images", "IMAGE_NAME": "my-image"}
 
-    note = given(**own).note("ENABLE_NOTEBOOK")
+    note = given(**own, ENABLE_NOTEBOOK="yes").note("ENABLE_NOTEBOOK")
 
     assert "images of my-images" in note.what
     assert note.fix.startswith("ENABLE_NOTEBOOK=no")
     assert not given(**own, ENABLE_NOTEBOOK="no").loaded.notes
+    assert not given(**own).loaded.notes
 
 
 def test_asking_for_urls_of_notebooks_that_are_off_is_a_note(given: Given) -> None:

@@ -43,6 +43,7 @@ ai_infra() {
 # In an exact version, and held there: all VMs of a job need the same one.
 install_gib() {
   local package=$1 version=${1#*=} state
+  # dpkg-query fails where the package has never been: then the state is "".
   state=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}' "${package%=*}" \
     2>/dev/null) || true
   [[ $state == "installed $version" ]] ||
@@ -111,6 +112,7 @@ set_up_tcpxo() {
   install -d /etc/aiinfra
   if ! grep -qxF "RXDM_IMAGE=$daemon" /etc/aiinfra/rxdm.env 2>/dev/null; then
     echo "RXDM_IMAGE=$daemon" >/etc/aiinfra/rxdm.env
+    # At a first boot there is none to stop.
     systemctl stop aiinfra-rxdm.service 2>/dev/null || true
   fi
   install --mode=644 "$PROGRAMS/systemd/aiinfra-rxdm.service" /etc/systemd/system/

@@ -34,8 +34,9 @@ install_driver() {
     return "$HOPELESS"
   fi
   fetch "$INSTALLER" "$installer" || return
-  # It calls apt-get, which this lets wait for others.
+  # A source that is down and none of its own must not end it: it reads its own lists itself.
   apt_get update || true
+  # It calls apt-get, which this lets wait for others.
   echo "DPkg::Lock::Timeout \"$(time_left)\";" >"$PROGRAMS/apt.conf"
   echo $((count + 1)) >"$tries"
   APT_CONFIG=$PROGRAMS/apt.conf timeout "$(time_left)" python3 "$installer" install_driver \

@@ -4,6 +4,7 @@
 # A service of its own mounts them at later boots, before what uses them: it runs long before this.
 run() {
   local disks expected
+  # compgen fails where nothing matches: then there are 0.
   disks=$(compgen -G '/dev/disk/by-id/google-local-nvme-ssd-*' | wc -l) || true
   expected=$(setting local_ssds)
   if ((disks + ${expected:-0} == 0)); then skip "this VM has no Local SSD"; fi
