@@ -49,7 +49,7 @@ def problems(
     found = [
         Problem(
             code=Code.TEST_FAILED,
-            what=f"{name} is at fault: {_worst(tried, name)}",
+            what=f"{name} is at fault: {worst(tried, name)}",
             why=f"it failed with nobody but {members} that passed with others; {bar}",
             fix=remedies.another((name,)),
         )
@@ -108,8 +108,13 @@ def reached(bandwidth: float | None, machines: int, expected: float | None) -> s
     )
 
 
-def _worst(tried: Sequence[Tried], name: str) -> str:
-    """Why the smallest group with a machine failed."""
+def worst(tried: Sequence[Tried], name: str) -> str:
+    """Why the smallest group with a machine failed.
+
+    Args:
+        tried: All that was tried.
+        name: The machine.
+    """
     failed = [it for it in tried if name in it.members and not it.passed]
     return min(failed, key=lambda it: len(it.members)).why
 

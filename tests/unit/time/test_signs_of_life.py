@@ -151,12 +151,26 @@ def _objects(run: Run) -> None:
 
 def _test_nodes(run: Run) -> None:
     cluster = cast("Any", Nodes(looks=1_000_000))
-    bandwidth_test.run(cluster, samples.FLEX_QUEUED_ULTRA, timeout=LONG, progress=run.progress)
+    bandwidth_test.run(
+        cluster,
+        samples.FLEX_QUEUED_ULTRA,
+        samples.ULTRA,
+        2,
+        timeout=LONG,
+        progress=run.progress,
+    )
 
 
 def _test(run: Run) -> None:
     cluster = cast("Any", Nodes(condition="Suspended"))
-    bandwidth_test.run(cluster, samples.FLEX_QUEUED_ULTRA, timeout=LONG, progress=run.progress)
+    bandwidth_test.run(
+        cluster,
+        samples.FLEX_QUEUED_ULTRA,
+        samples.ULTRA,
+        2,
+        timeout=LONG,
+        progress=run.progress,
+    )
 
 
 def _tasks(run: Run) -> None:

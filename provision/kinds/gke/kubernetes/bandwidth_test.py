@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, reasons, status
+from provision.kinds.gke.kubernetes import all_gather, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
     from provision.documents.gke_status import Workload
-    from provision.kinds.gke.kubernetes.bandwidth import Measurement
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.time.deadline import Deadline
     from provision.time.progress import Progress
@@ -27,7 +27,8 @@ NAME: Final = "aiinfra-bandwidth-test"
 _API: Final = "jobset.x-k8s.io/v1alpha2"
 _KIND: Final = "JobSet"
 _SELECTOR: Final = f"jobset.sigs.k8s.io/jobset-name={NAME}"
-_FIRST: Final = f"{_SELECTOR},batch.kubernetes.io/job-completion-index=0"
+_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+_FIRST: Final = f"{_SELECTOR},{_INDEX}=0"
 _POLL: Final = 10.0
 _NO_SCALE_UP: Final = "FailedScaleUp"
 """The reason of the autoscaler's event for a pod that got no node."""
@@ -38,31 +39,45 @@ _CLEANING: Final = 120.0  # seconds of cloud time
 _CLEANING_POLL: Final = 2.0
 
 
-def run(
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """A test that has run, by the numbers of its pods.
+
+    Attributes:
+        nodes: The node of each pod.
+        logs: What each pod has written; "" for one that has not started.
+        waited: Seconds of cloud time until there were nodes.
+    """
+
+    nodes: tuple[str, ...]
+    logs: tuple[str, ...]
+    waited: float
+
+
+def run(  # noqa: PLR0913 - what a test is about
     cluster: Cluster,
     facts: ClusterFacts,
+    pool: GpuPool,
+    nodes: int,
     *,
     timeout: float,
     progress: Progress,
-) -> tuple[Measurement, str]:
-    """Run the test on the main pool; its objects are always deleted at the end.
+) -> Ran:
+    """Run the test on nodes of a pool; its objects are always deleted at the end.
 
     Args:
         cluster: The cluster's API.
         facts: The facts of the cluster.
-        timeout: The longest wait for nodes, in seconds of cloud time (CAPACITY_TIMEOUT).
+        pool: The pool.
+        nodes: On how many of its nodes.
+        timeout: The longest wait for nodes, in seconds of cloud time.
         progress: The run's clock and progress output.
-
-    Returns:
-        The results, and the whole log.
 
     Raises:
         StillWaiting: No nodes came in time.
         CapacityError: The requests for nodes failed, one after the other.
         ClusterError: The test failed.
     """
-    pool = jobs.main_pool(facts)
-    nodes = min(facts.test_nodes, pool.max_nodes)
     wanted = jobs.test(facts, pool, nodes)
     wanted["metadata"] = {**wanted["metadata"], "name": NAME}
     del wanted["metadata"]["generateName"]
@@ -71,15 +86,14 @@ def run(
         deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
         deadline.retry(lambda: cluster.apply(wanted), "submit the bandwidth test")
         with progress.stage(StageName.TEST_NODES, OnInterrupt.ENDS_TEST) as stage:
-            asked = f"{nodes} nodes of {pool.name}"
-            _await_start(cluster, asked, timeout, stage)
+            asked = f"{nodes} nodes of {pool.name}" if nodes > 1 else f"a node of {pool.name}"
+            waited = _await_start(cluster, asked, timeout, stage)
             stage.counts(asked)
         with progress.stage(StageName.TEST, OnInterrupt.ENDS_TEST) as stage:
             stage.news(f"The bandwidth test is running on {asked}")
-            log = _await_end(cluster, stage.deadline(all_gather.SECONDS, _POLL))
+            return _await_end(cluster, stage.deadline(all_gather.SECONDS, _POLL), waited)
     finally:
         _clean(cluster, progress)
-    return bandwidth.parse(log), log
 
 
 def _clean(cluster: Cluster, progress: Progress) -> None:
@@ -98,7 +112,7 @@ def _clean(cluster: Cluster, progress: Progress) -> None:
             deadline.pause()
 
 
-def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage) -> None:
+def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage) -> float:
     deadline = stage.deadline(timeout, _POLL)
     while not deadline.retry(lambda: _has_started(cluster), "look at the bandwidth test"):
         work = deadline.retry(lambda: _workload(cluster), "look at the queue")
@@ -117,10 +131,11 @@ def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage
                 setting="CAPACITY_TIMEOUT",
             )
         deadline.pause()
+    return deadline.passed
 
 
-def _await_end(cluster: Cluster, deadline: Deadline) -> str:
-    """Wait for the end of the test; returns the log of the first node.
+def _await_end(cluster: Cluster, deadline: Deadline, waited: float) -> Ran:
+    """Wait for the end of the test.
 
     Raises:
         ClusterError: It did not end in time; the error has the last lines of the log.
@@ -128,13 +143,13 @@ def _await_end(cluster: Cluster, deadline: Deadline) -> str:
     while True:
         ended = deadline.retry(lambda: _ended(cluster), "look at the bandwidth test")
         if ended or deadline.is_over:
-            log = deadline.retry(lambda: _log(cluster), "read the log of the bandwidth test")
+            nodes, logs = deadline.retry(lambda: _logs(cluster), "read the logs of the test")
             if ended:
-                return log
+                return Ran(nodes=nodes, logs=logs, waited=waited)
             raise ClusterError(
                 "The bandwidth test did not finish in time",
                 code=Code.NOT_IN_TIME,
-                why="\n".join(log.splitlines()[-20:]),
+                why="\n".join("".join(logs[:1]).splitlines()[-20:]),
                 fix="run Test again; if it hangs again, check the logs of the NCCL installers",
             )
         deadline.pause()
@@ -151,11 +166,20 @@ def _ended(cluster: Cluster) -> bool:
     return holds(found, "Completed") or holds(found, "Failed")
 
 
-def _log(cluster: Cluster) -> str:
-    pods = cluster.all("v1", "Pod", NAMESPACE, _FIRST)
-    if not pods:
+def _logs(cluster: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The node and the log of each pod, in the order of their numbers."""
+    numbered: dict[int, Object] = {}
+    for pod in cluster.all("v1", "Pod", NAMESPACE, _SELECTOR):
+        numbered[int((pod["metadata"].get("labels") or {}).get(_INDEX, "0"))] = pod
+    pods = [numbered[number] for number in sorted(numbered)]
+    nodes = (str(pod["spec"].get("nodeName") or pod["metadata"]["name"]) for pod in pods)
+    return tuple(nodes), tuple(_log(cluster, pod) for pod in pods)
+
+
+def _log(cluster: Cluster, pod: Object) -> str:
+    if (pod.get("status") or {}).get("phase") == "Pending":
         return ""
-    return cluster.log(NAMESPACE, pods[-1]["metadata"]["name"], all_gather.CONTAINER)
+    return cluster.log(NAMESPACE, pod["metadata"]["name"], all_gather.CONTAINER)
 
 
 def _workload(cluster: Cluster) -> Workload | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.errors import CapacityError
-from provision.kinds.gke.kubernetes import bandwidth_test, cancel, jobs, kueue, status
+from provision.kinds.gke.kubernetes import cancel, jobs, kueue, status
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ def test_the_bandwidth_test_tells_why_it_got_no_nodes(gke_of: Callable[..., Gke]
     cluster = gke_of(EXAMPLE, "stockout")
     cluster.create()
     with pytest.raises(CapacityError) as caught:
-        bandwidth_test.run(cluster.api, cluster.facts, timeout=10, progress=cluster.progress)
+        cluster.test()
     assert "another zone" in caught.value.problems[0].fix
 
 
