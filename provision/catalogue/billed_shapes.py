@@ -87,3 +87,27 @@ MEMORY: Final[Mapping[str, Decimal]] = MappingProxyType(
 """Machine type with GPUs that is priced by its parts -> its memory in GiB (price lists of 2026-07:
 the type lists of Cyclenerd/google-cloud-pricing-cost-calculator). Those of A4, and those with a
 part of a GPU, have it in the price of the GPU."""
+
+_PRICED_WHOLE: Final[Mapping[str, Decimal]] = MappingProxyType(
+    {
+        "a3-edgegpu-8g": Decimal(1872),
+        "a3-edgegpu-8g-nolssd": Decimal(1872),
+        "a3-ultragpu-8g-nolssd": Decimal(2952),
+        "a4-highgpu-8g": Decimal(3968),
+        "a4x-highgpu-4g": Decimal(884),
+        "a4x-maxgpu-4g-metal": Decimal(960),
+        "g4-standard-6": Decimal(22),
+        "g4-standard-12": Decimal(45),
+        "g4-standard-24": Decimal(90),
+    }
+)
+"""Machine type whose memory has no price of its own -> its memory in GiB (Compute Engine,
+"Accelerator-optimized machine family", 2026-04)."""
+
+
+def memory(name: str) -> Decimal | None:
+    """The memory of a machine type in GiB, however it is billed; None if it is not known."""
+    found = MEMORY.get(name, _PRICED_WHOLE.get(name))
+    if found is None and (shape := of(name)) is not None:
+        return shape.gib
+    return found

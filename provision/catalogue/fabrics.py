@@ -3,7 +3,9 @@
 This is the only place for their images, packages and versions; GKE's pods and VMs read them. A
 plugin and its daemon are a pair, and all machines of a job need the same plugin.
 
-Sources: container-engine-accelerators 992db812 (release notes of TCPX and TCPXO, installers);
+Sources: container-engine-accelerators 992db812 (release notes of TCPX and TCPXO, installers, device
+injector) and its release notes of TCPX of 2026-06-22 (stored file 55187157636); digests from the
+bill of materials of NVIDIA/aicr (stored file 70178274431, 2026), which names no others;
 Cluster Toolkit 10470803 (v1.95.0, blueprints of A3 Mega, A3 Ultra and A4); slurm-gcp 13fd92b6; the
 source of TCPXO, 04815d1b; "Run NCCL on Compute Engine instances" (AI Hypercomputer, 2026-04-06).
 """
@@ -11,7 +13,7 @@ source of TCPXO, 04815d1b; "Run NCCL on Compute Engine instances" (AI Hypercompu
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -41,18 +43,21 @@ class ContainerImage:
 
     Attributes:
         name: Its name in the registry.
-        version: Its tag.
+        version: Its tag; "" where Google names it by digest alone.
         digest: Its digest; "" where no source names it.
+        registry: The registry.
     """
 
     name: str
     version: str
     digest: str = ""
+    registry: str = REGISTRY
 
     @property
     def tagged(self) -> str:
         """Its reference by tag."""
-        return f"{REGISTRY}/{self.name}:{self.version}"
+        tag = f":{self.version}" if self.version else ""
+        return f"{self.registry}/{self.name}{tag}"
 
     @property
     def pinned(self) -> str:
@@ -104,7 +109,11 @@ class Stack:
         return packaged or self.plugin.version.removeprefix("v")
 
 
-_TCPX: Final = ContainerImage(name="gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev", version="v3.1.9")
+_TCPX: Final = ContainerImage(
+    name="gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev", version="v3.1.12"
+)
+_TCPX_BEFORE: Final = replace(_TCPX, version="v3.1.9")
+_TCPX_DAEMON: Final = ContainerImage(name="gpudirect-tcpx/tcpgpudmarxd-dev", version="v2.0.15")
 _TCPXO: Final = ContainerImage(
     name="gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev",
     version="v1.0.15",
@@ -113,19 +122,22 @@ _TCPXO: Final = ContainerImage(
 
 STACKS: Final[Mapping[Fabric, Stack]] = MappingProxyType(
     {
+        # NCCL 2.19.4; one has run it on GKE 1.35.6 with the driver 580.159 (file 60356655068,
+        # 2026-07-31). Older clusters: see `on_gke`.
         Fabric.TCPX: Stack(
             title="GPUDirect-TCPX",
             plugin=_TCPX,
-            daemon=ContainerImage(name="gpudirect-tcpx/tcpgpudmarxd-dev", version="v2.0.12"),
+            daemon=_TCPX_DAEMON,
             test=_TCPX,
             logged="GPUDirectTCPX_v7",
             # It needs the kernel of Container-Optimized OS, or one that Canonical gives to some.
             on_vms=False,
-            # Of 2 GiB, with the next versions; over TCP through one gVNIC (file 60356655068).
+            # Of 2 GiB; over TCP through one gVNIC (file 60356655068).
             measured=Measured(fabric=83, tcp=24),
         ),
-        # Qualified with CUDA 12.8, the driver 580.95.05 and NCCL 2.28.7 (release of 2026-01-09);
-        # the newest pair is with CUDA 13.2 and the driver 595.
+        # Qualified with CUDA 12.8, the driver 580.95.05 and NCCL 2.28.7 (release of 2026-01-09),
+        # and the newest pair whose digests a source names: v1.0.17 with v1.0.23 is qualified with
+        # CUDA 13.2 and the driver 595.
         Fabric.TCPXO: Stack(
             title="GPUDirect-TCPXO",
             plugin=_TCPXO,
@@ -140,11 +152,13 @@ STACKS: Final[Mapping[Fabric, Stack]] = MappingProxyType(
             # Of 16 GiB, and what it falls back to (NVIDIA/aicr bc05c6be, "Performance Reference").
             measured=Measured(fabric=340, tcp=4),
         ),
+        # Google's installer for GKE has v1.1.1 since 2026-05-06, the blueprints for VMs pin the
+        # package 1.1.0.
         Fabric.GIB: Stack(
             title="GPUDirect-RDMA (gIB)",
-            plugin=ContainerImage(name="gpudirect-gib/nccl-plugin-gib", version="v1.1.0"),
+            plugin=ContainerImage(name="gpudirect-gib/nccl-plugin-gib", version="v1.1.1"),
             daemon=None,
-            test=ContainerImage(name="gpudirect-gib/nccl-plugin-gib-diagnostic", version="v1.1.0"),
+            test=ContainerImage(name="gpudirect-gib/nccl-plugin-gib-diagnostic", version="v1.1.1"),
             package="nccl-gib=1.1.0",
             logged="gIB",
             on_vms=True,
@@ -152,6 +166,52 @@ STACKS: Final[Mapping[Fabric, Stack]] = MappingProxyType(
     }
 )
 """Fabric -> its software; TCP needs none."""
+
+DEVICE_INJECTOR: Final = ContainerImage(
+    name="nri-device-injector",
+    version="",
+    digest="sha256:6e79483d52abdc28454bf186320b10a56b0f117a10e8d65d5c74dbb821a76970",
+    registry="gcr.io/gke-release",
+)
+"""What gives a container of GKE the devices that an annotation of its pod names: a daemon that asks
+for no GPUs sees none otherwise, unless it is privileged."""
+
+_TCPX_SINCE: Final = (1, 34)
+"""The first version of GKE whose Container-Optimized OS (125, kernel 6.12) has the kernel's own
+device memory TCP where older ones have Google's patches (container-engine-accelerators 21ed6613,
+e3ae253a of 2026-06-02)."""
+
+
+def on_gke(fabric: Fabric, version: str) -> Stack:
+    """The software of a fabric on the nodes of a GKE cluster, and of its pods.
+
+    Only that of TCPX depends on the version: Cluster Toolkit runs v3.1.9 with v2.0.12 on GKE 1.33,
+    and nobody says that this pair works on later kernels. "It is not a hard requirement to upgrade
+    your GKE cluster" for the new pair, so it is the one for versions that nobody knows.
+
+    Args:
+        fabric: The fabric.
+        version: The version of the cluster, such as "1.34.1-gke.2037000"; "" if it is not known.
+
+    Raises:
+        KeyError: TCP, which has none.
+    """
+    stack = STACKS[fabric]
+    parts = version.split(".")[:2]
+    known = all(part.isdigit() for part in parts)
+    if fabric is not Fabric.TCPX or not known or tuple(map(int, parts)) >= _TCPX_SINCE:
+        return stack
+    daemon = replace(_TCPX_DAEMON, version="v2.0.12")
+    return replace(stack, plugin=_TCPX_BEFORE, daemon=daemon, test=_TCPX_BEFORE)
+
+
+def container_images() -> tuple[ContainerImage, ...]:
+    """All container images that clusters may pull for their fabrics, each once."""
+    stacks = [*STACKS.values(), on_gke(Fabric.TCPX, "1.33")]
+    parts = [(it.plugin, it.daemon, it.test) for it in stacks]
+    found = [it for images in parts for it in images if it is not None]
+    return tuple(dict.fromkeys([*found, DEVICE_INJECTOR]))
+
 
 OF_NETWORK: Final[Mapping[GpuNetwork, Fabric]] = MappingProxyType(
     {

@@ -156,11 +156,14 @@ def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
 
 
 def _cluster_rows(connection: ClusterConnection) -> list[tuple[str, str]]:
-    jobs = [
-        f"gcloud storage cat {url} | kubectl create --filename -"
-        for url in connection.jobs.values()
-    ]
-    return [("kubectl", connection.get_credentials), *_named("example", jobs)]
+    found = [("kubectl", connection.get_credentials)]
+    names = list(connection.jobs)
+    if names:
+        submit = f"gcloud storage cat {connection.jobs[names[0]]} | kubectl create --filename -"
+        found.append(("example", submit))
+    if names[1:]:
+        found.append(("", f"and beside it: {', '.join(names[1:])}"))
+    return found
 
 
 def _named(label: str, texts: Sequence[str]) -> list[tuple[str, str]]:

@@ -166,10 +166,12 @@ def test_its_nodes_get_the_installer_of_its_network() -> None:
         project="p", name="c", location="r", endpoint="e", pools=(pool,), workload_account="a"
     )
 
-    (installer,) = nccl.objects(facts)
+    made = nccl.objects(facts)
 
-    assert installer["metadata"]["name"] == "nccl-tcpxo-installer"
-    assert "nvidia-z900" in str(installer["spec"]["template"]["spec"]["affinity"])
+    names = [it["metadata"]["name"] for it in made]
+    assert names == ["nccl-tcpxo-installer", "device-injector"]
+    for it in made:
+        assert "nvidia-z900" in str(it["spec"]["template"]["spec"]["affinity"])
     assert pool.interfaces == 9
 
 

@@ -141,6 +141,7 @@ class ClusterFacts:
         name: The cluster's name.
         location: Its region or zone.
         endpoint: The DNS name of its control plane.
+        version: The version of GKE; "" where an older version of this program wrote the facts.
         pools: Its GPU pools, in the order of the settings.
         networks: The networks of the additional interfaces, in the order of the interfaces.
         workload_account: The email address of the service account that the pods use.
@@ -161,6 +162,7 @@ class ClusterFacts:
     name: str
     location: str
     endpoint: str
+    version: str = ""
     pools: tuple[GpuPool, ...]
     networks: tuple[ExtraNetwork, ...] = ()
     workload_account: str
@@ -227,6 +229,7 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         name=cluster["name"],
         location=cluster["location"],
         endpoint=cluster["dns_endpoint"],
+        version=cluster.get("version") or "",
         pools=made_pools,
         networks=tuple(_network(made) for made in outputs["networks"]),
         workload_account=outputs["service_accounts"]["workload"],

@@ -5,27 +5,22 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import machines
-from provision.kinds.gke.kubernetes import all_gather, identity, networks, storage
-from provision.kinds.gke.kubernetes.kueue import (
-    GPU,
-    GPU_TOLERATION,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    POOL_LABEL,
-    QUEUE_LABEL,
-    RUN_SECONDS,
-)
+from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, torchrun
+from provision.kinds.gke.kubernetes.fabric_pods import Kind
+from provision.kinds.gke.kubernetes.kueue import GPU
 from provision.kinds.gke.kubernetes.objects import Object, to_yaml
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
-FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
 _SAMPLE_SECONDS: Final = 600
 _RAY_SECONDS: Final = 21600
 _SAMPLE_IMAGE: Final = "gcr.io/k8s-staging-perf-tests/sleep:v0.0.3"
 _RAY_NODES: Final = 2
+# B200 needs CUDA 12.8, and the others run it as well.
+_RAY_CUDA: Final = "-cu128"
+_RAY_KEPT: Final = 1200  # seconds for which an ended RayJob can be looked at
+_TORCHRUN_NODES: Final = 2
 _GPU_CHECK: Final = """\
 python -c '
 import ray
@@ -45,6 +40,9 @@ def render(facts: ClusterFacts) -> dict[str, str]:
     files: dict[str, list[Object]] = {}
     for pool in _one_of_each(facts):
         files[f"sample-job-{pool.name}.yaml"] = [sample(facts, pool)]
+        if pool.max_nodes > 1:
+            nodes = min(_TORCHRUN_NODES, pool.max_nodes)
+            files[f"torchrun-{pool.name}.yaml"] = [torchrun.job_set(facts, pool, nodes)]
     if facts.pools:
         pool = main_pool(facts)
         nodes = min(facts.test_nodes, pool.max_nodes)
@@ -70,20 +68,22 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
         "args": ["120s"],
         "resources": {"requests": resources, "limits": resources},
     }
-    template = _pod(facts, pool, container, all_gpus=False)
+    template = fabric_pods.template(facts, pool, container, Kind.PART)
     template["spec"]["restartPolicy"] = "Never"
     spec: Object = {"parallelism": 1, "completions": 1, "template": template}
     if facts.has_queue:
         spec["suspend"] = True
-    metadata = _metadata(facts, "sample-job-", pool, _SAMPLE_SECONDS)
+    metadata = kueue.job_metadata(facts, pool, "sample-job-", _SAMPLE_SECONDS)
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
 def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The bandwidth test: NCCL's all-gather on all GPUs of `nodes` nodes of a pool."""
     bare = dataclasses.replace(facts, buckets=(), shares=())  # nothing to wait for or to break
-    template = _pod(bare, pool, all_gather.container(pool, nodes), all_gpus=True)
-    all_gather.complete(template["spec"], pool)
+    template = fabric_pods.template(
+        bare, pool, all_gather.container(facts, pool, nodes), Kind.WHOLE
+    )
+    all_gather.complete(template["spec"], facts, pool)
     job = {
         "parallelism": nodes,
         "completions": nodes,
@@ -95,7 +95,7 @@ def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": _metadata(facts, "all-gather-", pool, all_gather.SECONDS),
+        "metadata": kueue.job_metadata(facts, pool, "all-gather-", all_gather.SECONDS),
         "spec": {
             "ttlSecondsAfterFinished": 1200,
             "network": {"enableDNSHostnames": True},
@@ -109,7 +109,7 @@ def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     spec = _ray_spec(facts, pool)
     if facts.has_queue:
         spec["suspend"] = True
-    metadata = _metadata(facts, "ray-", pool, _RAY_SECONDS)
+    metadata = kueue.job_metadata(facts, pool, "ray-", _RAY_SECONDS)
     return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
 
 
@@ -118,52 +118,19 @@ def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
     spec = {
         "entrypoint": _GPU_CHECK,
         "shutdownAfterJobFinishes": True,
+        "activeDeadlineSeconds": _RAY_SECONDS,
+        "ttlSecondsAfterFinished": _RAY_KEPT,
         "rayClusterSpec": _ray_spec(facts, pool),
     }
     if facts.has_queue:
         spec["suspend"] = True
-    metadata = _metadata(facts, "ray-job-", pool, _RAY_SECONDS)
+    metadata = kueue.job_metadata(facts, pool, "ray-job-", _RAY_SECONDS)
     return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": metadata, "spec": spec}
 
 
 def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
     """The first pool of each machine type: one example is enough for equal pools."""
     return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
-
-
-def _metadata(facts: ClusterFacts, prefix: str, pool: GpuPool, seconds: int) -> Object:
-    metadata: Object = {"generateName": prefix, "namespace": NAMESPACE}
-    if facts.has_queue:
-        metadata["labels"] = {QUEUE_LABEL: LOCAL_QUEUE}
-    if pool.queued:
-        limit = min(seconds, pool.max_run_seconds or seconds)
-        metadata["annotations"] = {RUN_SECONDS: str(limit)}
-    return metadata
-
-
-def _pod(facts: ClusterFacts, pool: GpuPool, container: Object, *, all_gpus: bool) -> Object:
-    """A pod template for a pool: node selector, mounts, and with `all_gpus` all interfaces."""
-    volumes, mounts, annotations = storage.pod_volumes(facts)
-    if all_gpus:
-        annotations |= networks.pod_annotations(facts, pool)
-    selector = {POOL_LABEL: pool.name}
-    if pool.flex_start:
-        selector[FLEX_LABEL] = "true"
-    template: Object = {"metadata": {"annotations": annotations}} if annotations else {}
-    template["spec"] = {
-        "serviceAccountName": identity.SERVICE_ACCOUNT,
-        "nodeSelector": selector,
-        "tolerations": [dict(GPU_TOLERATION)],
-        "containers": [_with(container, "volumeMounts", mounts)],
-    }
-    if volumes:
-        template["spec"]["volumes"] = volumes
-    return template
-
-
-def _with(container: Object, key: str, entries: list[Object]) -> Object:
-    together = [*container.get(key, []), *entries]
-    return {**container, key: together} if together else container
 
 
 def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
@@ -180,7 +147,7 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
         ],
         "resources": {"requests": resources, "limits": resources},
     }
-    worker = {"name": "ray-worker", "image": f"{image}-gpu", "resources": _worker(pool)}
+    worker = {"name": "ray-worker", "image": f"{image}{_RAY_CUDA}"}
     return {
         "rayVersion": facts.ray_version,
         "headGroupSpec": {
@@ -194,16 +161,7 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
                 "minReplicas": replicas,
                 "maxReplicas": replicas,
                 "rayStartParams": {},
-                "template": _pod(facts, pool, worker, all_gpus=True),
+                "template": fabric_pods.template(facts, pool, worker, Kind.RAY),
             }
         ],
     }
-
-
-def _worker(pool: GpuPool) -> Object:
-    """All GPUs of a node, and three quarters of its vCPUs: system pods run there too."""
-    resources = {GPU: str(pool.gpus)}
-    machine = machines.lookup(pool.machine_type)
-    if machine:
-        resources["cpu"] = str(max(1, machine.vcpus * 3 // 4))
-    return {"requests": resources, "limits": resources}

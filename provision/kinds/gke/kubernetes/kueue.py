@@ -94,6 +94,24 @@ def priority_classes() -> list[Object]:
     ]
 
 
+def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) -> Object:
+    """The metadata of a job on a pool: in the queue where there is one, for so many seconds.
+
+    Args:
+        facts: The facts of the cluster.
+        pool: Where it runs.
+        prefix: What its name begins with.
+        seconds: How long it runs at most; nodes of a queued pool are asked for as long.
+    """
+    metadata: Object = {"generateName": prefix, "namespace": NAMESPACE}
+    if facts.has_queue:
+        metadata["labels"] = {QUEUE_LABEL: LOCAL_QUEUE}
+    if pool.queued:
+        limit = min(seconds, pool.max_run_seconds or seconds)
+        metadata["annotations"] = {RUN_SECONDS: str(limit)}
+    return metadata
+
+
 def shares(quota: int, wanted: Sequence[int]) -> list[int]:
     """Divide a quota in proportion to what each flavor could use; the first ones get the rest.
 

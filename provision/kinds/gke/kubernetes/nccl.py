@@ -1,6 +1,7 @@
-"""The NCCL installers, which make NCCL use the GPU network: one for each kind of GPU network.
+"""What makes nodes ready for NCCL: an installer for each kind of GPU network, a device injector.
 
-The facts are taken from Google's public installers; the images are those of the catalogue.
+NCCL's daemons need the latter on H100 machines. Pods wait until their node is ready: see `gate`.
+The facts are those of Google's public installers; the images are those of the catalogue.
 """
 
 from __future__ import annotations
@@ -9,32 +10,49 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue.fabrics import STACKS, Fabric
+from provision.catalogue import fabrics
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes.objects import Object, build
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.catalogue.fabrics import Stack
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
 NAMESPACE: Final = "kube-system"
 ACCELERATOR_LABEL: Final = "cloud.google.com/gke-accelerator"
+DEVICES: Final = "devices.gke.io/container."
+"""Begins the annotation that the device injector reads; the name of the container follows."""
+
+INJECTOR: Final = "device-injector"
 _PAUSE: Final = (
     "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 )
 
+READY: Final = "/run/aiinfra-nccl"
+"""The folder of a node that says what is installed there. It is in memory, as are the devices that
+the installers prepare: both are gone when a node starts again."""
+READY_VOLUME: Final = "nccl-is-ready"
+
+# All pods of a job need the same plugin, so nodes change all at once, not one after the other.
+_AT_ONCE: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}}
+
+# Libraries must not be replaced under a running job when only the installer's pod is made anew.
+_ONCE: Final = """\
+set -ex
+[ ! -e {marker} ] || exit 0
+rm -f {folder}/*
+"""
 # Replies to RDMA traffic arrive on another interface than the kernel expects, and the kernel would
 # log each of them. This uses the shell, so that no image with `sysctl` is needed.
 _QUIET_RDMA: Final = """\
-set -e
 for gpu in 0 1 2 3 4 5 6 7; do
   echo 0 >"/proc/sys/net/ipv4/conf/gpu${gpu}rdma0/log_martians"
 done
 """
 # TCPXO accesses the interfaces' memory through these PCI devices, and looks for them here.
 _APERTURES: Final = """\
-set -e
 /sbin/iptables -I INPUT -p tcp -m tcp -j ACCEPT
 modprobe import-helper
 lspci -nn -D | grep '1ae0:0084' | while read -r device _; do
@@ -65,26 +83,29 @@ class Preparation:
 
 @dataclass(frozen=True, kw_only=True)
 class Installer:
-    """One installer.
+    """One installer; its image is that of the plugin.
 
     Attributes:
         name: The name of the DaemonSet.
-        image: The image, with its tag.
+        command: What unpacks the plugin in the container.
         host_paths: Volume -> folder of the node.
         mounts: Volume -> mount path in the container.
         copies: Source -> destination, both in the container, copied once the plugin is unpacked.
         preparation: What runs before the installation; None for nothing.
+        injects: Whether pods need the device injector on the node: they have a daemon.
     """
 
     name: str
-    image: str
+    command: str
     host_paths: Mapping[str, str]
     mounts: Mapping[str, str]
     copies: Mapping[str, str]
     preparation: Preparation | None = None
+    injects: bool = False
 
 
-_UNPACK: Final = "/scripts/container_entry.sh install --install-nccl"
+_UNPACK: Final = "/scripts/container_entry.sh install"
+_WITH_NCCL: Final = f"{_UNPACK} --install-nccl"
 _BIN: Final = "/home/kubernetes/bin"
 _TCP_MOUNTS: Final = MappingProxyType({"var-lib": "/var/lib", "bin": "/usr/local"})
 _TCP_PATHS: Final = MappingProxyType({"var-lib": "/var/lib", "bin": _BIN})
@@ -93,7 +114,8 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = MappingProxyType(
     {
         GpuNetwork.RDMA: Installer(
             name="nccl-rdma-installer",
-            image=STACKS[Fabric.GIB].plugin.tagged,
+            # Without --install-nccl since v1.1.1 (container-engine-accelerators 2da1c92f).
+            command=_UNPACK,
             host_paths={"libraries": f"{_BIN}/nvidia/lib64", "gib": f"{_BIN}/gib"},
             mounts={
                 "libraries": "/usr/local/home/kubernetes/bin/nvidia/lib64",
@@ -107,83 +129,153 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = MappingProxyType(
         ),
         GpuNetwork.TCPX: Installer(
             name="nccl-tcpx-installer",
-            image=STACKS[Fabric.TCPX].plugin.tagged,
+            command=_WITH_NCCL,
             host_paths=_TCP_PATHS,
             mounts=_TCP_MOUNTS,
             copies={"/var/lib/tcpx/lib64/.": "/usr/local/nvidia/lib64"},
+            injects=True,
         ),
         GpuNetwork.TCPXO: Installer(
             name="nccl-tcpxo-installer",
-            image=STACKS[Fabric.TCPXO].plugin.tagged,
+            command=f"chmod 755 /scripts/container_entry.sh\n{_WITH_NCCL}",
             host_paths=_TCP_PATHS,
             mounts=_TCP_MOUNTS,
             copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},
             preparation=Preparation(name="apertures", script=_APERTURES, on_the_node=True),
+            injects=True,
         ),
     }
 )
 """Kind of GPU network -> its installer."""
 
 
+def software(facts: ClusterFacts, pool: GpuPool) -> Stack | None:
+    """NCCL's software on a pool's nodes, which its pods have to match; None if it gets none.
+
+    Arm machines need other images, which are untested here.
+    """
+    if pool.gpu_network is None or pool.is_arm:
+        return None
+    return fabrics.on_gke(fabrics.OF_NETWORK[pool.gpu_network], facts.version)
+
+
 def objects(facts: ClusterFacts) -> list[Object]:
-    """A DaemonSet for each kind of GPU network that a pool of the cluster has."""
+    """A DaemonSet for each kind of GPU network that a pool has, and the device injector's."""
     accelerators: dict[GpuNetwork, dict[str, None]] = {}
+    stacks: dict[GpuNetwork, Stack] = {}
     for pool in facts.pools:
-        # Arm machines need other images, which are untested here.
-        if pool.gpu_network and not pool.is_arm:
+        stack = software(facts, pool)
+        if pool.gpu_network and stack:
             accelerators.setdefault(pool.gpu_network, {})[pool.accelerator] = None
-    return [_daemon_set(INSTALLERS[kind], list(names)) for kind, names in accelerators.items()]
+            stacks[pool.gpu_network] = stack
+    found = [_installer(INSTALLERS[kind], it, accelerators[kind]) for kind, it in stacks.items()]
+    injected = [name for kind in stacks if INSTALLERS[kind].injects for name in accelerators[kind]]
+    return [*found, *([_injector(injected)] if injected else [])]
 
 
-def _daemon_set(installer: Installer, accelerators: list[str]) -> Object:
-    expression = {"key": ACCELERATOR_LABEL, "operator": "In", "values": accelerators}
-    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
-    labels = {"k8s-app": installer.name}
+def marker(installer: Installer, stack: Stack) -> str:
+    """The file on a node that says that this version is installed."""
+    return f"{READY}/{installer.name}-{stack.plugin.version}"
+
+
+def ready_volume() -> Object:
+    """The volume with the folder `READY` of the node."""
+    return {"name": READY_VOLUME, "hostPath": {"path": READY, "type": "DirectoryOrCreate"}}
+
+
+def _installer(installer: Installer, stack: Stack, accelerators: Iterable[str]) -> Object:
     pod = {
+        "volumes": [
+            *(
+                {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
+                for name, path in installer.host_paths.items()
+            ),
+            ready_volume(),
+        ],
+        "initContainers": [*_preparation(installer, stack), _installation(installer, stack)],
+        "containers": [{"name": "pause", "image": _PAUSE}],
+    }
+    return _daemon_set(installer.name, accelerators, pod)
+
+
+def _injector(accelerators: Iterable[str]) -> Object:
+    """The plugin of containerd that gives containers the devices of their pods' annotations.
+
+    Source: container-engine-accelerators 992db812, nri_device_injector; it needs GKE 1.29.
+    """
+    folders = {"dev": "/dev", "nri": "/var/run/nri"}
+    pod = {
+        "volumes": [{"name": name, "hostPath": {"path": it}} for name, it in folders.items()],
+        "containers": [
+            {
+                "name": INJECTOR,
+                "image": fabrics.DEVICE_INJECTOR.pinned,
+                "resources": {"requests": {"cpu": "150m"}},
+                "securityContext": {"privileged": True},
+                "volumeMounts": [{"name": name, "mountPath": it} for name, it in folders.items()],
+            }
+        ],
+    }
+    return _daemon_set(INJECTOR, accelerators, pod)
+
+
+def _daemon_set(name: str, accelerators: Iterable[str], pod: Object) -> Object:
+    """One pod on each node with one of these GPUs, whatever its taints are."""
+    expression = {"key": ACCELERATOR_LABEL, "operator": "In", "values": list(accelerators)}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    labels = {"k8s-app": name}
+    general = {
         "priorityClassName": "system-node-critical",
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}},
         "tolerations": [{"operator": "Exists"}],
         "hostNetwork": True,
         "hostPID": True,
-        "volumes": [
-            {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
-            for name, path in installer.host_paths.items()
-        ],
-        "initContainers": [*_preparation(installer), _installation(installer)],
-        "containers": [{"name": "pause", "image": _PAUSE}],
     }
     spec = {
         "selector": {"matchLabels": labels},
-        "updateStrategy": {"type": "RollingUpdate"},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
+        "updateStrategy": _AT_ONCE,
+        "template": {"metadata": {"labels": labels}, "spec": {**general, **pod}},
     }
-    return build("apps/v1", "DaemonSet", installer.name, NAMESPACE, spec=spec)
+    return build("apps/v1", "DaemonSet", name, NAMESPACE, spec=spec)
 
 
-def _preparation(installer: Installer) -> list[Object]:
+def _preparation(installer: Installer, stack: Stack) -> list[Object]:
     wanted = installer.preparation
     if wanted is None:
         return []
     entry = ["nsenter", "--all", "--target", "1", "--"] if wanted.on_the_node else []
+    once = _ONCE.format(marker=marker(installer, stack), folder=READY)
     return [
         {
             "name": wanted.name,
-            "image": installer.image,
+            "image": stack.plugin.pinned,
             "securityContext": {"privileged": True},
-            "command": [*entry, "/bin/sh", "-c", wanted.script],
+            "volumeMounts": [{"name": READY_VOLUME, "mountPath": READY}],
+            "command": [*entry, "/bin/sh", "-c", once + wanted.script],
         }
     ]
 
 
-def _installation(installer: Installer) -> Object:
-    copies = [f"mkdir -p {to} && cp -r {source} {to}" for source, to in installer.copies.items()]
+def _installation(installer: Installer, stack: Stack) -> Object:
+    copies = [
+        line
+        for source, to in installer.copies.items()
+        for line in (f"mkdir -p {to}", f"cp -r {source} {to}")
+    ]
+    done = marker(installer, stack)
+    once = _ONCE.format(marker=done, folder=READY)
     return {
         "name": installer.name,
-        "image": installer.image,
+        "image": stack.plugin.pinned,
         "resources": {"requests": {"cpu": "150m"}},
         "securityContext": {"privileged": True},
         "volumeMounts": [
-            {"name": name, "mountPath": path} for name, path in installer.mounts.items()
+            *({"name": name, "mountPath": path} for name, path in installer.mounts.items()),
+            {"name": READY_VOLUME, "mountPath": READY},
         ],
-        "command": ["/bin/sh", "-c", "\n".join(["set -ex", _UNPACK, *copies, ""])],
+        "command": [
+            "/bin/sh",
+            "-c",
+            "\n".join([once.rstrip(), installer.command, *copies, f"touch {done}", ""]),
+        ],
     }

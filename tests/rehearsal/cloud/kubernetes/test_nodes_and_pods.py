@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provision.kinds.gke import verdict
 from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 

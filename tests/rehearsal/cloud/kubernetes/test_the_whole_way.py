@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provision.kinds.gke import verdict
 from provision.kinds.gke.kubernetes import jobs, status
 from provision.kinds.gke.kubernetes.objects import from_yaml
 

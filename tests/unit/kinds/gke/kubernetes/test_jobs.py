@@ -80,7 +80,7 @@ def test_equal_pools_have_one_sample_job() -> None:
     "pool", [samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4], ids=lambda pool: pool.name
 )
 def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: GpuPool) -> None:
-    script = all_gather.container(pool, 2)["command"][2]
+    script = all_gather.container(samples.facts(pool), pool, 2)["command"][2]
     checked = subprocess.run(
         [Path(sys.executable).with_name("shellcheck"), "--shell=bash", "--exclude=SC1091", "-"],
         input=script,

@@ -1,0 +1,190 @@
+"""The one builder of pods on GPU nodes: everything that a pod needs to use GPUs and their network.
+
+Bandwidth test, sample jobs, torchrun and Ray give it their container and get the whole template.
+What the network of a machine takes stands in `pod_fabrics`.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Final
+
+from provision.kinds.gke.kubernetes import (
+    gate,
+    identity,
+    nccl,
+    networks,
+    node_sizes,
+    pod_fabrics,
+    storage,
+)
+from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.pod_fabrics import PodFabric
+
+FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
+
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the system has it
+_GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
+# Without it NCCL would use sockets, and nobody would know why.
+_SOURCE: Final = """\
+[ -r {script} ] || { echo "{script} is missing: is NCCL installed on this node?" >&2; exit 1; }
+. {script}
+"""
+# Joined by && to what Ray's containers run next.
+_PACKAGES: Final = (
+    "{ dpkg --status {names} >/dev/null 2>&1"
+    " || { sudo apt-get update && sudo apt-get install --yes {names}; }"
+    ' || echo "could not install {names}: NCCL may not find its network" >&2; } && '
+)
+
+
+class Kind(enum.Enum):
+    """What a pod is to its node.
+
+    Attributes:
+        PART: It has some of the node's GPUs, for which its container asks, and no GPU network.
+        WHOLE: It has all GPUs and their network. Its container must have a command.
+        RAY: As WHOLE, for a worker of Ray: KubeRay starts Ray and brings the shared memory.
+    """
+
+    PART = enum.auto()
+    WHOLE = enum.auto()
+    RAY = enum.auto()
+
+
+def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) -> Object:
+    """A pod template for a pool, with all that its container needs.
+
+    Args:
+        facts: The facts of the cluster.
+        pool: Where the pod runs.
+        container: Name, image and command; what else it has is kept.
+        kind: What the pod is to its node.
+
+    Raises:
+        ValueError: The container has no command, before which the environment could be set.
+    """
+    volumes, mounts, annotations = storage.pod_volumes(facts)
+    spec: Object = {
+        "serviceAccountName": identity.SERVICE_ACCOUNT,
+        "nodeSelector": _selector(pool),
+        "tolerations": [dict(GPU_TOLERATION)],
+    }
+    wanted = {**container}
+    _extend(wanted, "volumeMounts", mounts)
+    if kind is not Kind.PART:
+        annotations |= networks.pod_annotations(facts, pool)
+        wanted["resources"] = _resources(pool)
+        stack, gated = nccl.software(facts, pool), gate.of(facts, pool)
+        if pool.gpu_network and stack and gated:
+            fabric = pod_fabrics.FABRICS[pool.gpu_network]
+            annotations |= _devices(fabric, pool)
+            _join(wanted, fabric, pool, kind)
+            volumes += [*_volumes(fabric), gated.volume]
+            sidecar = pod_fabrics.daemon(fabric, stack, _daemon_mounts(fabric))
+            spec["initContainers"] = [gated.container, *([sidecar] if sidecar else [])]
+        if kind is Kind.WHOLE:
+            _extend(wanted, "volumeMounts", [_mount("shared-memory", _SHARED_MEMORY)])
+            volumes.append(_shared_memory(pool))
+    spec["containers"] = [wanted]
+    if volumes:
+        spec["volumes"] = volumes
+    return {**({"metadata": {"annotations": annotations}} if annotations else {}), "spec": spec}
+
+
+def _selector(pool: GpuPool) -> dict[str, str]:
+    selector = {POOL_LABEL: pool.name}
+    if pool.flex_start:
+        selector[FLEX_LABEL] = "true"
+    return selector
+
+
+def _resources(pool: GpuPool) -> Object:
+    """All GPUs of a node and nearly all else; no limit of vCPUs, which would only slow it down."""
+    asked, limits = {GPU: str(pool.gpus)}, {GPU: str(pool.gpus)}
+    room = node_sizes.room(pool.machine_type)
+    if room is not None:
+        asked |= {"cpu": room.cpu, "memory": room.memory}
+        limits |= {"memory": room.memory}
+    return {"requests": asked, "limits": limits}
+
+
+def _shared_memory(pool: GpuPool) -> Object:
+    room = node_sizes.room(pool.machine_type)
+    size = {"sizeLimit": room.shared_memory} if room else {}
+    return {"name": "shared-memory", "emptyDir": {"medium": "Memory", **size}}
+
+
+def _join(container: Object, fabric: PodFabric, pool: GpuPool, kind: Kind) -> None:
+    """Give a job's container its variables, mounts and rights, and put the script before it."""
+    own = {entry["name"] for entry in container.get("env", [])}
+    found = pod_fabrics.variables(fabric, pool.machine_type)
+    _extend(container, "env", [entry for entry in found if entry["name"] not in own])
+    inside = [_mount(_volume(path), at) for path, at in fabric.mounts.items()]
+    _extend(container, "volumeMounts", [*inside, *_socket_mount(fabric)])
+    if fabric.capabilities:
+        added = {"capabilities": {"add": list(fabric.capabilities)}}
+        container["securityContext"] = {**container.get("securityContext", {}), **added}
+    if not fabric.script:
+        return
+    if kind is Kind.RAY:
+        # KubeRay runs it in the same shell as `ray start`, joined by && (pod.go).
+        packages = _PACKAGES.replace("{names}", " ".join(fabric.packages))
+        source = f"test -r {fabric.script} && {{ . {fabric.script} || true; }}"
+        container["command"] = [f"{packages if fabric.packages else ''}{source}"]
+        return
+    command = [*container.get("command", []), *container.pop("args", [])]
+    if not command:
+        raise ValueError(f"container {container['name']}: no command to set the environment for")
+    source = _SOURCE.replace("{script}", fabric.script)
+    container["command"] = ["bash", "-c", f'{source}exec "$@"\n', "bash", *command]
+
+
+def _devices(fabric: PodFabric, pool: GpuPool) -> dict[str, str]:
+    """What GKE's device injector gives the daemon: only the job's container asks for GPUs."""
+    if fabric.daemon is None:
+        return {}
+    gpus = [f"/dev/nvidia{number}" for number in range(pool.gpus)]
+    paths = [*gpus, *_GPU_DEVICES, *fabric.daemon.devices]
+    listed = "".join(f"- path: {path}\n" for path in paths)
+    return {f"{nccl.DEVICES}{fabric.daemon.name}": listed}
+
+
+def _volumes(fabric: PodFabric) -> list[Object]:
+    paths = [*fabric.mounts, *(("/sys", "/proc/sys") if fabric.daemon else ())]
+    found: list[Object] = [{"name": _volume(path), "hostPath": {"path": path}} for path in paths]
+    if fabric.socket:
+        found.append({"name": _volume(fabric.socket), "emptyDir": {}})
+    return found
+
+
+def _daemon_mounts(fabric: PodFabric) -> list[Object]:
+    return [
+        _mount(_volume(f"{pod_fabrics.BIN}/nvidia/lib64"), pod_fabrics.LIBRARIES),
+        _mount(_volume("/sys"), "/hostsysfs"),
+        _mount(_volume("/proc/sys"), "/hostprocsysfs"),
+        *_socket_mount(fabric),
+    ]
+
+
+def _socket_mount(fabric: PodFabric) -> list[Object]:
+    return [_mount(_volume(fabric.socket), fabric.socket)] if fabric.socket else []
+
+
+def _mount(volume: str, path: str) -> Object:
+    return {"name": volume, "mountPath": path}
+
+
+def _volume(path: str) -> str:
+    return path.removeprefix(f"{pod_fabrics.BIN}/").strip("/").replace("/", "-").replace("_", "-")
+
+
+def _extend(thing: Object, key: str, entries: list[Object]) -> None:
+    """Add entries to a list of an object; none is added for nothing."""
+    together = [*thing.get(key, []), *entries]
+    if together:
+        thing[key] = together

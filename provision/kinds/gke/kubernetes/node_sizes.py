@@ -1,0 +1,78 @@
+"""What a job can have of a node: vCPUs, memory and shared memory, by the machine type."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import billed_shapes, machines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# What GKE keeps of each node for itself: of so many cores or GiB, from the first on, this share
+# ("Plan GKE Standard node sizes", 2026-11-22).
+_KEPT_CPU: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (math.inf, 0.0025))
+_KEPT_MEMORY: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (math.inf, 0.02))
+_EVICTION_GIB: Final = 100 / 1024
+
+# GKE's own pods run on each node too, and the containers that mount buckets. A published Ray
+# cluster on A3 Ultra asks for 220 of its 224 vCPUs and 2800 of its 2952 GiB (seed 001).
+_SYSTEM_CPUS: Final = 3.0
+_SYSTEM_GIB: Final = 1.0
+_SYSTEM_SHARE: Final = 1 / 32
+
+_MOST_SHARED_GIB: Final = 250
+"""What Google's recipes give a job (container-engine-accelerators, GPU recipes)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """What one pod can ask for that has a node for itself.
+
+    Attributes:
+        milli_cpus: Thousandths of a vCPU.
+        gib: Memory, in GiB.
+    """
+
+    milli_cpus: int
+    gib: int
+
+    @property
+    def cpu(self) -> str:
+        """The vCPUs as a quantity of Kubernetes."""
+        return f"{self.milli_cpus}m" if self.milli_cpus % 1000 else str(self.milli_cpus // 1000)
+
+    @property
+    def memory(self) -> str:
+        """The memory as a quantity of Kubernetes."""
+        return f"{self.gib}Gi"
+
+    @property
+    def shared_memory(self) -> str:
+        """The size of /dev/shm, which counts as the pod's memory, as a quantity of Kubernetes."""
+        return f"{max(1, min(_MOST_SHARED_GIB, self.gib // 2))}Gi"
+
+
+def room(machine_type: str) -> Room | None:
+    """What a pod can ask for on a node of a machine type; None if its size is not known."""
+    machine, memory = machines.lookup(machine_type), billed_shapes.memory(machine_type)
+    if machine is None or memory is None:
+        return None
+    cpus = machine.vcpus - _kept(machine.vcpus, _KEPT_CPU)
+    cpus -= min(_SYSTEM_CPUS, cpus / 2)
+    gib = float(memory) - _kept(float(memory), _KEPT_MEMORY) - _EVICTION_GIB
+    gib -= min(_SYSTEM_GIB, gib / 2) + gib * _SYSTEM_SHARE
+    return Room(
+        milli_cpus=math.floor(cpus) * 1000 if cpus >= 1 else math.floor(cpus * 1000),
+        gib=max(1, math.floor(gib)),
+    )
+
+
+def _kept(amount: float, steps: Iterable[tuple[float, float]]) -> float:
+    kept, left = 0.0, amount
+    for size, share in steps:
+        part = min(left, size)
+        kept, left = kept + part * share, left - part
+    return kept

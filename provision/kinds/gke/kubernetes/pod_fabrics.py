@@ -1,0 +1,211 @@
+"""What a pod needs to use the GPU network of its node: one row for each kind of network.
+
+Sources: container-engine-accelerators 992db812 (the newest tests of TCPX and TCPXO, the
+configuration of TCPX, best practices); the source of TCPXO, 04815d1b; Cluster Toolkit v1.95.0 and
+GPU recipes 2e1fd5e (gIB, A4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import machines
+from provision.catalogue.machines import GpuNetwork
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provision.catalogue.fabrics import Stack
+    from provision.kinds.gke.kubernetes.objects import Object
+
+BIN: Final = "/home/kubernetes/bin"
+"""The folder of a node that GKE's driver and the installers of NCCL fill."""
+
+LIBRARIES: Final = "/usr/local/nvidia/lib64"
+"""Where a container finds the driver's libraries, and NCCL with its plugin."""
+
+GIB: Final = "/usr/local/gib"
+"""Where a container finds gIB."""
+
+FIRST: Final = "eth0"
+"""A pod's interface to everything else."""
+
+_SOCKETS: Final = "/run/tcpx"
+_APERTURES: Final = "/dev/aperture_devices"
+_HEALTHY: Final = "/run/health-check"  # its name may have no underscore
+_RXDM: Final = "/fts/entrypoint_rxdm_container.sh"
+_BINDINGS: Final = {
+    # vCPUs of the NUMA node of each interface: for what is sent, and for what is received.
+    "TX": "eth1:8-21,112-125;eth2:8-21,112-125;eth3:60-73,164-177;eth4:60-73,164-177",
+    "RX": "eth1:22-35,126-139;eth2:22-35,126-139;eth3:74-87,178-191;eth4:74-87,178-191",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Daemon:
+    """The receive-datapath manager of TCPX and TCPXO, which runs beside each job.
+
+    Attributes:
+        name: The name of its container.
+        command: What it runs; the signal to end reaches it, as it undoes what it has tuned.
+        capabilities: What it may do, instead of being privileged.
+        devices: What it opens beside the GPUs; GKE's device injector gives them to it.
+        is_ready: A command that succeeds when it listens.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    devices: tuple[str, ...] = ()
+    is_ready: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodFabric:
+    """What a pod needs for one kind of GPU network.
+
+    Attributes:
+        variables: Variables of the job's container.
+        script: What it sources before its command, which sets the other variables; "" for nothing.
+        mounts: Folder of the node -> where the job's container sees it.
+        capabilities: What the job's container may do beside the usual.
+        socket: A folder that daemon and job share; "" for none.
+        daemon: What runs beside the job; None for nothing.
+        packages: Debian packages that the plugin needs and Ray's images lack.
+        of_family: Family of machines -> its own variables.
+    """
+
+    variables: Mapping[str, str]
+    script: str = ""
+    mounts: Mapping[str, str]
+    capabilities: tuple[str, ...] = ()
+    socket: str = ""
+    daemon: Daemon | None = None
+    packages: tuple[str, ...] = ()
+    of_family: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+_TCPX: Final = PodFabric(
+    variables={
+        "LD_LIBRARY_PATH": LIBRARIES,
+        "NCCL_NET": "GPUDirectTCPX_v7",
+        "NCCL_SOCKET_IFNAME": FIRST,
+        "NCCL_ALGO": "Ring,Tree",
+        "NCCL_PROTO": "Simple",
+        "NCCL_CROSS_NIC": "0",
+        "NCCL_NET_GDR_LEVEL": "PIX",
+        "NCCL_P2P_PXN_LEVEL": "0",
+        "NCCL_NSOCKS_PERTHREAD": "4",
+        "NCCL_SOCKET_NTHREADS": "1",
+        "NCCL_DYNAMIC_CHUNK_SIZE": "524288",
+        "NCCL_P2P_NET_CHUNKSIZE": "524288",
+        "NCCL_P2P_PCI_CHUNKSIZE": "524288",
+        "NCCL_P2P_NVL_CHUNKSIZE": "1048576",
+        "NCCL_BUFFSIZE": "4194304",
+        "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME": "eth1,eth2,eth3,eth4",
+        "NCCL_GPUDIRECTTCPX_CTRL_DEV": FIRST,
+        "NCCL_GPUDIRECTTCPX_TX_BINDINGS": _BINDINGS["TX"],
+        "NCCL_GPUDIRECTTCPX_RX_BINDINGS": _BINDINGS["RX"],
+        "NCCL_GPUDIRECTTCPX_PROGRAM_FLOW_STEERING_WAIT_MICROS": "500000",
+        "NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX": _SOCKETS,
+    },
+    mounts={f"{BIN}/nvidia/lib64": LIBRARIES},
+    capabilities=("IPC_LOCK",),
+    socket=_SOCKETS,
+    daemon=Daemon(
+        name="tcpx-daemon",
+        command=(
+            "/tcpgpudmarxd/build/app/tcpgpudmarxd",
+            *("--gpu_nic_preset", "a3vm"),
+            *("--gpu_shmem_type", "fd"),
+            *("--uds_path", _SOCKETS),
+            *("--setup_param", "--verbose 128 2 0 "),
+        ),
+        capabilities=("NET_ADMIN",),
+        # The folder is new with the pod: what is in it are the sockets that it listens on.
+        is_ready=("/bin/sh", "-c", f"ls {_SOCKETS} | grep -q ."),
+    ),
+)
+
+_TCPXO: Final = PodFabric(
+    variables={
+        "LD_LIBRARY_PATH": LIBRARIES,
+        # The script ends the shell without it.
+        "NCCL_LIB_DIR": LIBRARIES,
+        "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": _APERTURES,
+    },
+    script=f"{LIBRARIES}/nccl-env-profile.sh",
+    mounts={f"{BIN}/nvidia/lib64": LIBRARIES, _APERTURES: _APERTURES},
+    capabilities=("IPC_LOCK",),
+    daemon=Daemon(
+        name="tcpxo-daemon",
+        command=(
+            "/bin/sh",
+            "-c",
+            f"chmod 755 {_RXDM}\nexec {_RXDM} --num_hops=2\n",
+        ),
+        capabilities=("NET_ADMIN", "NET_BIND_SERVICE"),
+        devices=("/dev/dmabuf_import_helper",),
+        is_ready=("cat", _HEALTHY),
+    ),
+)
+
+_RDMA: Final = PodFabric(
+    variables={"LD_LIBRARY_PATH": LIBRARIES, "NCCL_NET": "gIB"},
+    script=f"{GIB}/scripts/set_nccl_env.sh",
+    mounts={f"{BIN}/nvidia": "/usr/local/nvidia", f"{BIN}/gib": GIB},
+    # "rayproject images lack" them (DRANET's page on KubeRay); seed 001 has run without.
+    packages=("libnl-3-200", "libnl-route-3-200"),
+    of_family={
+        "a4-highgpu": {
+            "NCCL_SOCKET_IFNAME": "eth0,eth1",
+            "NCCL_TUNER_CONFIG_PATH": f"{GIB}/configs/tuner_config_a4.txtpb",
+        }
+    },
+)
+
+FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = MappingProxyType(
+    {GpuNetwork.TCPX: _TCPX, GpuNetwork.TCPXO: _TCPXO, GpuNetwork.RDMA: _RDMA}
+)
+"""Kind of GPU network -> what a pod needs for it."""
+
+
+def variables(fabric: PodFabric, machine_type: str) -> list[Object]:
+    """The variables of the job's container, as a list of Kubernetes."""
+    family = machines.family(machine_type)
+    own = fabric.of_family.get(family.name, {}) if family else {}
+    return [{"name": name, "value": value} for name, value in {**fabric.variables, **own}.items()]
+
+
+def daemon(fabric: PodFabric, stack: Stack, mounts: list[Object]) -> Object | None:
+    """The daemon as a sidecar that runs until the job ends; None for no daemon.
+
+    Args:
+        fabric: The row of the network.
+        stack: The software on the node, of which it is a part.
+        mounts: What its container mounts.
+    """
+    wanted = fabric.daemon
+    if wanted is None or stack.daemon is None:
+        return None
+    return {
+        "name": wanted.name,
+        "image": stack.daemon.pinned,
+        # An init container with this is a sidecar: it runs until the others have ended.
+        "restartPolicy": "Always",
+        "command": list(wanted.command),
+        "env": [
+            {"name": "LD_LIBRARY_PATH", "value": LIBRARIES},
+            {"name": "HEALTH_CHECK_LOG_FILE", "value": _HEALTHY},
+        ],
+        "securityContext": {"capabilities": {"add": list(wanted.capabilities)}},
+        # It takes some 30 seconds; on a bad node it never gets ready, and the pod does not start.
+        "startupProbe": {
+            "exec": {"command": list(wanted.is_ready)},
+            "periodSeconds": 5,
+            "failureThreshold": 24,
+        },
+        "volumeMounts": mounts,
+    }
