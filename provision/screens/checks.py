@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from provision.documents.checks import Bandwidth, NodeCheck, VmBandwidth, VmCheck
 from provision.screens import layout
 from provision.screens.layout import Line, Look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _MOST: Final = 16
 """Machines without faults that are listed one by one."""
@@ -25,7 +26,8 @@ def lines(found: Mapping[str, VmCheck | VmBandwidth | Bandwidth], width: int) ->
         width: The columns.
     """
     vms = {name: it for name, it in found.items() if isinstance(it, VmCheck)}
-    shown = list(_machines(_OF_VMS, vms, _of_vm, width)) if vms else []
+    rows = [_Row((name, *_of_vm(it)), it.faults) for name, it in vms.items()]
+    shown = list(_machines(_OF_VMS, rows, width)) if rows else []
     for name, it in found.items():
         if isinstance(it, VmBandwidth):
             shown += _bandwidth(it, width)
@@ -36,36 +38,36 @@ def lines(found: Mapping[str, VmCheck | VmBandwidth | Bandwidth], width: int) ->
 
 _OF_VMS: Final = ("VM", "GPUs", "driver", "ECC errors", "DCGM", "interfaces", "local SSDs")
 _OF_NODES: Final = ("node", "GPUs", "driver", "ECC errors", "interfaces")
-_Check = TypeVar("_Check", VmCheck, NodeCheck)
 
 
-def _machines(
-    titles: tuple[str, ...],
-    machines: Mapping[str, _Check],
-    cells_of: Callable[[_Check], tuple[str, ...]],
-    width: int,
-) -> Iterator[Line]:
+@dataclass(frozen=True)
+class _Row:
+    """A machine: its cells, and what is wrong with it."""
+
+    cells: tuple[str, ...]
+    faults: tuple[str, ...]
+
+
+def _machines(titles: tuple[str, ...], rows: Sequence[_Row], width: int) -> Iterator[Line]:
     """Those with faults first, each with its faults below it."""
-    bad = {name: it for name, it in machines.items() if it.faults}
-    good = {name: it for name, it in machines.items() if not it.faults}
-    shown = {**bad, **dict(list(good.items())[:_MOST])}
-    rows = [(name, *cells_of(it)) for name, it in shown.items()]
-    head, *table = layout.columns([titles, *rows])
+    bad = [row for row in rows if row.faults]
+    shown = [*bad, *[row for row in rows if not row.faults][:_MOST]]
+    head, *table = layout.columns([titles, *(row.cells for row in shown)])
     fits = max(map(len, [head, *table])) <= width
     if fits:
         yield Line(head, Look.TITLE)
-    for it, row, text in zip(shown.values(), rows, table, strict=True):
-        look = Look.BAD if it.faults else Look.PLAIN
+    for row, text in zip(shown, table, strict=True):
+        look = Look.BAD if row.faults else Look.PLAIN
         if fits:
             yield Line(text, look)
         else:
-            cells = [f"{name} {cell}" for name, cell in zip(titles[2:], row[2:], strict=True)]
-            told = f"{row[0]}: {', '.join([row[1], *cells])}"
+            cells = [f"{name} {cell}" for name, cell in zip(titles[2:], row.cells[2:], strict=True)]
+            told = f"{row.cells[0]}: {', '.join([row.cells[1], *cells])}"
             yield from layout.wrapped(told, width, rest="    ", look=look)
-        for fault in it.faults:
+        for fault in row.faults:
             yield from layout.wrapped(fault, width, first="  ", rest="    ", look=Look.BAD)
-    if len(machines) > len(shown):
-        yield Line(f"and {len(machines) - len(shown):,} more without faults", Look.FAINT)
+    if len(rows) > len(shown):
+        yield Line(f"and {len(rows) - len(shown):,} more without faults", Look.FAINT)
 
 
 def _of_vm(it: VmCheck) -> tuple[str, ...]:
@@ -91,7 +93,8 @@ def _gpus(it: VmCheck | NodeCheck) -> str:
 def _pool(name: str, it: Bandwidth, width: int) -> Iterator[Line]:
     """The nodes of a pool, and between which the measurements were good."""
     yield Line(name, Look.TITLE)
-    yield from _machines(_OF_NODES, it.checked, _of_node, width)
+    rows = [_Row((node, *_of_node(one)), one.faults) for node, one in it.checked.items()]
+    yield from _machines(_OF_NODES, rows, width)
     if it.ray is not None:
         used = ", ".join(f"{gpus} on {node}" for node, gpus in it.ray.gpus.items())
         state = f"each GPU was used: {used}" if it.ray.passed else it.ray.why

@@ -6,16 +6,16 @@ proportion to what their GPU network can carry; nothing is measured, and the log
 
 from __future__ import annotations
 
-import json
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
 
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.facts.machines import GpuNetwork
-from rehearsal.cloud.kubernetes import pools
+from rehearsal.cloud.kubernetes import node_faults, node_look, pairs, pools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rehearsal.cloud.kubernetes.objects import Object, World
 
@@ -68,14 +68,13 @@ _PLUGINS: Final[Mapping[GpuNetwork | None, str]] = {
     None: "Socket",
 }
 _FLOAT_BYTES: Final = 4
+_HALF: Final = 0.5
 _JOB_SET: Final = "jobset.sigs.k8s.io/jobset-name"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
-_INTERFACES: Final = "networking.gke.io/interfaces"
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _UNITS: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
+_BEGIN: Final = re.compile(r"-b\s+(\d+)([KMG])")
 _LARGEST: Final = re.compile(r"-e\s+(\d+)([KMG])")
-# The script may count its interfaces, under a word of its own.
-_COUNTING: Final = re.compile(r'echo "(\S+) \$\{HOSTNAME\} \$\(find /sys/class/net')
 
 _HEAD: Final = """\
 # A rehearsal: nothing was measured, the table is made from published figures.
@@ -95,36 +94,48 @@ def log(world: World, pod: Object, script: str) -> str:
         pod: The pod, which has started.
         script: Its command.
     """
-    names = _pods(world, pod)
-    count = len(json.loads((pod["metadata"].get("annotations") or {}).get(_INTERFACES, "[0]")))
-    word = _COUNTING.search(script)
-    own = pod["metadata"]["labels"].get(_INDEX, "0") == "0"
-    reported = names if own else [pod["metadata"]["name"]]
-    lines = [f"{word.group(1)} {name} {count}\n" for name in reported] if word else []
-    if not own:
+    lines = list(node_look.lines(world, pod, script))
+    if pod["metadata"]["labels"].get(_INDEX, "0") != "0":
         return "".join(lines)
     network = _network(world, pod)
     name = pod["metadata"]["name"]
     lines.append(f"{name}:51:51 [0] NCCL INFO Using network {_PLUGINS[network]}\n")
     if pod["status"]["phase"] == "Succeeded":
-        part = _PARTS[network] if len(names) > 1 else _WITHIN_A_NODE
-        ranks = len(names) * max(pools.gpus_of(pod["spec"]), 1)
-        lines += _table(ranks, part, _largest(script))
+        lines += _measured(world, pod, script, network)
     return "".join(lines)
 
 
-def _pods(world: World, pod: Object) -> list[str]:
-    """The names of the test's pods, the given one first."""
-    name, labels = pod["metadata"]["name"], pod["metadata"]["labels"]
+def _measured(world: World, pod: Object, script: str, network: GpuNetwork | None) -> Iterator[str]:
+    """The table of all nodes, and where the script finds that too slow, those of its pairs."""
+    slow = [node_faults.strikes(world, node_faults.SLOW, it) for it in _pods(world, pod)]
+    gpus = max(pools.gpus_of(pod["spec"]), 1)
+    part = _PARTS[network] if len(slow) > 1 else _WITHIN_A_NODE
+    smallest, largest = _sizes(script)
+
+    def table(members: Sequence[int]) -> Table:
+        share = part * (_HALF if any(slow[number] for number in members) else 1.0)
+        return Table.of(len(members) * gpus, share, smallest, largest)
+
+    whole = table(range(len(slow)))
+    yield whole.text
+    if pairs.searches(script, whole.out_of_place, whole.in_place, whole.average):
+        for one, other in pairs.of(script):
+            yield f"{pairs.word(script)} {one} {other}\n"
+            yield table((one, other)).text
+
+
+def _pods(world: World, pod: Object) -> list[Object]:
+    """The test's pods, in the order of their numbers."""
+    labels = pod["metadata"]["labels"]
     kind = world.kind("v1", "pods")
     if kind is None or _JOB_SET not in labels:
-        return [name]
-    others = (
-        it["metadata"]["name"]
+        return [pod]
+    mates = [
+        it
         for it in world.each(kind, pod["metadata"]["namespace"])
         if it["metadata"]["labels"].get(_JOB_SET) == labels[_JOB_SET]
-    )
-    return [name, *(it for it in others if it != name)]
+    ]
+    return sorted(mates, key=lambda it: int(it["metadata"]["labels"].get(_INDEX, "0")))
 
 
 def _network(world: World, pod: Object) -> GpuNetwork | None:
@@ -136,28 +147,58 @@ def _network(world: World, pod: Object) -> GpuNetwork | None:
     return machine.gpu_network if machine else None
 
 
-def _largest(script: str) -> int:
-    found = _LARGEST.search(script)
-    return int(found.group(1)) * _UNITS[found.group(2)] if found else _SMALLEST << len(_TIMES) - 1
+def _sizes(script: str) -> tuple[int, int]:
+    """The smallest and the largest message that a script asks for."""
+    smallest, largest = _BEGIN.search(script), _LARGEST.search(script)
+    return (
+        int(smallest.group(1)) * _UNITS[smallest.group(2)] if smallest else _SMALLEST,
+        int(largest.group(1)) * _UNITS[largest.group(2)]
+        if largest
+        else _SMALLEST << len(_TIMES) - 1,
+    )
 
 
-def _table(ranks: int, part: float, largest: int) -> Iterator[str]:
-    yield _HEAD
-    total, values = 0.0, 0
-    for number, times in enumerate(_TIMES):
-        size = _SMALLEST << number
-        if size > largest:
-            break
-        cells = []
-        for reference in times:
-            time = _LATENCY + (reference - _LATENCY) / part
-            algorithm = size / time / 1000
-            bus = algorithm * (ranks - 1) / ranks
-            cells.append(f"{_rounded(time):>9} {algorithm:7.2f} {bus:7.2f} {0:6d}")
-            total, values = total + bus, values + 1
-        count = size // _FLOAT_BYTES // ranks
-        yield f"{size:12d} {count:13d}     float    none      -1{cells[0]}{cells[1]}\n"
-    yield f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {total / values:g}\n"
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """What the test writes of one measurement.
+
+    Attributes:
+        text: The table.
+        out_of_place: The highest bus bandwidth in it, in GB/s, with the results in another buffer.
+        in_place: The same with the results in the same buffer.
+        average: The average of all, in GB/s.
+    """
+
+    text: str
+    out_of_place: float
+    in_place: float
+    average: float
+
+    @classmethod
+    def of(cls, ranks: int, part: float, smallest: int, largest: int) -> Self:
+        """Make it for a network that carries a part of what that of A3 Ultra does."""
+        lines, reached = [_HEAD], list[list[float]]()
+        for number, times in enumerate(_TIMES):
+            size = _SMALLEST << number
+            if not smallest <= size <= largest:
+                continue
+            cells, row = [], list[float]()
+            for reference in times:
+                time = _LATENCY + (reference - _LATENCY) / part
+                algorithm = size / time / 1000
+                row.append(algorithm * (ranks - 1) / ranks)
+                cells.append(f"{_rounded(time):>9} {algorithm:7.2f} {row[-1]:7.2f} {0:6d}")
+            reached.append(row)
+            count = size // _FLOAT_BYTES // ranks
+            lines.append(f"{size:12d} {count:13d}     float    none      -1{cells[0]}{cells[1]}\n")
+        average = sum(map(sum, reached)) / (2 * len(reached))
+        lines.append(f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {average:g}\n")
+        return cls(
+            text="".join(lines),
+            out_of_place=max(row[0] for row in reached),
+            in_place=max(row[1] for row in reached),
+            average=average,
+        )
 
 
 def _rounded(time: float) -> str:

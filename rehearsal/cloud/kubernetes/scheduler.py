@@ -104,6 +104,8 @@ def _obstacle(gpus: int, fitting: int) -> str:
 def _suits(pod: Object, node: Object) -> bool:
     """Whether a node may run a pod, its free GPUs aside."""
     spec, labels = pod["spec"], node["metadata"]["labels"]
+    if node["spec"].get("unschedulable"):
+        return False  # somebody has cordoned it
     selector = spec.get("nodeSelector") or {}
     if any(labels.get(key) != value for key, value in selector.items()):
         return False

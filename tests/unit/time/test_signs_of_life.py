@@ -21,6 +21,7 @@ from provision.google.api import GoogleApi, Service
 from provision.kinds import machines
 from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import status as gke_status
+from provision.kinds.gke import testing as gke_testing
 from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
@@ -231,6 +232,7 @@ MODULES = {
     "kinds/gke/kubernetes/bandwidth_test.py",
     "kinds/gke/release.py",
     "kinds/gke/status.py",
+    "kinds/gke/testing.py",
     "kinds/machines.py",
     "kinds/vms/out_of_date.py",
     "kinds/vms/startup.py",
@@ -328,6 +330,19 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
     assert len(run.waiting) == LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"trying to look at the cluster"}
     assert len(troubles) == 1
+
+
+def test_a_look_at_the_nodes_before_a_test_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch)
+
+    def no_answer(*_: object) -> None:
+        raise TransientError("503")
+
+    context = SimpleNamespace(progress=run.progress)
+    monkeypatch.setattr(gke_testing, "_CHANGING", LONG)
+    with pytest.raises(ProvisionError):
+        gke_testing._nodes(cast("Any", context), cast("Any", SimpleNamespace(all=no_answer)), "p")
+    assert {event.words for event in run.waiting} == {"trying to look at the nodes"}
 
 
 def test_a_terraform_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:

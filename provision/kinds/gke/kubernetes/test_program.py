@@ -26,8 +26,8 @@ ROUND_SECONDS: Final = 200
 
 _PROGRAM: Final = """\
 set -eu
-nodes={nodes}
-gpus={gpus}
+nodes=@nodes@
+gpus=@gpus@
 PATH="${PATH}:/usr/local/nvidia/bin"
 # The plain interfaces are eth0 and so on, whatever they are used for.
 echo "aiinfra-interfaces ${HOSTNAME} $(find /sys/class/net -name 'eth*' | wc -l)"
@@ -40,7 +40,7 @@ connect() {
   ssh -p 222 -o LogLevel=ERROR -o ConnectTimeout=10 -o StrictHostKeyChecking=no "$@"
 }
 peer() {
-  echo "${JOB_SET}-{job}-0-$1.${JOB_SET}"
+  echo "${JOB_SET}-@job@-0-$1.${JOB_SET}"
 }
 
 if [ "${JOB_COMPLETION_INDEX}" != 0 ]; then
@@ -52,13 +52,13 @@ fi
 # A node that does not answer is named, and the others are measured without it.
 answers() {
   until connect "$(peer "$1")" true; do
-    [ "${SECONDS}" -lt {answer_seconds} ] || return 1
+    [ "${SECONDS}" -lt @answer_seconds@ ] || return 1
     sleep 5
   done
 }
-here=" "
+here=()
 for number in $(seq 0 $((nodes - 1))); do
-  if answers "${number}"; then here+="${number} "; else echo "aiinfra-silent ${number}"; fi
+  if answers "${number}"; then here+=("${number}"); else echo "aiinfra-silent ${number}"; fi
 done
 
 # The environment is that of every job on this network; mpirun forwards what it is told to.
@@ -79,9 +79,17 @@ measure() {
     --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \\
     --mca btl self,tcp --mca btl_tcp_if_include eth0 --bind-to none \\
     --mca plm_rsh_agent "ssh -q -p 222 -o LogLevel=ERROR -o StrictHostKeyChecking=no" \\
-    {program} -b {smallest} -e {largest} -f 2 -g 1 -w 5 --iters "${iterations}" -c 1 ||
+    @program@ -b @smallest@ -e @largest@ -f 2 -g 1 -w 5 --iters "${iterations}" -c 1 ||
     echo "aiinfra-failed $?"
 }
+
+measure @whole_seconds@ 100 "${here[@]}" 2>&1 | tee /tmp/whole
+@search@for number in "${here[@]}"; do
+  [ "${number}" = 0 ] || connect "$(peer "${number}")" touch /tmp/all-gather-is-done || true
+done
+"""
+
+_SEARCH: Final = """\
 # Whether a table has too little in it, or no end.
 slow() {
   ! awk '
@@ -90,20 +98,18 @@ slow() {
     /^ *[0-9]+ +[0-9]+ +[a-z]/ && $12 > within { within = $12 }
     /^# Avg bus bandwidth/ { ended = 1; average = $6 }
     END {
-      well = out >= {least_out} && within >= {least_in} && average >= {least_average}
+      well = out >= @least_out@ && within >= @least_in@ && average >= @least_average@
       exit !(ended && well && !wrong)
     }' "$1"
 }
 
-measure {whole_seconds} 100 ${here} 2>&1 | tee /tmp/whole
 if slow /tmp/whole; then
-  for pairs in {rounds}; do
+  for pairs in @rounds@; do
     measuring=()
     for pair in ${pairs}; do
       one="${pair%-*}" other="${pair#*-}"
-      case "${here}" in *" ${one} "*) ;; *) continue ;; esac
-      case "${here}" in *" ${other} "*) ;; *) continue ;; esac
-      measure {round_seconds} 20 "${one}" "${other}" >"/tmp/pair-${pair}" 2>&1 &
+      [[ " ${here[*]} " = *" ${one} "* && " ${here[*]} " = *" ${other} "* ]] || continue
+      measure @round_seconds@ 20 "${one}" "${other}" >"/tmp/pair-${pair}" 2>&1 &
       measuring+=("$!")
     done
     [ "${#measuring[@]}" = 0 ] || wait "${measuring[@]}"
@@ -115,10 +121,8 @@ if slow /tmp/whole; then
   done
 fi
 
-for number in ${here}; do
-  [ "${number}" = 0 ] || connect "$(peer "${number}")" touch /tmp/all-gather-is-done || true
-done
 """
+"""What follows the measurement of more than two nodes."""
 
 
 def text(pool: GpuPool, nodes: int, *, job: str, program: str, largest: str) -> str:
@@ -144,14 +148,14 @@ def text(pool: GpuPool, nodes: int, *, job: str, program: str, largest: str) -> 
         "least_out": f"{bars.out_of_place:.2f}",
         "least_in": f"{bars.in_place:.2f}",
         "least_average": f"{bars.average:.2f}",
-        "rounds": " ".join(f'"{it}"' for it in rounds) or '""',
+        "rounds": " ".join(f'"{it}"' for it in rounds),
         "answer_seconds": str(ANSWER_SECONDS),
         "whole_seconds": str(WHOLE_SECONDS),
         "round_seconds": str(ROUND_SECONDS),
     }
-    found = _PROGRAM
+    found = _PROGRAM.replace("@search@", _SEARCH if rounds else "\n")
     for name, value in values.items():
-        found = found.replace("{" + name + "}", value)
+        found = found.replace(f"@{name}@", value)
     return found
 
 
