@@ -53,8 +53,13 @@ class DerivedName:
         digest = hashlib.sha256(" ".join(place).encode()).hexdigest()[:_BOUND]
         return f"{self.of(prefix)}-{digest}"
 
-    def numbered(self, number: int) -> DerivedName:
-        """The name of the one with that number, for a suffix that ends with a free digit."""
+    def numbered(self, number: int | str) -> DerivedName:
+        """The name of the one with that number, for a suffix that ends with a free digit.
+
+        Args:
+            number: The number; behind the kind of network, such as "rdma2", where there are several
+                kinds.
+        """
         return dataclasses.replace(self, suffix=_FREE.sub(str(number), self.suffix))
 
     def pattern(self, prefix: str) -> re.Pattern[str]:
@@ -85,7 +90,8 @@ FIREWALL_INTERNAL = DerivedName("firewall rule", "-internal", 63, bound=True)
 FIREWALL_SSH = DerivedName("firewall rule", "-iap-ssh", 63, bound=True)
 FIREWALL_RAY_ALLOW = DerivedName("firewall rule", "-ray-allow", 63, bound=True)
 FIREWALL_RAY_DENY = DerivedName("firewall rule", "-ray-deny", 63, bound=True)
-# One digit is enough: no machine type has more than nine additional interfaces.
+# One digit is enough: no machine type has more than nine additional interfaces. The networks of a
+# second kind have it before the digit, which leaves no prefix too long: see tests/terraform.
 GPU_NETWORK = DerivedName("GPU network", "-gpu-net-x", 63, bound=True)
 GPU_SUBNETWORK = DerivedName("GPU subnetwork", "-gpu-subnet-x", 63, bound=True)
 FIREWALL_GPU = DerivedName("GPU network's firewall rule", "-gpu-internal-x", 63, bound=True)

@@ -42,10 +42,12 @@ class RunInputs:
         files: The archive of the files for every VM, which has to be in the run's root folder.
         resize_requests: With flex start, by name: the open requests as they were made, and the
             new one, if any.
+        node_runs: Queued node pools that exist and that Google says a run of nodes of, in seconds.
     """
 
     files: Archive | None = None
     resize_requests: Mapping[str, ResizeRequestSpec] = field(default_factory=dict)
+    node_runs: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

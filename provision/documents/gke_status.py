@@ -62,12 +62,60 @@ class NodePool:
     remaining_seconds: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node.
+
+    Attributes:
+        name: Its name.
+        pool: Its pool.
+        ready: Whether it is ready.
+        ends: When Google deletes it at the end of its run, in RFC 3339 format; None for never, or
+            where that is not known.
+        remaining_seconds: The seconds until then.
+        gpus: How many GPUs its machine has; 0 for none.
+        usable_gpus: How many of them pods may have now.
+        faults: What is wrong with it, such as "GPU error XID 79"; () for nothing.
+        cordoned: Whether somebody has taken it out of use.
+        maintenance: When Google begins to maintain its host, in RFC 3339 format; None for nothing
+            that is announced.
+        maintenance_seconds: The seconds until then.
+    """
+
+    name: str
+    pool: str
+    ready: bool
+    ends: str | None = None
+    remaining_seconds: int | None = None
+    gpus: int = 0
+    usable_gpus: int = 0
+    faults: tuple[str, ...] = ()
+    cordoned: bool = False
+    maintenance: str | None = None
+    maintenance_seconds: int | None = None
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether nobody has to look at it."""
+        return self.ready and not (self.faults or self.cordoned or self.maintenance)
+
+
 class JobState(enum.StrEnum):
-    """The state of a job in the queue; those that need a look come first."""
+    """The state of a job; those that need a look come first.
+
+    Attributes:
+        GIVEN_UP: Kueue tries no more.
+        PENDING: It has no quota; or outside the queue, pods without a node.
+        WAITING_FOR_NODES: It has quota, and its request for nodes waits.
+        STARTING: It has its nodes, and not all its pods are ready yet, or any more.
+        RUNNING: All its pods are ready.
+        FINISHED: It has ended.
+    """
 
     GIVEN_UP = "given up"
     PENDING = "pending"
     WAITING_FOR_NODES = "waiting for nodes"
+    STARTING = "starting"
     RUNNING = "running"
     FINISHED = "finished"
 
@@ -99,16 +147,39 @@ class RequestState(enum.StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PodCounts:
+    """How many pods of a job are in each state; those that have succeeded are not counted.
+
+    Attributes:
+        waiting: They have no node.
+        starting: They are on a node and not ready.
+        ready: They are ready.
+        failed: They have failed.
+    """
+
+    waiting: int = 0
+    starting: int = 0
+    ready: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A job in the queue.
+    """A job, in the queue or outside it.
 
     Attributes:
         name: The kind and name of the job.
         state: Its state.
-        message: Kueue's last message about it; after it, the failure that it hides.
+        message: Kueue's last message about it, and after it the failure that it hides; of a job
+            that starts, what keeps its pods.
         advice: What to do; "" for nothing.
-        created: Since when it has been in the queue, in RFC 3339 format; None if not known.
+        created: Since when it has been there, in RFC 3339 format; None if not known.
         retries: How many requests for its nodes have failed since it was last admitted.
+        next_try: When Kueue asks again, in RFC 3339 format; None if it waits for no such time.
+        queue: The queue that it is in; None outside the queue.
+        flavors: What its quota was taken from, which is the pools that it may run on; () before.
+        pods: Its pods; None before it was let in.
+        pools: The pools whose nodes its pods are on.
     """
 
     name: str
@@ -117,6 +188,11 @@ class Workload:
     advice: str = ""
     created: str | None = None
     retries: int = 0
+    next_try: str | None = None
+    queue: str | None = None
+    flavors: tuple[str, ...] = ()
+    pods: PodCounts | None = None
+    pools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +206,11 @@ class NodeRequest:
         message: The autoscaler's message.
         advice: What to do; "" if there is nothing to do but wait.
         created: When it was made, in RFC 3339 format; None if not known.
+        waits_for: What it waits for, or got no nodes for want of, such as "quota"; "" if it lacks
+            nothing, or nobody says what.
+        since: Since when it is in that state, in RFC 3339 format; None if not known.
+        until: When that ends by itself, likewise; None for never, or if not known.
+        then: What happens then; "" for nothing.
     """
 
     name: str
@@ -138,6 +219,10 @@ class NodeRequest:
     message: str = ""
     advice: str = ""
     created: str | None = None
+    waits_for: str = ""
+    since: str | None = None
+    until: str | None = None
+    then: str = ""
 
 
 _Said = TypeVar("_Said", Workload, NodeRequest)
@@ -150,15 +235,19 @@ class GkeCluster(Status):
     Attributes:
         cluster: The cluster itself; None if it does not exist.
         node_pools: Its node pools.
+        nodes: Its nodes, those that need a look first; without --full a few.
         jobs: How many jobs of the queue are in each state.
         workloads: The jobs in the queue, those that do not run first.
+        outside: The jobs that no queue knows and that have not ended, those that wait first.
         requests: The ProvisioningRequests, those that failed or wait first.
     """
 
     cluster: ClusterNow | None = None
     node_pools: tuple[NodePool, ...] = ()
+    nodes: tuple[Node, ...] = ()
     jobs: dict[str, int] = dataclasses.field(default_factory=dict)
     workloads: tuple[Workload, ...] = ()
+    outside: tuple[Workload, ...] = ()
     requests: tuple[NodeRequest, ...] = ()
 
     def short(self) -> Self:
@@ -170,7 +259,9 @@ class GkeCluster(Status):
                 dataclasses.replace(pool, unready=status.lines(pool.unready))
                 for pool in self.node_pools
             ),
+            nodes=tuple(status.few(self.nodes)),
             workloads=tuple(map(_short_message, status.few(self.workloads))),
+            outside=tuple(map(_short_message, status.few(self.outside))),
             requests=tuple(map(_short_message, status.few(self.requests))),
         )
         return dataclasses.replace(cut, shortened=whole.shortened or cut != whole)

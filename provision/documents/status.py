@@ -79,6 +79,9 @@ class Waiting:
         seconds: For how long; None if not known.
         why: What Google, Kubernetes or a VM says of it, a line each.
         advice: What can be done about it; "" if there is nothing to do but wait.
+        until: When that ends by itself, in RFC 3339 format; None for never, or if not known.
+        until_seconds: The seconds until then.
+        then: What happens then; "" for nothing.
     """
 
     about: About
@@ -88,6 +91,9 @@ class Waiting:
     seconds: int | None = None
     why: tuple[str, ...] = ()
     advice: str = ""
+    until: str | None = None
+    until_seconds: int | None = None
+    then: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +126,18 @@ class PoolNow:
 
 
 class EndedBy(enum.StrEnum):
-    """What ends something."""
+    """What ends something.
+
+    Attributes:
+        RUN: The end of its run.
+        RESERVATION: The end of its reservation.
+        MAINTENANCE: The maintenance of its host, after which it comes back.
+        NEVER: Nothing.
+    """
 
     RUN = "run_duration"
     RESERVATION = "reservation"
+    MAINTENANCE = "maintenance"
     NEVER = "never"
 
 

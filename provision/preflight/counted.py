@@ -16,8 +16,9 @@ from provision.preflight import networks
 from provision.preflight.metrics import Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from provision.catalogue.gpu_networks import Network
     from provision.catalogue.names import DerivedName
     from provision.google.resources import Resource
     from provision.preflight.check import CheckContext
@@ -97,21 +98,35 @@ def _first_network(prefix: str, region: str) -> Iterator[Wanted]:
 
 def _gpu_networks(spec: ClusterSpec) -> Iterator[Wanted]:
     """The networks of the GPUs' interfaces, as `terraform/modules/gpu-networks` names them."""
+    yield from _of_one_kind(spec, spec.gpu_networks, "")
+    for kind, its in spec.more_gpu_networks.items():
+        yield from _of_one_kind(spec, its, kind)
+
+
+def _of_one_kind(spec: ClusterSpec, its: Iterable[Network], kind: str) -> Iterator[Wanted]:
     place = 0
-    for number, network in enumerate(spec.gpu_networks, start=1):
+    for number, network in enumerate(its, start=1):
         bound = f"{spec.zone}-{network.profile}" if network.profile else spec.region
         made = _numbered(
-            resources.NETWORK, names.GPU_NETWORK, spec, number, bound, str(network.mtu)
+            resources.NETWORK, names.GPU_NETWORK, spec, f"{kind}{number}", bound, str(network.mtu)
         )
         yield made
         for _ in range(network.subnets):
             place += 1
             cut = str(networks.range_of(place))
             yield _numbered(
-                resources.SUBNETWORK, names.GPU_SUBNETWORK, spec, place, made.name, spec.region, cut
+                resources.SUBNETWORK,
+                names.GPU_SUBNETWORK,
+                spec,
+                f"{kind}{place}",
+                made.name,
+                spec.region,
+                cut,
             )
         if network.profile is None:
-            yield _numbered(resources.FIREWALL, names.FIREWALL_GPU, spec, number, made.name)
+            yield _numbered(
+                resources.FIREWALL, names.FIREWALL_GPU, spec, f"{kind}{number}", made.name
+            )
 
 
 def _bound(row: Resource, name: DerivedName, prefix: str, *place: str) -> Wanted:
@@ -119,7 +134,7 @@ def _bound(row: Resource, name: DerivedName, prefix: str, *place: str) -> Wanted
 
 
 def _numbered(
-    row: Resource, name: DerivedName, spec: ClusterSpec, number: int, *place: str
+    row: Resource, name: DerivedName, spec: ClusterSpec, number: str, *place: str
 ) -> Wanted:
     own = name.numbered(number)
     return _bound(row, own, spec.name_prefix, *place)

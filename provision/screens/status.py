@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision import words
-from provision.documents.gke_status import ClusterNow, GkeCluster, JobState
+from provision.documents.gke_status import ClusterNow, GkeCluster
 from provision.documents.status import EndedBy, PoolMode
 from provision.documents.vm_status import VmGroup
-from provision.screens import layout
+from provision.screens import cluster_lists, items, layout
 from provision.screens.layout import Line, Look, counted
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from provision.documents.cost import Amount
     from provision.documents.status import End, Older, PoolNow, SoFar, Status, Trouble, Waiting
     from provision.documents.vm_status import Vm
 
-_NO_BREAK: Final = "\u00a0"
-"""A blank at which no line is broken."""
-_LABEL: Final = 9
-"""Columns of the names at the left."""
 _VMS: Final = 10
 """The number of VMs, jobs or requests that are listed without --full."""
 _NAMES: Final = 5
@@ -57,7 +52,7 @@ def lines(found: Status, width: int, *, full: bool = False) -> Iterator[Line]:
         case VmGroup():
             yield from _vms(found, width, full=full)
         case GkeCluster():
-            yield from _jobs(found, width, full=full)
+            yield from cluster_lists.lines(found, width, full=full)
         case _:
             pass  # a kind without a list of its own
     yield from _rest(found, width)
@@ -79,7 +74,7 @@ def _title(found: Status, width: int) -> Iterator[Line]:
         verdict = "in order"
     for line in layout.ended(where, verdict, width):
         yield Line(line.text, look)
-    yield from _item("", _in_numbers(found), width)
+    yield from items.item("", _in_numbers(found), width)
 
 
 def _place(found: Status) -> str:
@@ -114,7 +109,8 @@ def _in_numbers(found: Status) -> str:
             version = f"GKE {cluster.version}, {cluster.status}"
             jobs = ", ".join(f"{count:,} {state}" for state, count in found.jobs.items())
             queue = f"; jobs: {jobs}" if jobs else ""
-            return f"{version}; {ready:,} of {counted(nodes, 'node')} ready{queue}"
+            outside = f"; {len(found.outside):,} in no queue" if found.outside else ""
+            return f"{version}; {ready:,} of {counted(nodes, 'node')} ready{queue}{outside}"
         case _:
             return f"{len(found.resources):,} resources"
 
@@ -122,21 +118,24 @@ def _in_numbers(found: Status) -> str:
 def _broken(found: Sequence[Trouble], width: int, *, full: bool) -> Iterator[Line]:
     label = "broken"
     for one in found:
-        yield from _item(label, one.what, width, Look.BAD)
+        yield from items.item(label, one.what, width, Look.BAD)
         yield from _names(one.names, one.count, width, full=full)
-        yield from _below(one.why, width)
-        yield from _hint("fix", one.fix, width)
+        yield from items.below(one.why, width)
+        yield from items.hint("fix", one.fix, width)
         label = ""
 
 
 def _waiting(found: Sequence[Waiting], width: int, *, full: bool) -> Iterator[Line]:
     label = "waits"
     for one in found:
-        since = f", for {_duration(one.seconds)}" if one.seconds is not None else ""
-        yield from _item(label, one.what + since, width, Look.WARN)
+        since = f", for {items.duration(one.seconds)}" if one.seconds is not None else ""
+        yield from items.item(label, one.what + since, width, Look.WARN)
         yield from _names(one.names, one.count, width, full=full)
-        yield from _below(one.why, width)
-        yield from _hint("do", one.advice, width)
+        yield from items.below(one.why, width)
+        if one.until is not None and one.until_seconds is not None:
+            left = items.duration(one.until_seconds)
+            yield from items.below([f"in {left} ({one.until}) {one.then}"], width)
+        yield from items.hint("do", one.advice, width)
         label = ""
 
 
@@ -146,21 +145,21 @@ def _names(names: Sequence[str], count: int, width: int, *, full: bool) -> Itera
         return
     shown = names if full else names[:_NAMES]
     more = f" and {count - len(shown):,} more" if count > len(shown) else ""
-    yield from _below([", ".join(shown) + more], width)
+    yield from items.below([", ".join(shown) + more], width)
 
 
 def _older(found: Sequence[Older], width: int, *, full: bool) -> Iterator[Line]:
     label = "older"
     for one in found:
         what = f"{counted(one.count, 'VM')}: {'; '.join(one.differences)}"
-        yield from _item(label, what, width, Look.WARN)
+        yield from items.item(label, what, width, Look.WARN)
         shown = one.names if full else one.names[:_NAMES]
         more = f" and {one.count - len(shown):,} more" if one.count > len(shown) else ""
-        yield from _below([", ".join(shown) + more], width)
+        yield from items.below([", ".join(shown) + more], width)
         label = ""
     if found:
         mend = "Create --replace-vms makes them anew, boot disks included; they run until then"
-        yield from _hint("fix", mend, width)
+        yield from items.hint("fix", mend, width)
 
 
 # ------------------------------------------------------------------ what is
@@ -168,7 +167,7 @@ def _older(found: Sequence[Older], width: int, *, full: bool) -> Iterator[Line]:
 
 def _machines(found: Status, width: int) -> Iterator[Line]:
     """What was asked for, and what is, by group or pool."""
-    lead = f"  {'machines'.ljust(_LABEL)}  "
+    lead = f"  {'machines'.ljust(items.LABEL)}  "
     table = _without_empty([_asked(pool, found.zone) for pool in found.machines])
     rows = layout.columns(table)
     if any(len(lead) + len(row) > width for row in rows):
@@ -176,11 +175,11 @@ def _machines(found: Status, width: int) -> Iterator[Line]:
     for pool, row in zip(found.machines, rows, strict=True):
         bad = pool.asked is not None and pool.ready < pool.asked
         look = Look.WARN if bad else Look.PLAIN
-        yield from _wrapped(row, width, first=lead, rest=" " * (len(lead) + 4), look=look)
+        yield from layout.wrapped(row, width, first=lead, rest=" " * (len(lead) + 4), look=look)
         lead = " " * len(lead)
     match found:
         case VmGroup() if found.image.name:
-            yield from _item("image", f"{found.image.name} of {found.image.project}", width)
+            yield from items.item("image", f"{found.image.name} of {found.image.project}", width)
         case _:
             pass
 
@@ -215,7 +214,7 @@ def _ends(found: Sequence[End], width: int) -> Iterator[Line]:
     for number, one in enumerate(found):
         soon = one.first_seconds is not None and one.first_seconds < _SOON
         look = Look.WARN if soon else Look.PLAIN
-        yield from _item("" if number else "ends", _end(one), width, look)
+        yield from items.item("" if number else "ends", _end(one), width, look)
 
 
 def _end(one: End) -> str:
@@ -223,15 +222,17 @@ def _end(one: End) -> str:
     match one.how:
         case EndedBy.NEVER:
             return f"{one.what}: no end{more}"
-        case EndedBy.RUN | EndedBy.RESERVATION if one.first_seconds is None:
+        case EndedBy.RUN | EndedBy.RESERVATION | EndedBy.MAINTENANCE if one.first_seconds is None:
             return f"{one.what}: {one.words}"
         case EndedBy.RUN | EndedBy.RESERVATION:
             return f"{one.what}: {_when(one)}{more}"
+        case EndedBy.MAINTENANCE:
+            return f"{one.what}: down {_when(one)}{more}"
 
 
 def _when(one: End) -> str:
-    first = _duration(one.first_seconds or 0)
-    last = _duration(one.last_seconds or 0)
+    first = items.duration(one.first_seconds or 0)
+    last = items.duration(one.last_seconds or 0)
     if first == last:
         return f"in {first} ({one.first})"
     return f"the first in {first} ({one.first}), the last in {last} ({one.last})"
@@ -247,16 +248,16 @@ def _cost(found: Status, width: int) -> Iterator[Line]:
     text = f"now {_amount(now)}"
     if most.per_hour > now.per_hour or most.unknown != now.unknown:
         text += f"; with everything that can come {_amount(most)}"
-    yield from _item("costs", text, width)
+    yield from items.item("costs", text, width)
     if found.so_far is not None:
-        yield from _below([_so_far(found.so_far)], width)
+        yield from items.below([_so_far(found.so_far)], width)
     unknown = dict.fromkeys([*now.unknown, *most.unknown])
     if unknown:
-        yield from _below([f"unknown: {', '.join(unknown)}"], width)
+        yield from items.below([f"unknown: {', '.join(unknown)}"], width)
     dates = sorted({part.dated for part in found.cost.parts if part.dated})
     dated = f" of {dates[0]}" if len(dates) == 1 else f", the oldest of {dates[0]}" if dates else ""
     note = f"list prices{dated}, without tax, traffic and discounts"
-    yield from _below([note], width, Look.FAINT)
+    yield from items.below([note], width, Look.FAINT)
 
 
 def _amount(amount: Amount) -> str:
@@ -268,7 +269,7 @@ def _amount(amount: Amount) -> str:
 def _so_far(amount: SoFar) -> str:
     least = "at least " if amount.unknown else ""
     about = "≈ " if amount.is_estimate else ""
-    age = _duration(float(amount.hours) * 3600)
+    age = items.duration(float(amount.hours) * 3600)
     return f"so far {least}{about}${amount.usd:,.2f} for what exists now, the oldest for {age}"
 
 
@@ -283,10 +284,9 @@ def _vms(found: VmGroup, width: int, *, full: bool) -> Iterator[Line]:
     text = f"{len(shown):,} of {counts.exist:,} listed, {counts.failed:,} failed"
     if len(shown) < counts.exist:
         text += "; --full lists all"
-    yield from _item("VMs", text, width)
+    yield from items.item("VMs", text, width)
     table = [[vm.name, _state(vm, full=full)] for vm in shown]
-    for line in layout.columns(table):
-        yield from _wrapped(line, width, first=" " * 4, rest=" " * 8)
+    yield from items.listed(table, width)
 
 
 def _state(vm: Vm, *, full: bool) -> str:
@@ -295,9 +295,9 @@ def _state(vm: Vm, *, full: bool) -> str:
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]
     if vm.remaining_seconds is not None:
-        parts += [f"{_duration(vm.remaining_seconds)} left"]
+        parts += [f"{items.duration(vm.remaining_seconds)} left"]
     if vm.maintenance_seconds is not None:
-        begins = _duration(vm.maintenance_seconds)
+        begins = items.duration(vm.maintenance_seconds)
         parts += [f"Google stops it in {begins} to maintain its host"]
     if vm.interruption and vm.interruption.seconds_ago < _LATELY:
         parts += [vm.interruption.words]
@@ -306,63 +306,14 @@ def _state(vm: Vm, *, full: bool) -> str:
     return "; ".join(parts)
 
 
-def _jobs(found: GkeCluster, width: int, *, full: bool) -> Iterator[Line]:
-    """The jobs that run or have ended; those that wait or failed stand above."""
-    told = {JobState.GIVEN_UP, JobState.PENDING, JobState.WAITING_FOR_NODES}
-    total = sum(count for state, count in found.jobs.items() if state not in told)
-    if not total:
-        return
-    going = [job for job in found.workloads if job.state not in told]
-    shown = going if full else going[:_VMS]
-    more = "; --full lists all" if len(shown) < total else ""
-    yield from _item("jobs", f"{len(shown):,} of {total:,} listed{more}", width)
-    for line in layout.columns([[job.name, str(job.state)] for job in shown]):
-        yield from _wrapped(line, width, first=" " * 4, rest=" " * 8)
-
-
 def _rest(found: Status, width: int) -> Iterator[Line]:
     for share in found.filestores:
-        yield from _item("share", f"{share.name} at {share.path}: {share.ip}", width)
+        yield from items.item("share", f"{share.name} at {share.path}: {share.ip}", width)
     for title, url in found.links.items():
-        yield from _item(_PAGES.get(title, title.lower()), url, width)
+        yield from items.item(_PAGES.get(title, title.lower()), url, width)
     if found.last_log:
-        yield from _item("last log", found.last_log, width)
+        yield from items.item("last log", found.last_log, width)
     count = counted(len(found.resources), "resource")
-    yield from _item("state", f"{found.state}, {count}", width)
+    yield from items.item("state", f"{found.state}, {count}", width)
     if found.cluster_id:
-        yield from _item("bill", f"label aiinfra-cluster={found.cluster_id}", width)
-
-
-# ------------------------------------------------------------------ layout
-
-
-def _duration(seconds: float) -> str:
-    """A duration, whose number and unit stay on one line."""
-    return words.duration(seconds).replace(" ", _NO_BREAK)
-
-
-def _item(label: str, text: str, width: int, look: Look = Look.PLAIN) -> Iterator[Line]:
-    """A text with its name at the left."""
-    lead = f"  {label.ljust(_LABEL)}"
-    yield from _wrapped(text, width, first=lead + "  ", rest=" " * (len(lead) + 2), look=look)
-
-
-def _below(texts: Iterable[str], width: int, look: Look = Look.PLAIN) -> Iterator[Line]:
-    """More about the text above."""
-    lead = " " * (_LABEL + 6)
-    for text in texts:
-        yield from _wrapped(text, width, first=lead, rest=lead, look=look)
-
-
-def _hint(name: str, text: str, width: int) -> Iterator[Line]:
-    """What to do about the text above; nothing for ""."""
-    lead = " " * (_LABEL + 6)
-    if text:
-        yield from _wrapped(text, width, f"{lead}{name}: ", lead + " " * (len(name) + 2))
-
-
-def _wrapped(
-    text: str, width: int, first: str, rest: str, look: Look = Look.PLAIN
-) -> Iterator[Line]:
-    for line in layout.wrapped(text, width, first=first, rest=rest, look=look):
-        yield Line(line.text.replace(_NO_BREAK, " "), line.look)
+        yield from items.item("bill", f"label aiinfra-cluster={found.cluster_id}", width)

@@ -40,6 +40,7 @@ class NodePool(BaseModel):
     spot: Switch | None = None
     reservation: ReservationName | None = None
     max_run_duration: RunSeconds | None = None
+    compact: Switch | None = None
     disk_size_gb: DiskSize | None = None
     disk_type: DiskTypeWord | None = None
 

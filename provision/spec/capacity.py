@@ -31,10 +31,9 @@ class Meaning:
         requested: Whether machines come with a request that Google queues. A GKE pool of this mode
             starts empty: its nodes come when a job needs them.
         flex_start: Whether it is DWS flex start.
-        queued: Whether a job's nodes come all at once, with a ProvisioningRequest.
+        queued: Whether a job's nodes come all at once, with a ProvisioningRequest, which says how
+            long they run.
         limited: Whether machines without a run duration get the longest one.
-        run_of_nodes: Whether the node pool has the run duration of its nodes; otherwise each
-            request has it.
     """
 
     consumption: Consumption
@@ -48,7 +47,6 @@ class Meaning:
     flex_start: bool = False
     queued: bool = False
     limited: bool = False
-    run_of_nodes: bool = True
 
 
 class Mode(enum.StrEnum):
@@ -116,7 +114,6 @@ MODES: Final[Mapping[Mode, Meaning]] = {
         preemptible=True,
         requested=True,
         queued=True,
-        run_of_nodes=False,
     ),
     Mode.FLEX_START_QUEUED: Meaning(
         consumption=Consumption.FLEX_START,
@@ -138,8 +135,9 @@ POOL_KEYS: Final[Mapping[str, str]] = {
     "enable_flex_start": "flex_start",
     "enable_queued_provisioning": "queued",
     "reservation_name": "reservation",
+    "enable_compact_placement": "compact",
 }
-"""A setting that selects a mode -> the key with which one node pool selects it."""
+"""A setting about how machines are got -> the key with which one node pool has its own value."""
 
 EXCLUSIVE: Final = (
     ("enable_spot", "enable_flex_start", "Google does not preempt flex start machines"),

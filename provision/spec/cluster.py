@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from provision.catalogue import images
+    from provision.catalogue.gpu_networks import Network
     from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart
     from provision.settings.maintenance import Window
     from provision.settings.model import Settings
@@ -89,8 +90,13 @@ class ClusterSpec(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
+    def gpu_networks(self) -> tuple[Network, ...]:
         """The networks of the additional interfaces, in order."""
+
+    @property
+    def more_gpu_networks(self) -> Mapping[str, tuple[Network, ...]]:
+        """Those of machines whose GPUs have another kind of network: kind -> networks."""
+        return {}
 
     @property
     def boot_image(self) -> Image | None:
@@ -199,7 +205,7 @@ class VmSpec(ClusterSpec):
         return gcsfuse.LOCAL_SSD
 
     @property
-    def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
+    def gpu_networks(self) -> tuple[Network, ...]:
         """The networks of the additional interfaces, in order."""
         if self.network is not NetworkConfig.MULTI_NIC:
             return ()
@@ -232,6 +238,8 @@ class GkeSpec(ClusterSpec):
         gpu_quota: The number of GPUs that jobs in all queues can use at the same time; None for all
             GPUs of the pools.
         test_nodes: The number of nodes of the bandwidth test.
+        first_networks: The kind of GPU network whose names do not say their kind; None for that of
+            the first pool that has any. A kind keeps its names as long as it exists.
     """
 
     gpu_pools: tuple[Pool, ...]
@@ -247,6 +255,7 @@ class GkeSpec(ClusterSpec):
     queues: tuple[Queue, ...]
     gpu_quota: int | None
     test_nodes: int
+    first_networks: str | None = None
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -273,9 +282,26 @@ class GkeSpec(ClusterSpec):
         return True
 
     @property
-    def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
-        """The networks of additional interfaces; a rule makes sure that all pools have the same."""
-        return next((pool.networks for pool in self.gpu_pools if pool.networks), ())
+    def network_kinds(self) -> Mapping[str, tuple[Network, ...]]:
+        """Each kind of GPU network -> its networks, in the order of the pools."""
+        return {pool.network_kind: pool.networks for pool in self.gpu_pools if pool.network_kind}
+
+    @property
+    def gpu_networks(self) -> tuple[Network, ...]:
+        """The networks of the kind whose names do not say it, in the order of the interfaces."""
+        return self.network_kinds.get(self._first_kind, ())
+
+    @property
+    def more_gpu_networks(self) -> Mapping[str, tuple[Network, ...]]:
+        """All other kinds of GPU networks: kind -> networks."""
+        first = self._first_kind
+        return {kind: its for kind, its in self.network_kinds.items() if kind != first}
+
+    @property
+    def _first_kind(self) -> str:
+        if self.first_networks is not None:
+            return self.first_networks
+        return next(iter(self.network_kinds), "")
 
 
 def vms(settings: Settings) -> VmSpec:

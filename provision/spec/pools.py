@@ -148,6 +148,12 @@ class Pool:
         return replace(self, mode=mode, policies=policies, compact=compact, reservation_read=read)
 
     @property
+    def network_kind(self) -> str | None:
+        """The kind of the network between the GPUs of several machines; None for none."""
+        network = self.machine.gpu_network if self.machine else None
+        return network.label if network else None
+
+    @property
     def networks(self) -> tuple[Network, ...]:
         """The networks of the additional interfaces that the GPUs need."""
         machine = self.machine
@@ -247,12 +253,12 @@ def _written(pool: NodePool, settings: Settings) -> Pool:
         size=_size(pool, mode, settings),
         disk_size_gb=pool.disk_size_gb or settings.disk_size_gb,
         disk_type=_disk_type(pool, settings),
-        compact=settings.enable_compact_placement,
+        compact=settings.enable_compact_placement if pool.compact is None else pool.compact,
     )
 
 
 def asking(pool: NodePool, settings: Settings) -> Iterator[tuple[str, object]]:
-    """The mode settings of one pool in GKE_NODE_POOLS, completed with the cluster-wide ones."""
+    """How one pool in GKE_NODE_POOLS is got, completed with the cluster-wide settings."""
     for name, key in capacity.POOL_KEYS.items():
         own = getattr(pool, key)
         yield name, getattr(settings, name) if own is None else own

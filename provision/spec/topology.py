@@ -77,17 +77,18 @@ def _first(spec: ClusterSpec) -> Network:
 
 def _additional(spec: ClusterSpec) -> Iterator[Network]:
     """The networks of the additional interfaces, equal ones beside each other as one."""
-    machine = next((pool.machine for pool in spec.pools if pool.networks), None)
-    kind = machine.gpu_network if machine else None
-    for network, same in itertools.groupby(spec.gpu_networks):
-        of_gpus = kind is not None and (network.nic_type, network.mtu) == (kind.nic_type, kind.mtu)
-        yield Network(
-            role=NetworkRole.GPUS if of_gpus else NetworkRole.MORE,
-            count=len(list(same)),
-            subnets=network.subnets,
-            nic_type=network.nic_type,
-            mtu=network.mtu,
-        )
+    kinds = (pool.machine.gpu_network for pool in spec.pools if pool.machine)
+    of_gpus = {(kind.nic_type, kind.mtu) for kind in kinds if kind}
+    for networks in (spec.gpu_networks, *spec.more_gpu_networks.values()):
+        for network, same in itertools.groupby(networks):
+            is_of_gpus = (network.nic_type, network.mtu) in of_gpus
+            yield Network(
+                role=NetworkRole.GPUS if is_of_gpus else NetworkRole.MORE,
+                count=len(list(same)),
+                subnets=network.subnets,
+                nic_type=network.nic_type,
+                mtu=network.mtu,
+            )
 
 
 def _machines(spec: ClusterSpec, pool: Pool) -> Machines:

@@ -13,7 +13,7 @@ module "gke_cluster" {
   cluster_id             = var.cluster_id
   hold_node_upgrades     = local._hold_node_upgrades
   labels                 = var.labels
-  multi_networking       = length(var.gpu_networks) > 0
+  multi_networking       = length(var.gpu_networks) + length(var.more_gpu_networks) > 0
   marker                 = var.marker
   name_prefix            = var.name_prefix
   network                = module.network.network
@@ -36,7 +36,7 @@ module "gke_nodepool" {
   labels                = var.labels
   marker                = var.marker
   name                  = each.key
-  networks              = each.value.gpu_networks ? module.gpu_networks.names : []
+  networks              = each.value.gpu_networks == null ? [] : local._interfaces[each.value.gpu_networks]
   pool                  = each.value
   project_id            = var.project_id
   region                = var.region

@@ -9,23 +9,41 @@ locals {
     services = "10.32.0.0/20"
   }
 
-  # Google has a network for RDMA in each zone that has the machines.
-  _gpu_zone = concat([for pool in var.node_pools : pool.zone if pool.gpu_networks], [var.zone])[0]
+  # The kind of var.gpu_networks: the one that pools ask for and that has no other place.
+  _kinds       = distinct(compact(values(var.node_pools)[*].gpu_networks))
+  _first_kinds = [for kind in local._kinds : kind if !contains(keys(var.more_gpu_networks), kind)]
 
-  _names    = module.gpu_networks.names
-  _gvnics   = length([for name in local._names : name if name.nic_type == "GVNIC"])
-  _has_rdma = local._gvnics < length(local._names)
+  # Google has a network for RDMA in each zone that has the machines: kind -> zone.
+  _gpu_zones = {
+    for kind in local._kinds : kind => [for pool in values(var.node_pools) : pool.zone if pool.gpu_networks == kind][0]
+  }
+
+  # Kind -> the interfaces in its networks, in order.
+  _interfaces = merge(
+    { for kind, made in module.more_gpu_networks : kind => made.names },
+    { for kind in local._first_kinds : kind => module.gpu_networks.names },
+  )
+  _gvnics = { for kind, names in local._interfaces : kind => length([for name in names : name if name.nic_type == "GVNIC"]) }
 
   # What the networks are called in Kubernetes: the names that Google's own job files use.
-  _networks = [
-    for index, name in local._names : {
-      device_mode     = name.nic_type == "MRDMA" ? "RDMA" : "NetDevice"
-      kubernetes_name = name.nic_type == "MRDMA" ? "rdma-${index - local._gvnics}" : local._has_rdma ? "gvnic-${index + 1}" : "vpc${index + 1}"
-      name            = "eth${index + 1}"
-      network         = name.network
-      subnetwork      = name.subnetwork
-    }
-  ]
+  # Two kinds without RDMA would have the same ones, so that the later one adds its own.
+  _networks = {
+    for kind, names in local._interfaces : kind => [
+      for index, name in names : {
+        device_mode = name.nic_type == "MRDMA" ? "RDMA" : "NetDevice"
+        kind        = kind
+        kubernetes_name = (
+          name.nic_type == "MRDMA" ? "rdma-${index - local._gvnics[kind]}"
+          : local._gvnics[kind] < length(names) ? "gvnic-${index + 1}"
+          : contains(local._first_kinds, kind) ? "vpc${index + 1}"
+          : "${kind}-vpc${index + 1}"
+        )
+        name       = "eth${index + 1}"
+        network    = name.network
+        subnetwork = name.subnetwork
+      }
+    ]
+  }
 }
 
 module "network" {
@@ -49,5 +67,20 @@ module "gpu_networks" {
   networks    = var.gpu_networks
   project_id  = var.project_id
   region      = var.region
-  zone        = local._gpu_zone
+  zone        = concat([for kind in local._first_kinds : local._gpu_zones[kind]], [var.zone])[0]
+}
+
+# Ranges must differ among the interfaces of one node alone, and none is in two kinds.
+module "more_gpu_networks" {
+  source   = "../modules/gpu-networks"
+  for_each = var.more_gpu_networks
+
+  kind        = each.key
+  marker      = var.marker
+  ip_block    = local._ip_block
+  name_prefix = var.name_prefix
+  networks    = each.value
+  project_id  = var.project_id
+  region      = var.region
+  zone        = local._gpu_zones[each.key]
 }

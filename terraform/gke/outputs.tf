@@ -27,8 +27,8 @@ output "network" {
 }
 
 output "networks" {
-  description = "The networks of the nodes' interfaces after the first, in order: name (the interface on the node), kubernetes_name, network and subnetwork (bare names), and device_mode, NetDevice or RDMA."
-  value       = local._networks
+  description = "The networks of the nodes' interfaces after the first, in order within each kind: kind, name (the interface on the node), kubernetes_name, network and subnetwork (bare names), and device_mode, NetDevice or RDMA."
+  value       = flatten(values(local._networks))
 }
 
 output "node_pools" {

@@ -49,7 +49,7 @@ variable "gcs_mounts" {
 }
 
 variable "gpu_networks" {
-  description = "The networks of the second interface and those after it, in order, of the nodes whose pool asks for them: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
+  description = "The networks of the second interface and those after it, in order, of the nodes whose pool asks for them, and whose kind is not in more_gpu_networks: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
   type = list(object({
     mtu      = number
     nic_type = string
@@ -93,6 +93,23 @@ variable "marker" {
   }
 }
 
+variable "more_gpu_networks" {
+  description = "The same for pools whose GPUs have another kind of network: kind, which becomes part of the networks' names, -> networks as in gpu_networks. A kind keeps its place here or there as long as it exists: the other one has networks of its own."
+  type = map(list(object({
+    mtu      = number
+    nic_type = string
+    subnets  = number
+    profile  = optional(string)
+  })))
+  nullable = false
+
+  # The longest name, "<name_prefix>-gpu-internal-<kind>-15-<hash>", may have 63 characters.
+  validation {
+    condition     = alltrue([for kind in keys(var.more_gpu_networks) : can(regex("^[a-z][a-z0-9]{0,11}$", kind))])
+    error_message = "A kind of network is 1 to 12 of a-z and 0-9, a letter first; received ${jsonencode(keys(var.more_gpu_networks))}. \"rdma\" would pass."
+  }
+}
+
 variable "name_prefix" {
   description = "Start of every name, and so what sets two clusters of one project apart. A change replaces everything."
   type        = string
@@ -106,7 +123,7 @@ variable "name_prefix" {
 }
 
 variable "node_pools" {
-  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, and whether they have interfaces in gpu_networks."
+  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, and the kind of their networks for GPUs, if they have any: a key of more_gpu_networks, or any other word for gpu_networks."
   type = map(object({
     machine_type = string
     zone         = string
@@ -121,7 +138,7 @@ variable "node_pools" {
     local_ssds   = number
     compact      = bool
     policy       = optional(string)
-    gpu_networks = bool
+    gpu_networks = optional(string)
   }))
   nullable = false
 
@@ -130,12 +147,19 @@ variable "node_pools" {
     error_message = "\"${var.name_prefix}-system\" is the system pool; received ${jsonencode(keys(var.node_pools))}. \"${var.name_prefix}-a100\" would pass."
   }
   validation {
-    condition     = anytrue(values(var.node_pools)[*].gpu_networks) == (length(var.gpu_networks) > 0)
-    error_message = "gpu_networks are made for the pools that ask for them, and for none else; received ${length(var.gpu_networks)} of them for ${jsonencode([for name, pool in var.node_pools : name if pool.gpu_networks])}. gpu_networks = [] with gpu_networks = false in each pool would pass."
+    condition     = length(setsubtract(compact(values(var.node_pools)[*].gpu_networks), keys(var.more_gpu_networks))) == (length(var.gpu_networks) > 0 ? 1 : 0)
+    error_message = "gpu_networks are of one kind, made for the pools that ask for it, and for none else; received ${length(var.gpu_networks)} of them for ${jsonencode({ for name, pool in var.node_pools : name => pool.gpu_networks })}. gpu_networks = [] with gpu_networks = null in each pool would pass."
   }
   validation {
-    condition     = !anytrue([for network in var.gpu_networks : network.profile != null]) || length(distinct([for pool in var.node_pools : pool.zone if pool.gpu_networks])) <= 1
-    error_message = "A network for RDMA is of one zone, and so are all pools in it; received ${jsonencode({ for name, pool in var.node_pools : name => pool.zone if pool.gpu_networks })}. One zone would pass."
+    condition     = length(setsubtract(keys(var.more_gpu_networks), compact(values(var.node_pools)[*].gpu_networks))) == 0
+    error_message = "more_gpu_networks are made for the pools that ask for them; received ${jsonencode(keys(var.more_gpu_networks))} for ${jsonencode({ for name, pool in var.node_pools : name => pool.gpu_networks })}. more_gpu_networks = {} would pass."
+  }
+  validation {
+    condition = alltrue([
+      for kind in compact(values(var.node_pools)[*].gpu_networks) :
+      alltrue([for network in lookup(var.more_gpu_networks, kind, var.gpu_networks) : network.profile == null]) || length(distinct([for pool in values(var.node_pools) : pool.zone if pool.gpu_networks == kind])) == 1
+    ])
+    error_message = "A network for RDMA is of one zone, and so are all pools in it; received ${jsonencode({ for name, pool in var.node_pools : name => pool.zone if pool.gpu_networks != null })}. One zone would pass."
   }
 }
 

@@ -7,15 +7,17 @@ row. Where Google's own lists differ from the program's on purpose, the reason s
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.catalogue import filestores, gke_versions
+from provision.catalogue import billed_shapes, filestores, gke_versions
 from provision.catalogue import images as our_images
 from provision.catalogue import machines as ours
 from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
+from provision.kinds.gke.kubernetes import node_sizes
 from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules
 from rehearsal.cloud.facts import (
@@ -27,6 +29,7 @@ from rehearsal.cloud.facts import (
     places,
     reservations,
 )
+from rehearsal.cloud.kubernetes import pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
 REGIONS_APART = {
     "europe-west8": "SkyPilot's list has parts of A3 High there, the list by region has not"
 }
+
+
+def _mib(gib: Decimal | None) -> int | None:
+    return None if gib is None else round(gib * 1024)
 
 
 def _differences(
@@ -51,6 +58,7 @@ def _differences(
             "GPU": (machine.accelerator or "", theirs.gpu),
             "GPUs": (machine.gpus or 0, theirs.gpus),
             "takes GPUs": (machine.gpus is None, theirs.attachable),
+            "MiB of memory": (_mib(billed_shapes.memory(name)), theirs.memory_mb),
             "local SSDs": (machine.local_ssds, theirs.local_ssds),
             "Arm": (machine.family.arm, theirs.is_arm),
             "flex start": (ours.may_flex_start(name), machines.may_flex_start(name)),
@@ -83,6 +91,15 @@ def test_a_machine_that_google_has_not_is_named() -> None:
 def test_the_program_has_every_machine_with_gpus() -> None:
     with_gpus = {name for name, it in machines.MACHINES.items() if it.gpu or it.attachable}
     assert with_gpus == ours.MACHINE_TYPES.keys()
+
+
+@pytest.mark.parametrize("name", ours.MACHINE_TYPES)
+def test_a_job_that_asks_for_a_node_leaves_room_for_what_gke_runs_there(name: str) -> None:
+    node = pools.Pool({"name": "np", "config": {"machineType": name}}).allocatable
+    room = node_sizes.room(name)
+    assert room is not None
+    assert Decimal("0.3") <= node["cpu"] - Decimal(room.milli_cpus) / 1000
+    assert Decimal("0.5") <= node["memory"] / 2**30 - Decimal(room.mib) / 1024
 
 
 def test_machines_are_offered_in_the_same_regions_but_for_those_apart() -> None:

@@ -55,6 +55,22 @@ HIGH = GpuPool(
     max_nodes=2,
     mode="spot",
 )
+A4 = GpuPool(
+    name="demo-b200",
+    machine_type="a4-highgpu-8g",
+    accelerator="nvidia-b200",
+    gpus=8,
+    max_nodes=2,
+    mode="reservation_bound",
+)
+A2 = GpuPool(
+    name="demo-a100-8g",
+    machine_type="a2-highgpu-8g",
+    accelerator="nvidia-tesla-a100",
+    gpus=8,
+    max_nodes=2,
+    mode="standard",
+)
 RESERVED = GpuPool(
     name="demo-reserved",
     machine_type="a2-highgpu-1g",
@@ -98,6 +114,7 @@ TCPXO = tuple(
     )
     for number in range(1, 9)
 )
+TCPX = TCPXO[:4]
 
 
 def pool_like(pool: GpuPool, **changes: Any) -> GpuPool:

@@ -113,7 +113,7 @@ def _job(world: World, name: str, pool: str) -> Object:
 
 def _admitted(world: World, name: str) -> bool:
     works = {work.name: work.state for work in status.read(world.cluster).workloads}
-    return works.get(name) in ("running", "finished")
+    return works.get(name) in ("starting", "running", "finished")
 
 
 def _flavors(world: World, name: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from provision.kinds.gke.kubernetes import apply, kueue, status
+from provision.kinds.gke.kubernetes import apply, kueue, node_requests
 from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.objects import conditions as conditions_of
@@ -54,7 +54,7 @@ class World:
         """The ProvisioningRequest of a job, as soon as there is one."""
 
         def look() -> Object | None:
-            found = self.cluster.all(status.REQUEST_API, status.REQUEST_KIND, "default")
+            found = self.cluster.all(node_requests.API, node_requests.KIND, "default")
             return next(
                 (
                     thing

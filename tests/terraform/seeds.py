@@ -163,7 +163,6 @@ TOOLKIT: Final = Seed(
             POOL.format("dws-nodepool-1"),
             "node_config.0.max_run_duration",
             None,
-            why="Google's default of 7 days, written: left out, a later plan replaces the pool",
         ),
         Field("system pool's machine type", SYSTEM, "node_config.0.machine_type", "e2-standard-16"),
         Field("system pool's fewest nodes", SYSTEM, "autoscaling.0.total_min_node_count", 2),

@@ -79,6 +79,7 @@ def test_python_counts_against_quotas_what_terraform_makes(
         zone="us-central1-a",
         makes_network=True,
         gpu_networks=gpu_networks.beside_the_first(machines.lookup("a3-ultragpu-8g")),
+        more_gpu_networks={},
     )
     asked = SimpleNamespace(spec=spec, of_kind=SimpleNamespace(policies=(), rules=RAY))
     wanted = {(one.row.type, one.name) for one in counted.wanted(cast("Any", asked))}

@@ -85,9 +85,10 @@ class GkeCluster:
     def prepare(
         self, cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace
     ) -> tuple[Deployment[GkeSpec], int]:
-        """Does nothing: jobs request their nodes themselves."""
-        del cloud, workspace
-        return target, 0
+        """Keep what a plan must not change of a cluster that stands."""
+        from provision.kinds.gke import standing
+
+        return standing.keep(cloud, target, workspace), 0
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """The tainted node pools that exist and only lack nodes."""

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import datetime as dt
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision import words
 from provision.catalogue import names
 from provision.catalogue.zones import region_of
 from provision.documents import gke_status
 from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
-from provision.documents.status import About, End, EndedBy, PoolMode, PoolNow, Trouble
+from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
 from provision.google.resources import CLUSTER
-from provision.kinds import ends, machine_words, shortage
+from provision.kinds import machine_words, shortage
 from provision.kinds import spending as prices
-from provision.kinds.gke import control_plane, refused, spending, states, trouble
+from provision.kinds.gke import (
+    control_plane,
+    node_ends,
+    node_faults,
+    refused,
+    spending,
+    states,
+    trouble,
+)
 from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.states import State
 from provision.lifecycle import pricing
@@ -58,9 +64,11 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         told, unknown = _ask(context, cloud, facts)
     places = Places(document or {}, facts, cloud.api)
     works = [places.added(one) for one in told.workloads]
+    outside = [places.added(one) for one in told.outside]
     requests = [places.added(one) for one in told.requests]
     pools = _pools(document or {}, facts, told, context.clock)
     machines = tuple(_machines(document or {}, facts, told))
+    gpus = {pool.name: pool.gpus for pool in facts.pools} if facts else {}
     case = trouble.Case(
         document=document or {},
         pools=tuple(pools),
@@ -71,6 +79,9 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         works=tuple(works),
         requests=tuple(requests),
         clock=context.clock,
+        outside=tuple(outside),
+        nodes=told.nodes,
+        gpus=gpus,
     )
     runs = None if unknown else spending.existing(record, document, facts, told, context.clock)
     cost, so_far = prices.of(runs, pricing.known(context, cloud))
@@ -79,13 +90,15 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         trouble=(*trouble.found(case), *unknown),
         waiting=tuple(trouble.waiting(case)),
         machines=case.machines,
-        ends=tuple(_ends(facts, told, context.clock)),
+        ends=tuple(node_ends.of(facts, told.nodes, context.clock)),
         cost=cost,
         so_far=so_far,
         cluster=_cluster(document) if document else None,
         node_pools=case.pools,
+        nodes=node_faults.nodes(told.nodes, gpus, context.clock),
         jobs={str(state): count for state, count in _counted(works).items()},
         workloads=tuple(sorted(works, key=lambda it: list(JobState).index(it.state))),
+        outside=tuple(sorted(outside, key=lambda it: list(JobState).index(it.state))),
         requests=tuple(sorted(requests, key=lambda it: list(RequestState).index(it.state))),
     )
 
@@ -143,7 +156,7 @@ def _ask(
     cluster = control_plane.reach(facts, cloud.api, context.environ)
     try:
         found = context.progress.deadline(_ANSWER_TIMEOUT, _POLL).retry(
-            lambda: status.read(cluster), "look at the cluster"
+            lambda: status.read(cluster, context.clock), "look at the cluster"
         )
     except ClusterError as error:
         (problem,) = error.problems
@@ -183,7 +196,7 @@ def _pools(
     for pool in document.get("nodePools", []):
         mine, there = known.get(pool["name"]), nodes.get(pool["name"])
         least, most = spending.scale(pool)
-        remaining = _remaining(mine, there, clock)
+        remaining = node_ends.remaining(mine, there, clock)
         found.append(
             gke_status.NodePool(
                 name=pool["name"],
@@ -247,78 +260,3 @@ def _wanted(pool: Mapping[str, Any], mine: GpuPool | None) -> int | None:
 
 def _scales(pool: Mapping[str, Any]) -> bool:
     return spending.scale(pool)[1] is not None
-
-
-# ------------------------------------------------------------------ ends
-
-
-def _remaining(
-    pool: GpuPool | None, nodes: status.Nodes | None, clock: Clock
-) -> tuple[int, int] | None:
-    """Seconds of cloud time until Google deletes the nodes of a pool that go first and last.
-
-    GKE says on a node when that is. Without that, the pool's run duration counts (rule F7); in a
-    queued pool each request has its own.
-    """
-    if pool is None or nodes is None:
-        return None
-    if nodes.ends:
-        return _until(nodes.ends, clock), _until(nodes.last_end, clock)
-    if pool.queued or not (pool.max_run_seconds and nodes.oldest):
-        return None
-    run = pool.max_run_seconds
-    first, last = nodes.oldest, max(nodes.created, default=nodes.oldest)
-    return _rest(run, first, clock), _rest(run, last, clock)
-
-
-def _until(moment: str, clock: Clock) -> int:
-    return int(clock.until(dt.datetime.fromisoformat(moment).timestamp()))
-
-
-def _rest(run: float, since: str, clock: Clock) -> int:
-    passed = clock.since(dt.datetime.fromisoformat(since).timestamp())
-    return max(0, int(run - passed))
-
-
-def _ends(facts: ClusterFacts | None, told: status.Status, clock: Clock) -> list[End]:
-    """When the nodes of each GPU pool end; those of the others never do."""
-    nodes = {one.pool: one for one in told.nodes}
-    found: list[End] = []
-    free = 0
-    for pool in facts.pools if facts else ():
-        there = nodes.pop(pool.name, None)
-        remaining = _remaining(pool, there, clock)
-        if there is not None and remaining is not None:
-            found.append(
-                _end(f"{ends.counted(there.count, 'node')} of {pool.name}", remaining, clock)
-            )
-        elif pool.max_run_seconds:
-            found.append(_each(pool))
-        elif there is not None:
-            free += there.count
-    free += sum(one.count for one in nodes.values())
-    if free:
-        found.append(ends.never(free, "node"))
-    return found
-
-
-def _end(what: str, remaining: tuple[int, int], clock: Clock) -> End:
-    first, last = remaining
-    return End(
-        what=what,
-        how=EndedBy.RUN,
-        first=ends.moment(first, clock),
-        last=ends.moment(last, clock),
-        first_seconds=first,
-        last_seconds=last,
-    )
-
-
-def _each(pool: GpuPool) -> End:
-    longest = words.duration(pool.max_run_seconds or 0)
-    other = ", or when its job says" if pool.queued else ""
-    return End(
-        what=f"each node of {pool.name}",
-        how=EndedBy.RUN,
-        words=f"{longest} after it came{other}",
-    )

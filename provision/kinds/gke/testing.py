@@ -7,8 +7,9 @@ it is too low, pairs of nodes tell which is at fault.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import (
@@ -22,26 +23,26 @@ from provision.errors import (
 from provision.google.resources import CLUSTER
 from provision.kinds.gke import control_plane, spending, tested_pools, verdict
 from provision.kinds.gke.kubernetes import bandwidth_test, cordon
+from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
 from provision.lifecycle import pricing
 from provision.screens import checks as screen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.documents.checks import Bandwidth
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.nodes import Node
     from provision.kinds.gke.tested_pools import Part
     from provision.kinds.gke.verdict import Tested
     from provision.spec.pools import Pool
     from provision.state.record import Record
 
-_CHANGING: float = 60.0  # seconds of cloud time
-_POLL: float = 2.0
-_ZONE = "topology.kubernetes.io/zone"
+_CHANGING: Final = 60.0  # seconds of cloud time
+_POLL: Final = 2.0
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
@@ -88,8 +89,8 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         else:
             found.append(verdict.passed(tested))
     if failed:
-        for words in found:
-            context.console.progress(words)
+        for passed in found:
+            context.console.progress(passed)
         raise _together(failed)
     return "\n".join(found)
 
@@ -97,31 +98,46 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
 def _test(
     context: Context, cluster: Cluster, facts: ClusterFacts, part: Part, timeout: float
 ) -> tuple[Tested, float]:
-    """Test a pool, and show what was found; also the seconds that it waited for nodes."""
-    pool = part.pool
-    unfit = verdict.unfit(_nodes(context, cluster, pool.name), pool)
-    nodes = min(part.nodes, pool.max_nodes - len(unfit))
-    waited = 0.0
+    """Test a pool, and show what was found; also the seconds that it waited for nodes.
+
+    Raises:
+        ClusterError: All nodes that the pool may have are cordoned.
+    """
+    pool, ran = part.pool, None
+    there = _nodes(context, cluster, pool.name)
+    unfit = verdict.unfit(there, pool)
+    out_of_use = {node.name for node in there if node.cordoned} | unfit.keys()
+    nodes = min(part.nodes, pool.max_nodes - len(out_of_use))
     if nodes > 0:
         ran = bandwidth_test.run(
             cluster, facts, pool, nodes, timeout=timeout, progress=context.progress
         )
-        waited = ran.waited
         tested = verdict.of(pool, ran, unfit)
-    else:
+        there = _nodes(context, cluster, pool.name)
+    elif unfit:
         tested = verdict.Tested(pool=pool, nodes=(), told=None, checked=unfit)
-        ran = None
-    tested = dataclasses.replace(tested, zones=_zones(_nodes(context, cluster, pool.name)))
+    else:
+        raise _all_cordoned(pool, out_of_use)
+    tested = dataclasses.replace(tested, zones={node.name: node.zone for node in there})
     if context.settings.test_cordon:
         tested = _cordoned(context, cluster, tested)
     known: Mapping[str, Bandwidth] = {pool.name: tested.document}
     context.report.checks = {**(context.report.checks or {}), **known}
     context.console.show(screen.lines(known, context.console.width), as_result=True)
-    if tested.told is not None and tested.told.whole.table:
+    if ran is not None and tested.told is not None and tested.told.whole.table:
         context.console.result(tested.told.whole.table)
     elif ran is not None and ran.logs:
         context.console.progress(ran.logs[0])
-    return tested, waited
+    return tested, ran.waited if ran else 0.0
+
+
+def _all_cordoned(pool: GpuPool, names: Collection[str]) -> ClusterError:
+    return ClusterError(
+        f"No node of {pool.name} can be tested: all are cordoned",
+        code=Code.TEST_FAILED,
+        why=f"the pool may have {pool.max_nodes}, and {words.listed(names)} take no new pods",
+        fix=f"kubectl uncordon {' '.join(sorted(names))}",
+    )
 
 
 def _cordoned(context: Context, cluster: Cluster, tested: Tested) -> Tested:
@@ -136,15 +152,13 @@ def _cordoned(context: Context, cluster: Cluster, tested: Tested) -> Tested:
     return dataclasses.replace(tested, cordoned=tuple(done))
 
 
-def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[Object]:
+def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[Node]:
     deadline = context.progress.deadline(_CHANGING, _POLL)
     selector = f"{POOL_LABEL}={pool}"
-    return deadline.retry(lambda: cluster.all("v1", "Node", "", selector), "look at the nodes")
-
-
-def _zones(nodes: Sequence[Object]) -> Mapping[str, str]:
-    labels = {it["metadata"]["name"]: it["metadata"].get("labels") or {} for it in nodes}
-    return {name: str(it[_ZONE]) for name, it in labels.items() if _ZONE in it}
+    found = deadline.retry(
+        lambda: cluster.all("v1", "Node", selector=selector), "look at the nodes"
+    )
+    return [node for one in nodes_module.read(found) for node in one.each]
 
 
 def _made(cloud: Cloud, record: Record, facts: ClusterFacts) -> Mapping[str, Pool]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import collections
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from provision.documents.gke_status import JobState, RequestState
 from provision.documents.status import About, Trouble, Waiting
-from provision.kinds.ends import counted
-from provision.kinds.gke import states
+from provision.kinds.gke import node_ends, node_faults, states
 from provision.kinds.gke.states import State
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from provision.documents.gke_status import NodePool, NodeRequest, Workload
     from provision.documents.status import PoolNow
     from provision.errors import Problem
+    from provision.kinds.gke.kubernetes.nodes import Nodes
     from provision.time.clock import Clock
 
 
@@ -36,6 +36,9 @@ class Case:
         works: The jobs in the queue.
         requests: The ProvisioningRequests.
         clock: The clock of Google Cloud.
+        outside: The jobs that no queue knows.
+        nodes: The nodes of each pool.
+        gpus: How many GPUs each node of a GPU pool has.
     """
 
     document: Mapping[str, Any]
@@ -47,6 +50,9 @@ class Case:
     works: tuple[Workload, ...]
     requests: tuple[NodeRequest, ...]
     clock: Clock
+    outside: tuple[Workload, ...] = ()
+    nodes: tuple[Nodes, ...] = ()
+    gpus: Mapping[str, int] = field(default_factory=dict)
 
 
 def found(case: Case) -> Iterator[Trouble]:
@@ -78,28 +84,40 @@ def waiting(case: Case) -> Iterator[Waiting]:
             )
     # Kueue passes on what the autoscaler says of a job's request: once is enough.
     said = {request.message for request in case.requests}
-    works = [work for work in case.works if _waits(work.state)]
-    for (state, message, advice), jobs in _alike(works).items():
-        yield Waiting(
-            about=About.JOB,
-            what=_of_jobs(jobs, str(state) if state is JobState.WAITING_FOR_NODES else "queued"),
-            count=len(jobs),
-            names=tuple(job.name for job in jobs),
-            seconds=_age(jobs, case.clock),
-            why=(message,) if message and message not in said else (),
-            advice=advice,
-        )
+    for works in (case.works, case.outside):
+        waits = [work for work in works if _waits(work.state)]
+        for (state, message, advice), jobs in _alike(waits).items():
+            tries = min((job.next_try for job in jobs if job.next_try), default=None)
+            left = _left(tries, case.clock)
+            yield Waiting(
+                about=About.JOB,
+                what=_of_jobs(jobs, _where(state, is_queued=works is case.works)),
+                count=len(jobs),
+                names=tuple(job.name for job in jobs),
+                seconds=_age([job.created for job in jobs], case.clock),
+                why=(message,) if message and message not in said else (),
+                advice=advice,
+                until=tries if left else None,
+                until_seconds=left,
+                then="Kueue asks for nodes again" if left else "",
+            )
     for request in case.requests:
         what = _under_way(request)
         if what:
+            left = _left(request.until, case.clock)
             yield Waiting(
                 about=About.REQUEST,
                 what=what,
                 names=(request.name,),
-                seconds=_age([request], case.clock),
+                seconds=_age([request.since or request.created], case.clock),
                 why=_why(request),
                 advice=request.advice,
+                until=request.until if left else None,
+                until_seconds=left,
+                then=request.then if left else "",
             )
+    for nodes in case.nodes:
+        yield from node_faults.waiting(nodes)
 
 
 _PASSING = frozenset({State.PROVISIONING, State.RECONCILING})
@@ -115,22 +133,16 @@ def _parts(case: Case) -> Iterator[tuple[str, About, Mapping[str, Any]]]:
 
 
 def _nodes(case: Case) -> Iterator[Trouble]:
-    """Nodes that are missing or not ready."""
-    unready = {pool.name: pool.unready for pool in case.pools}
+    """Nodes that are missing, not ready or have a fault."""
+    documents = {pool["name"]: pool for pool in case.document.get("nodePools", [])}
+    there = {nodes.pool: nodes for nodes in case.nodes}
     for pool in case.machines:
         refused = case.refused.get(pool.name, ())
         if missing(pool) and (refused or case.counted):
             yield from _missing(pool, refused)
-        if unready.get(pool.name):
-            them = unready[pool.name]
-            yield Trouble(
-                about=About.POOL,
-                what=f"{counted(len(them), 'node')} of {pool.name} not ready",
-                count=len(them),
-                names=tuple(line.partition(" ")[0] for line in them),
-                why=them,
-                by_itself=True,
-            )
+        if pool.name in there:
+            document, gpus = documents.get(pool.name, {}), case.gpus.get(pool.name, 0)
+            yield from node_faults.troubles(there[pool.name], gpus, document, pool.mode, case.clock)
 
 
 def missing(pool: PoolNow) -> int:
@@ -182,7 +194,8 @@ def _requests(case: Case) -> Iterator[Trouble]:
         if request.state is RequestState.FAILED:
             yield Trouble(
                 about=About.REQUEST,
-                what=f"the request {request.name} failed",
+                what=f"the request {request.name} failed"
+                + (f" for want of {request.waits_for}" if request.waits_for else ""),
                 names=(request.name,),
                 why=_why(request),
                 fix=request.advice,
@@ -198,9 +211,9 @@ def _under_way(request: NodeRequest) -> str:
     """What a request waits for; "" if it waits no longer."""
     match request.state:
         case RequestState.PENDING:
-            return f"the request {request.name} waits for a pool that takes it"
+            return f"the request {request.name} waits for {request.waits_for}"
         case RequestState.ACCEPTED | RequestState.WAITING:
-            return f"the request {request.name} is waiting in Google's queue"
+            return f"the request {request.name} waits in Google's queue for {request.waits_for}"
         case RequestState.PROVISIONED:
             return f"the nodes of the request {request.name} have come, its job is to start"
         case (
@@ -216,7 +229,15 @@ def _under_way(request: NodeRequest) -> str:
 
 
 def _waits(state: JobState) -> bool:
-    return state in {JobState.PENDING, JobState.WAITING_FOR_NODES}
+    return state in {JobState.PENDING, JobState.WAITING_FOR_NODES, JobState.STARTING}
+
+
+def _where(state: JobState, *, is_queued: bool) -> str:
+    """What a job that waits is doing, in words."""
+    if not is_queued:
+        doing = "waits for nodes" if state is JobState.PENDING else "is starting"
+        return f"{doing}, in no queue"
+    return "queued" if state is JobState.PENDING else str(state)
 
 
 def _alike(
@@ -233,9 +254,14 @@ def _of_jobs(jobs: Sequence[Workload], state: str) -> str:
     return f"{jobs[0].name} {state}" if len(jobs) == 1 else f"{len(jobs):,} jobs {state}"
 
 
-def _age(things: Sequence[Workload | NodeRequest], clock: Clock) -> int | None:
+def _age(moments: Sequence[str | None], clock: Clock) -> int | None:
     """For how long the oldest has been there, in seconds of cloud time; None if not known."""
-    created = min((thing.created for thing in things if thing.created), default=None)
+    created = min(filter(None, moments), default=None)
     if created is None:
         return None
     return int(clock.since(dt.datetime.fromisoformat(created).timestamp()))
+
+
+def _left(moment: str | None, clock: Clock) -> int | None:
+    """How long it is until a moment, in seconds of cloud time; None for one that is over."""
+    return (moment and node_ends.until(moment, clock)) or None

@@ -11,8 +11,9 @@ from provision.settings.maintenance import Weekday
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from provision.catalogue.gpu_networks import Network
     from provision.deployment.deployment import RunInputs
     from provision.google.owner import Owner
     from provision.settings.maintenance import Window
@@ -26,7 +27,7 @@ _A_MONDAY: Final = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
 
 
 def variables(
-    spec: GkeSpec, owner: Owner, location: StateLocation, _inputs: RunInputs
+    spec: GkeSpec, owner: Owner, location: StateLocation, inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/gke`; see `Kind.variables` for the arguments."""
     system = spec.system_pool
@@ -48,8 +49,13 @@ def variables(
             "disk_size_gb": system.disk_size_gb,
             "spot": system.mode is Mode.SPOT,
         },
-        "node_pools": {pool.name: _pool(pool, spec.driver) for pool in spec.gpu_pools},
-        "gpu_networks": [dataclasses.asdict(network) for network in spec.gpu_networks],
+        "node_pools": {
+            pool.name: _pool(pool, spec.driver, inputs.node_runs) for pool in spec.gpu_pools
+        },
+        "gpu_networks": _networks(spec.gpu_networks),
+        "more_gpu_networks": {
+            kind: _networks(networks) for kind, networks in spec.more_gpu_networks.items()
+        },
     }
 
 
@@ -72,9 +78,14 @@ def _window(window: Window | None) -> dict[str, str] | None:
     }
 
 
-def _pool(pool: Pool, driver: str) -> dict[str, Any]:
-    # With queued provisioning alone, each request sets how long its nodes run.
-    run = pool.max_run_seconds if pool.mode.means.run_of_nodes else None
+def _networks(networks: Iterable[Network]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(network) for network in networks]
+
+
+def _pool(pool: Pool, driver: str, runs: Mapping[str, int]) -> dict[str, Any]:
+    # In a queue each request says how long its nodes run. A pool that says it all the same was
+    # made so, and would be replaced if it did not any more.
+    run = runs.get(pool.name) if pool.mode.means.queued else pool.max_run_seconds
     # GKE binds nodes to their reservation by itself: it has one kind of reserved nodes.
     mode = Mode.RESERVATION if pool.mode.means.reserved else pool.mode
     return {
@@ -91,5 +102,5 @@ def _pool(pool: Pool, driver: str) -> dict[str, Any]:
         "local_ssds": pool.local_ssds,
         "compact": pool.compact,
         "policy": next(iter(pool.policies), None),
-        "gpu_networks": bool(pool.networks),
+        "gpu_networks": pool.network_kind,
     }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
     from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.nodes import Node
 
 _HOST: Final = re.compile(rf"\b{all_gather.REPLICATED_JOB}-0-(\d+)")
 """The number of a pod in the name of its host."""
@@ -148,14 +148,14 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     return Tested(pool=pool, nodes=ran.nodes, told=told, checked=found)
 
 
-def unfit(nodes: Sequence[Object], pool: GpuPool) -> dict[str, NodeCheck]:
+def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
     """The nodes of a pool that can take no part in a test, with what is wrong with them.
 
     Args:
         nodes: The pool's nodes.
         pool: The pool.
     """
-    told = {node["metadata"]["name"]: node_checks.of_node(node, pool) for node in nodes}
+    told = {node.name: node_checks.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
     """Check one node pool, with the cluster-wide values for what it does not set."""
     wanted = dict(pools.asking(pool, case.settings))
-    wanted["enable_compact_placement"] = case.value("enable_compact_placement")
     own = {name for name, key in POOL_KEYS.items() if getattr(pool, key) is not None}
     for one, other, why in _conflicts(wanted):
         if own & {one, other}:  # otherwise the cluster-wide rule reports it, once

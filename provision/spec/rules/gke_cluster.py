@@ -38,18 +38,7 @@ def _fixed_by_name(case: Case) -> Iterator[Finding]:
 def _networks(case: Case) -> Iterator[Finding]:
     if case.settings.orchestrator_type is not Orchestrator.GKE:
         return
-    networked = [pool for pool in pools.of(case.settings) if pool.networks]
-    kinds = {pool.networks: pool for pool in networked}
-    if len(kinds) > 1:
-        one, other = list(kinds.values())[:2]
-        yield Finding(
-            field="gke_node_pools",
-            what=f"has {one.machine_type} and {other.machine_type}, whose GPUs need different"
-            " networks",
-            why="a cluster has only one set of networks for GPUs",
-            fix="another cluster with a different NAME_PREFIX for one of them",
-        )
-    zones = sorted({pool.zone for pool in networked if _is_of_a_zone(pool)})
+    zones = sorted({pool.zone for pool in pools.of(case.settings) if _is_of_a_zone(pool)})
     if len(zones) > 1:
         yield Finding(
             field="gke_node_pools",

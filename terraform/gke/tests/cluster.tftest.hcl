@@ -14,20 +14,21 @@ variables {
     authorized_cidrs = []
     ray_operator     = false
   }
-  cluster_id      = "3f9c2a71"
-  marker          = "aiinfra-cluster=3f9c2a71"
-  filestores      = []
-  gcs_mounts      = []
-  gpu_networks    = []
-  labels          = { team = "ml" }
-  name_prefix     = "train"
-  node_pools      = {}
-  project_id      = "my-project"
-  region          = "us-central1"
-  service_account = { create = true }
-  state_folder    = { bucket = "my-state", folder = "train-deployment" }
-  system_pool     = { machine_type = "e2-standard-4", min = 1, max = 3, disk_size_gb = 100, spot = false, zone = "us-central1-a" }
-  zone            = "us-central1-a"
+  cluster_id        = "3f9c2a71"
+  marker            = "aiinfra-cluster=3f9c2a71"
+  filestores        = []
+  gcs_mounts        = []
+  gpu_networks      = []
+  more_gpu_networks = {}
+  labels            = { team = "ml" }
+  name_prefix       = "train"
+  node_pools        = {}
+  project_id        = "my-project"
+  region            = "us-central1"
+  service_account   = { create = true }
+  state_folder      = { bucket = "my-state", folder = "train-deployment" }
+  system_pool       = { machine_type = "e2-standard-4", min = 1, max = 3, disk_size_gb = 100, spot = false, zone = "us-central1-a" }
+  zone              = "us-central1-a"
 }
 
 run "a_cluster_of_different_pools_tells_its_names" {
@@ -38,14 +39,14 @@ run "a_cluster_of_different_pools_tells_its_names" {
         gpu          = { type = "nvidia-tesla-t4", count = 1, driver = "LATEST" }
         capacity     = { model = "queued" }, size = { min = 0, max = 1 }
         disk         = { size_gb = 20, type = "pd-balanced" }, local_ssds = 0
-        compact      = false, gpu_networks = false
+        compact      = false, gpu_networks = null
       }
       train-l4 = {
         machine_type = "g2-standard-24", zone = "us-central1-a"
         gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }
         capacity     = { model = "standard" }, size = { count = 2 }
         disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0
-        compact      = true, gpu_networks = false
+        compact      = true, gpu_networks = null
       }
     }
   }
@@ -101,7 +102,7 @@ run "a_cluster_of_a3_ultra_tells_its_networks_in_order" {
         gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }
         capacity     = { model = "flex_start_queued", max_run_seconds = 604800 }, size = { min = 0, max = 4 }
         disk         = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32
-        compact      = false, gpu_networks = true
+        compact      = false, gpu_networks = "rdma"
       }
     }
   }
@@ -133,13 +134,70 @@ run "a_cluster_of_a3_mega_numbers_its_networks" {
         gpu          = { type = "nvidia-h100-mega-80gb", count = 8, driver = "DEFAULT" }
         capacity     = { model = "spot" }, size = { count = 2 }
         disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16
-        compact      = false, gpu_networks = true
+        compact      = false, gpu_networks = "rdma"
       }
     }
   }
 
   assert {
     condition     = [for network in output.networks : "${network.kubernetes_name} ${network.device_mode}"] == [for number in range(1, 9) : "vpc${number} NetDevice"]
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+}
+
+run "a_cluster_of_three_kinds_has_networks_of_each" {
+  variables {
+    gpu_networks = [for _ in range(8) : { mtu = 8244, nic_type = "GVNIC", subnets = 1 }]
+    more_gpu_networks = {
+      rdma = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }, { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" }]
+      tcpx = [for _ in range(4) : { mtu = 8244, nic_type = "GVNIC", subnets = 1 }]
+    }
+    node_pools = {
+      train-mega = {
+        machine_type = "a3-megagpu-8g", zone = "us-central1-a"
+        gpu          = { type = "nvidia-h100-mega-80gb", count = 8, driver = "DEFAULT" }
+        capacity     = { model = "spot" }, size = { count = 2 }
+        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16
+        compact      = false, gpu_networks = "tcpxo"
+      }
+      train-ultra = {
+        machine_type = "a3-ultragpu-8g", zone = "us-central1-b"
+        gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }
+        capacity     = { model = "spot" }, size = { count = 2 }
+        disk         = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32
+        compact      = false, gpu_networks = "rdma"
+      }
+      train-high = {
+        machine_type = "a3-highgpu-8g", zone = "us-central1-c"
+        gpu          = { type = "nvidia-h100-80gb", count = 8, driver = "DEFAULT" }
+        capacity     = { model = "spot" }, size = { count = 2 }
+        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16
+        compact      = false, gpu_networks = "tcpx"
+      }
+      train-l4 = {
+        machine_type = "g2-standard-24", zone = "us-central1-a"
+        gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }
+        capacity     = { model = "standard" }, size = { count = 2 }
+        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0
+        compact      = false, gpu_networks = null
+      }
+    }
+  }
+
+  assert {
+    condition = jsonencode({ for network in output.networks : network.kind => network.kubernetes_name... }) == jsonencode({
+      rdma  = concat(["gvnic-1"], [for number in range(8) : "rdma-${number}"])
+      tcpx  = [for number in range(1, 5) : "tcpx-vpc${number}"]
+      tcpxo = [for number in range(1, 9) : "vpc${number}"]
+    })
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+  assert {
+    condition = { for network in output.networks : network.kubernetes_name => "${replace(network.network, "/-[0-9a-f]{8}$/", "")} ${replace(network.subnetwork, "/-[0-9a-f]{8}$/", "")}" if contains(["vpc4", "tcpx-vpc4", "rdma-3"], network.kubernetes_name) } == {
+      rdma-3    = "train-gpu-net-rdma2 train-gpu-subnet-rdma5"
+      tcpx-vpc4 = "train-gpu-net-tcpx4 train-gpu-subnet-tcpx4"
+      vpc4      = "train-gpu-net-4 train-gpu-subnet-4"
+    }
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
 }

@@ -4,21 +4,22 @@
 mock_provider "google" {}
 
 variables {
-  cluster         = { location = "us-central1", version = null, release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
-  cluster_id      = "3f9c2a71"
-  marker          = "aiinfra-cluster=3f9c2a71"
-  filestores      = []
-  gcs_mounts      = []
-  gpu_networks    = []
-  labels          = {}
-  name_prefix     = "train"
-  node_pools      = {}
-  project_id      = "my-project"
-  region          = "us-central1"
-  service_account = { create = true }
-  state_folder    = { bucket = "my-state", folder = "train-deployment" }
-  system_pool     = { machine_type = "e2-standard-4", min = 1, max = 3, disk_size_gb = 100, spot = false, zone = "us-central1-a" }
-  zone            = "us-central1-a"
+  cluster           = { location = "us-central1", version = null, release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
+  cluster_id        = "3f9c2a71"
+  marker            = "aiinfra-cluster=3f9c2a71"
+  filestores        = []
+  gcs_mounts        = []
+  gpu_networks      = []
+  labels            = {}
+  more_gpu_networks = {}
+  name_prefix       = "train"
+  node_pools        = {}
+  project_id        = "my-project"
+  region            = "us-central1"
+  service_account   = { create = true }
+  state_folder      = { bucket = "my-state", folder = "train-deployment" }
+  system_pool       = { machine_type = "e2-standard-4", min = 1, max = 3, disk_size_gb = 100, spot = false, zone = "us-central1-a" }
+  zone              = "us-central1-a"
 }
 
 run "refuses_a_cluster_in_another_region" {
@@ -36,7 +37,7 @@ run "refuses_a_pool_of_the_system_pools_name" {
   command = plan
 
   variables {
-    node_pools = { train-system = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = false } }
+    node_pools = { train-system = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = null } }
   }
 
   expect_failures = [var.node_pools]
@@ -47,7 +48,7 @@ run "refuses_networks_that_no_pool_asks_for" {
 
   variables {
     gpu_networks = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }, { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" }]
-    node_pools   = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = false } }
+    node_pools   = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = null } }
   }
 
   expect_failures = [var.node_pools]
@@ -57,10 +58,32 @@ run "refuses_a_pool_that_asks_for_networks_that_are_not_there" {
   command = plan
 
   variables {
-    node_pools = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = true } }
+    node_pools = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = "rdma" } }
   }
 
   expect_failures = [var.node_pools]
+}
+
+run "refuses_more_networks_that_no_pool_asks_for" {
+  command = plan
+
+  variables {
+    more_gpu_networks = { tcpx = [{ mtu = 8244, nic_type = "GVNIC", subnets = 1 }] }
+    node_pools        = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = null } }
+  }
+
+  expect_failures = [var.node_pools]
+}
+
+run "refuses_a_kind_that_is_no_part_of_a_name" {
+  command = plan
+
+  variables {
+    more_gpu_networks = { TCPX = [{ mtu = 8244, nic_type = "GVNIC", subnets = 1 }] }
+    node_pools        = { train-a = { machine_type = "a3-highgpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h100-80gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16, compact = false, gpu_networks = "TCPX" } }
+  }
+
+  expect_failures = [var.more_gpu_networks]
 }
 
 run "refuses_rdma_in_two_zones" {
@@ -68,7 +91,7 @@ run "refuses_rdma_in_two_zones" {
 
   variables {
     gpu_networks = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }, { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" }]
-    node_pools   = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = true }, train-b = { machine_type = "a3-ultragpu-8g", zone = "us-central1-c", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = true } }
+    node_pools   = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = "rdma" }, train-b = { machine_type = "a3-ultragpu-8g", zone = "us-central1-c", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = "rdma" } }
   }
 
   expect_failures = [var.node_pools]
@@ -79,7 +102,7 @@ run "accepts_rdma_in_one_zone_beside_other_pools" {
 
   variables {
     gpu_networks = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }, { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" }]
-    node_pools   = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = true }, train-b = { machine_type = "a3-ultragpu-8g", zone = "us-central1-c", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = false } }
+    node_pools   = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = "rdma" }, train-b = { machine_type = "a3-ultragpu-8g", zone = "us-central1-c", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = null } }
   }
 }
 

@@ -109,12 +109,8 @@ variable "pool" {
     error_message = "Nodes run for a whole number of seconds, at most 604800, which is 7 days; received ${jsonencode(var.pool.capacity)}. 604800 would pass."
   }
   validation {
-    condition     = !startswith(var.pool.capacity.model, "flex_start") || var.pool.capacity.max_run_seconds != null
+    condition     = var.pool.capacity.model != "flex_start" || var.pool.capacity.max_run_seconds != null
     error_message = "Nodes of flex start have an end, and a pool that does not say it is replaced at the next plan; received ${jsonencode(var.pool.capacity)}. max_run_seconds = 604800 would pass."
-  }
-  validation {
-    condition     = var.pool.capacity.model != "queued" || var.pool.capacity.max_run_seconds == null
-    error_message = "With queued provisioning alone each request says how long its nodes run, not the pool; received ${jsonencode(var.pool.capacity)}. max_run_seconds = null would pass."
   }
   validation {
     condition     = var.pool.policy == null || (var.pool.capacity.model == "reservation" && !var.pool.compact)

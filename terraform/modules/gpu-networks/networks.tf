@@ -33,7 +33,7 @@ locals {
 resource "google_compute_network" "gpu" {
   for_each = local._networks
 
-  name                    = "${var.name_prefix}-gpu-net-${each.key}-${local._bound[each.key]}"
+  name                    = "${var.name_prefix}-gpu-net-${var.kind}${each.key}-${local._bound[each.key]}"
   project                 = var.project_id
   description             = var.marker
   auto_create_subnetworks = false
@@ -50,7 +50,7 @@ resource "google_compute_network" "gpu" {
 resource "google_compute_subnetwork" "gpu" {
   for_each = local._subnetworks
 
-  name          = "${var.name_prefix}-gpu-subnet-${each.key}-${substr(sha256("${google_compute_network.gpu[each.value.network].name} ${var.region} ${each.value.ip_range}"), 0, 8)}"
+  name          = "${var.name_prefix}-gpu-subnet-${var.kind}${each.key}-${substr(sha256("${google_compute_network.gpu[each.value.network].name} ${var.region} ${each.value.ip_range}"), 0, 8)}"
   project       = var.project_id
   region        = var.region
   description   = var.marker
@@ -68,7 +68,7 @@ resource "google_compute_subnetwork" "gpu" {
 resource "google_compute_firewall" "internal" {
   for_each = { for number, network in local._networks : number => network if network.profile == null }
 
-  name          = "${var.name_prefix}-gpu-internal-${each.key}-${substr(sha256(google_compute_network.gpu[each.key].name), 0, 8)}"
+  name          = "${var.name_prefix}-gpu-internal-${var.kind}${each.key}-${substr(sha256(google_compute_network.gpu[each.key].name), 0, 8)}"
   project       = var.project_id
   description   = var.marker
   network       = google_compute_network.gpu[each.key].id

@@ -14,6 +14,13 @@ variable "ip_block" {
   }
 }
 
+variable "kind" {
+  description = "Kind of network, part of every name where a cluster has several; \"\" where none is said. A change gives new names to what is made for another reason."
+  type        = string
+  default     = ""
+  nullable    = false
+}
+
 variable "marker" {
   description = "Description of all that is made: the marker `aiinfra-cluster=ID`, and where the state is."
   type        = string

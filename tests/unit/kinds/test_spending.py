@@ -12,7 +12,8 @@ from provision.catalogue import prices
 from provision.kinds import spending
 from provision.kinds.gke import spending as gke_spending
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-from provision.kinds.gke.kubernetes.status import Nodes, Status
+from provision.kinds.gke.kubernetes.nodes import Node, Nodes
+from provision.kinds.gke.kubernetes.status import Status
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 from provision.state.record import Record
@@ -124,10 +125,8 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
             },
         ],
     }
-    ages = ("2026-11-22T08:00:00Z",) * 2
-    told = Status(
-        nodes=(Nodes(pool="np-system", count=2, ready=2, created=ages),), workloads=(), requests=()
-    )
+    node = Node(name="n", created="2026-11-22T08:00:00Z")
+    told = Status(nodes=(Nodes(pool="np-system", each=(node, node)),), workloads=(), requests=())
     existing = gke_spending.existing(record, document, facts, told, Clock())
     cost, so_far = spending.of(existing, prices.listed())
     assert cost is not None

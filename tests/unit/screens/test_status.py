@@ -16,8 +16,10 @@ from provision.documents.gke_status import (
     ClusterNow,
     GkeCluster,
     JobState,
+    Node,
     NodePool,
     NodeRequest,
+    PodCounts,
     RequestState,
     Workload,
 )
@@ -302,7 +304,7 @@ def _ray() -> Status:
     return _group(vms, 3, words="Ray cluster", waiting=(waits,))
 
 
-def _gke() -> Status:
+def _gke() -> GkeCluster:
     request = NodeRequest(
         name="job-train-1a2b3-dws-prov-1",
         state=RequestState.WAITING,
@@ -318,11 +320,14 @@ def _gke() -> Status:
     )
     asks = Waiting(
         about=About.REQUEST,
-        what=f"the request {request.name} is waiting in Google's queue",
+        what=f"the request {request.name} waits in Google's queue for machines in the zone",
         names=(request.name,),
         seconds=3990,
         why=(f"{request.reason}: {request.message}",),
         advice=ADVICE,
+        until="2026-11-22T16:00:00Z",
+        until_seconds=3210,
+        then="it gives its place in Google's queue up",
     )
     gone = Trouble(
         about=About.POOL,
@@ -400,9 +405,85 @@ def _gke() -> Status:
         jobs={"waiting for nodes": 1, "running": 1},
         workloads=(
             Workload(name="Job train", state=JobState.WAITING_FOR_NODES, message=STOCKOUT),
-            Workload(name="RayJob tune", state=JobState.RUNNING),
+            Workload(
+                name="RayJob tune",
+                state=JobState.RUNNING,
+                queue="dws-local-queue",
+                pods=PodCounts(ready=1),
+                pools=("np-nodepool-1",),
+            ),
         ),
         requests=(request,),
+    )
+
+
+def _gke_health() -> GkeCluster:
+    """A node with a broken GPU, one whose host is to be maintained, and jobs in no queue."""
+    loose = Waiting(
+        about=About.JOB,
+        what="Job by-hand waits for nodes, in no queue",
+        names=("Job by-hand",),
+        seconds=600,
+        why=("0/4 nodes are available: 2 node(s) had untolerated taint {gke-queued: true}.",),
+        advice="nodes of queued pools are for jobs of the queue: give the job the label"
+        " kueue.x-k8s.io/queue-name: dws-local-queue",
+    )
+    broken = Trouble(
+        about=About.POOL,
+        what="1 node of np-nodepool-1 with a fault: a GPU is broken (XID 79); 7 of 8 GPUs usable",
+        names=("gke-np-gpu-1",),
+        why=("gke-np-gpu-1",),
+        fix="keep new pods off it; the jobs on it end with its VM, and lose what is not saved:\n"
+        "kubectl cordon gke-np-gpu-1\n"
+        "then have its VM replaced:\n"
+        "gcloud compute instance-groups managed delete-instances gke-np-grp --zone us-central1-a"
+        " --project my-project --instances=gke-np-gpu-1",
+    )
+    maintained = End(
+        what="1 node of np-nodepool-1 (gke-np-gpu-0)",
+        how=EndedBy.MAINTENANCE,
+        first="2026-11-23T08:00:00Z",
+        last="2026-11-23T08:00:00Z",
+        first_seconds=60_800,
+        last_seconds=60_800,
+        words="Google maintains the host, which ends the pods on it",
+    )
+    run = {"ends": "2026-11-27T20:00:00Z", "remaining_seconds": 460_000}
+    gpus: dict[str, Any] = {"pool": "np-nodepool-1", "ready": True, "gpus": 8, **run}
+    found = _gke()
+    return dataclasses.replace(
+        found,
+        trouble=(broken,),
+        waiting=(loose,),
+        ends=(*found.ends, maintained),
+        jobs={"running": 1},
+        nodes=(
+            Node(
+                name="gke-np-gpu-1",
+                usable_gpus=7,
+                faults=("a GPU is broken (XID 79)", "7 of 8 GPUs usable"),
+                cordoned=True,
+                **gpus,
+            ),
+            Node(
+                name="gke-np-gpu-0",
+                usable_gpus=8,
+                maintenance="2026-11-23T08:00:00Z",
+                maintenance_seconds=60_800,
+                **gpus,
+            ),
+            Node(name="gke-np-system-0", pool="np-system", ready=True),
+            Node(name="gke-np-system-1", pool="np-system", ready=False),
+        ),
+        outside=(
+            Workload(name="Job by-hand", state=JobState.PENDING),
+            Workload(
+                name="Pod debug in team-a",
+                state=JobState.RUNNING,
+                pods=PodCounts(ready=1),
+                pools=("np-nodepool-1",),
+            ),
+        ),
     )
 
 
@@ -415,6 +496,7 @@ STORIES: Final = {
     "one-of-200": _one_of_many,
     "flex-start": _flex_start,
     "gke-queue": _gke,
+    "gke-health": _gke_health,
     "ray": _ray,
     "out-of-date": _out_of_date,
     "nothing": _nothing,
@@ -497,8 +579,7 @@ def test_the_json_of_a_thousand_vms_stays_small_whatever_befalls_them() -> None:
 
 
 def test_the_json_of_a_cluster_with_a_thousand_nodes_and_jobs_stays_small() -> None:
-    found = _gke()
-    assert isinstance(found, GkeCluster)
+    found = _gke_health()
     lines = tuple(f"gke-node-{number:04d} is not ready: {LONG}" for number in range(1000))
     big = dataclasses.replace(
         found,
@@ -509,10 +590,22 @@ def test_the_json_of_a_cluster_with_a_thousand_nodes_and_jobs_stays_small() -> N
             Workload(name=f"Job {number}", state=JobState.PENDING, message=LONG, advice=ADVICE)
             for number in range(1000)
         ),
+        outside=tuple(
+            Workload(name=f"Job {number}", state=JobState.PENDING, message=LONG, advice=ADVICE)
+            for number in range(1000)
+        ),
+        nodes=found.nodes * 250,
         requests=found.requests * 1000,
     )
     assert _size(big) > 20 * MOST
     assert _size(big.short()) < MOST
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_all_nodes_are_listed_where_everything_is(width: int, golden: Golden) -> None:
+    shown = list(status.lines(_gke_health(), width, full=True))
+    text = "".join(f"{line.text}\n" for line in shown)
+    golden.check(GOLDENS / f"gke-health-full-{width}.txt", text)
 
 
 def test_a_small_status_is_not_shortened() -> None:

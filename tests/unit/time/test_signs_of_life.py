@@ -318,11 +318,11 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
     silent = SimpleNamespace(read=None)
     monkeypatch.setattr(control_plane, "reach", lambda *_: silent)
 
-    def no_answer(_: object) -> None:
+    def no_answer(*_: object) -> None:
         raise TransientError("503")
 
     monkeypatch.setattr(kubernetes_status, "read", no_answer)
-    context = SimpleNamespace(progress=run.progress, environ={})
+    context = SimpleNamespace(progress=run.progress, environ={}, clock=None)
     monkeypatch.setattr(gke_status, "_ANSWER_TIMEOUT", LONG)
     _, troubles = gke_status._ask(
         cast("Any", context), cast("Any", SimpleNamespace(api=None)), cast("Any", None)
@@ -335,7 +335,7 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
 def test_a_look_at_the_nodes_before_a_test_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch)
 
-    def no_answer(*_: object) -> None:
+    def no_answer(*_: object, **__: object) -> None:
         raise TransientError("503")
 
     context = SimpleNamespace(progress=run.progress)

@@ -9,7 +9,7 @@ from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
-from provision.kinds.gke.kubernetes import all_gather, jobs, reasons, status
+from provision.kinds.gke.kubernetes import all_gather, jobs, reasons, status, workloads
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import holds
 from provision.time.retries import TransientError
@@ -119,7 +119,7 @@ def _await_start(cluster: Cluster, wanted: str, timeout: float, stage: OpenStage
         if work and (work.state == "given up" or work.retries >= _MOST_RETRIES):
             raise _refused(work)
         # One that the queue has let in may still wait for nodes.
-        waits = work if work and work.state != "running" else None
+        waits = work if work and work.state not in {"starting", "running"} else None
         state = waits.state if waits else "no nodes yet"
         why = waits.message if waits else deadline.retry(lambda: _warning(cluster), "look at it")
         stage.news("; ".join(filter(None, [f"{wanted}: {state}", refusals.in_short(why)])))
@@ -200,7 +200,7 @@ def _advice(cluster: Cluster) -> str:
 
 def _refused(work: Workload) -> CapacityError:
     """The error if Kueue makes no more attempts; the test is deleted, so it is not told to."""
-    advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
+    advice = [line for line in work.advice.splitlines() if line != workloads.GIVEN_UP]
     return CapacityError(
         "No nodes came for the bandwidth test",
         code=refusals.code_in(work.message, Code.CAPACITY_REFUSED),

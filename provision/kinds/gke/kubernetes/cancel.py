@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.kinds.gke.kubernetes import kueue, status
+from provision.kinds.gke.kubernetes import kueue, node_requests
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def open_requests(cluster: Cluster, facts: ClusterFacts) -> int:
         KubernetesError: These credentials may not do that.
         TransientError: The cluster does not answer now.
     """
-    requests = cluster.all(status.REQUEST_API, status.REQUEST_KIND)
+    requests = cluster.all(node_requests.API, node_requests.KIND)
     waiting = [one for one in requests if not (holds(one, "Provisioned") or holds(one, "Failed"))]
     if not waiting:
         return 0
@@ -37,6 +37,6 @@ def open_requests(cluster: Cluster, facts: ClusterFacts) -> int:
     for one in waiting:
         where = one["metadata"]
         cluster.delete(
-            status.REQUEST_API, status.REQUEST_KIND, where["name"], where.get("namespace", "")
+            node_requests.API, node_requests.KIND, where["name"], where.get("namespace", "")
         )
     return len(waiting)

@@ -152,7 +152,12 @@ class Cluster:
             raise
 
     def all(
-        self, api_version: str, kind: str, namespace: str = "", selector: str = ""
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str = "",
+        selector: str = "",
+        fields: str = "",
     ) -> list[Object]:
         """The objects of a kind; [] if the cluster does not have the kind.
 
@@ -161,10 +166,12 @@ class Cluster:
             kind: Such as "Job".
             namespace: The namespace; "" for all namespaces.
             selector: A label selector; "" for all objects.
+            fields: A field selector, such as "status.phase!=Succeeded"; "" for all objects.
         """
         try:
             path = self._path(api_version, kind, namespace)
-            query = {"labelSelector": selector} if selector else {}
+            chosen = {"labelSelector": selector, "fieldSelector": fields}
+            query = {name: value for name, value in chosen.items() if value}
             answer = self._json(f"list {kind}", "GET", path, query)
         except KubernetesError as error:
             if error.code == http.HTTPStatus.NOT_FOUND:

@@ -30,10 +30,10 @@ FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the system has it
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 # Without it NCCL would use sockets, and nobody would know why.
-_SOURCE: Final = """\
-[ -r {script} ] || { echo "{script} is missing: is NCCL installed on this node?" >&2; exit 1; }
-. {script}
-"""
+_CHECK: Final = (
+    "[ -r {script} ] ||"
+    ' { echo "{script} is missing: is NCCL installed on this node?" >&2; exit 1; }'
+)
 # Joined by && to what Ray's containers run next.
 _PACKAGES: Final = (
     "{ dpkg --status {names} >/dev/null 2>&1"
@@ -131,17 +131,18 @@ def _join(container: Object, fabric: PodFabric, pool: GpuPool, kind: Kind) -> No
         container["securityContext"] = {**container.get("securityContext", {}), **added}
     if not fabric.script:
         return
+    check = _CHECK.replace("{script}", fabric.script)
     if kind is Kind.RAY:
-        # KubeRay runs it in the same shell as `ray start`, joined by && (pod.go).
+        # KubeRay makes it `this && ulimit ...; ray start ...`, in one shell (pod.go).
         packages = _PACKAGES.replace("{names}", " ".join(fabric.packages))
-        source = f"test -r {fabric.script} && {{ . {fabric.script} || true; }}"
+        source = f"{check} && {{ . {fabric.script} || true; }}"
         container["command"] = [f"{packages if fabric.packages else ''}{source}"]
         return
     command = [*container.get("command", []), *container.pop("args", [])]
     if not command:
         raise ValueError(f"container {container['name']}: no command to set the environment for")
-    source = _SOURCE.replace("{script}", fabric.script)
-    container["command"] = ["bash", "-c", f'{source}exec "$@"\n', "bash", *command]
+    source = f'{check}\n. {fabric.script}\nexec "$@"\n'
+    container["command"] = ["bash", "-c", source, "bash", *command]
 
 
 def _devices(fabric: PodFabric, pool: GpuPool) -> dict[str, str]:

@@ -10,7 +10,7 @@ from provision.catalogue import bandwidths, machines
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from provision.catalogue.bandwidths import Reference
     from provision.catalogue.machines import GpuNetwork
@@ -33,6 +33,8 @@ class GpuPool:
             flex_start_queued.
         max_run_seconds: The longest run time of a node, in seconds; None for no limit. In a queued
             pool it is what a job's request asks for.
+        networks: The networks of each node's interfaces after the first, in their order, by their
+            names in Kubernetes; None in facts that an older version wrote.
     """
 
     name: str
@@ -42,6 +44,7 @@ class GpuPool:
     max_nodes: int
     mode: str
     max_run_seconds: int | None = None
+    networks: tuple[str, ...] | None = None
 
     @property
     def queued(self) -> bool:
@@ -143,7 +146,7 @@ class ClusterFacts:
         endpoint: The DNS name of its control plane.
         version: The version of GKE; "" where an older version of this program wrote the facts.
         pools: Its GPU pools, in the order of the settings.
-        networks: The networks of the additional interfaces, in the order of the interfaces.
+        networks: The networks of the additional interfaces of all pools.
         workload_account: The email address of the service account that the pods use.
         buckets: The buckets to mount.
         bucket_options: The user's options for mounting them, such as "uid=1000".
@@ -193,10 +196,20 @@ class ClusterFacts:
         }
         document = json.loads(text)
         for name, kind in parts.items():
-            document[name] = tuple(kind(**one) for one in document.get(name, ()))
+            document[name] = tuple(kind(**_hashable(one)) for one in document.get(name, ()))
         # Not in documents of earlier versions.
         document["bucket_options"] = tuple(document.get("bucket_options", ()))
         return cls(**document)
+
+    def networks_of(self, pool: GpuPool) -> tuple[str, ...]:
+        """The networks of a pool's interfaces after the first, by their names in Kubernetes.
+
+        An older version wrote facts of one kind of network, for all pools that had more than one
+        interface.
+        """
+        if pool.networks is not None:
+            return pool.networks
+        return tuple(one.kubernetes_name for one in self.networks[: pool.interfaces - 1])
 
     @property
     def queued_pools(self) -> tuple[GpuPool, ...]:
@@ -223,7 +236,12 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     """
     cluster = outputs["cluster"]
     asked = {pool.name: pool for pool in spec.gpu_pools}
-    made_pools = tuple(_pool(asked[key], made) for key, made in outputs["node_pools"].items())
+    networks: dict[str | None, list[str]] = {}
+    for made in outputs["networks"]:
+        networks.setdefault(made["kind"], []).append(made["kubernetes_name"])
+    made_pools = tuple(
+        _pool(asked[key], made, networks) for key, made in outputs["node_pools"].items()
+    )
     return ClusterFacts(
         project=spec.project_id,
         name=cluster["name"],
@@ -246,7 +264,9 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     )
 
 
-def _pool(asked: pools.Pool, made: Mapping[str, Any]) -> GpuPool:
+def _pool(
+    asked: pools.Pool, made: Mapping[str, Any], networks: Mapping[str | None, Sequence[str]]
+) -> GpuPool:
     return GpuPool(
         name=made["name"],
         machine_type=made["machine_type"],
@@ -255,7 +275,15 @@ def _pool(asked: pools.Pool, made: Mapping[str, Any]) -> GpuPool:
         max_nodes=made["max"],
         mode=made["mode"],
         max_run_seconds=asked.max_run_seconds,
+        networks=tuple(networks.get(asked.network_kind, ())),
     )
+
+
+def _hashable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """An object of JSON, its lists as tuples."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+    }
 
 
 def _network(made: Mapping[str, Any]) -> ExtraNetwork:

@@ -22,13 +22,14 @@ def objects(facts: ClusterFacts) -> list[Object]:
 
 def pod_annotations(facts: ClusterFacts, pool: GpuPool) -> dict[str, str]:
     """The annotations that give a pod all interfaces of its node; {} if there is only one."""
-    if pool.interfaces == 1 or not facts.networks:
+    networks = facts.networks_of(pool)
+    if not networks:
         return {}
-    names = ["default", *(network.kubernetes_name for network in facts.networks)]
+    names = ["default", *networks]
     interfaces = [
         {"interfaceName": f"eth{number}", "network": name} for number, name in enumerate(names)
     ]
-    lines = ",\n".join(f"  {json.dumps(each)}" for each in interfaces[: pool.interfaces])
+    lines = ",\n".join(f"  {json.dumps(each)}" for each in interfaces)
     return {
         f"{_GROUP}/default-interface": "eth0",
         f"{_GROUP}/interfaces": f"[\n{lines}\n]\n",

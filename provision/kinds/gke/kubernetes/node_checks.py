@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -10,20 +9,10 @@ from provision import words
 from provision.catalogue import machines
 from provision.documents.checks import NodeCheck
 from provision.kinds import gpu_faults
-from provision.kinds.gke.kubernetes.kueue import GPU
-from provision.kinds.gke.kubernetes.objects import conditions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
-
-_XID: Final = "XidCriticalError"
-"""The condition by which GKE's device plugin names a node whose GPU has failed; jobs.md, 6.
-
-Its reason has the driver's error numbers (XIDs) as JSON.
-"""
+    from provision.kinds.gke.kubernetes.nodes import Node
 
 # What the program of the test writes (`test_program`).
 _INTERFACES: Final = re.compile(r"^aiinfra-interfaces \S+ (\d+)\s*$", re.MULTILINE)
@@ -67,38 +56,21 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
     )
 
 
-def of_node(node: Object, pool: GpuPool) -> tuple[str, ...]:
+def of_node(node: Node, pool: GpuPool) -> tuple[str, ...]:
     """What Kubernetes says is wrong with a node's GPUs; a test can't run on such a node.
 
-    A node that is not ready yet is none: it may be starting.
+    A node that is not ready, or has not told of its GPUs yet, is none: it may be starting.
 
     Args:
         node: The node.
         pool: Its pool.
     """
-    return tuple(_told(node, pool))
-
-
-def _told(node: Object, pool: GpuPool) -> Iterator[str]:
-    told = conditions(node)
-    failed = told.get(_XID, {})
-    if failed.get("status") == "True":
-        yield f"a GPU has failed: {_xids(failed.get('reason', ''))} ({_XID})"
-    offered = ((node.get("status") or {}).get("allocatable") or {}).get(GPU)
-    ready = told.get("Ready", {}).get("status") == "True"
-    # GPUs that the driver has not told of yet are none that are missing.
-    if ready and offered is not None and 0 < int(offered) < pool.gpus:
-        yield f"it offers {offered} GPUs instead of {pool.gpus}"
-
-
-def _xids(reason: str) -> str:
-    """The error numbers in a reason, which GKE writes as JSON; the reason itself otherwise."""
-    try:
-        found = json.loads(reason)
-    except ValueError:
-        return reason or "no reason is given"
-    numbers = list(found) if isinstance(found, dict | list) else [found]
-    return f"XID {words.listed([str(it) for it in numbers])}"
+    found = []
+    if node.xids:
+        found.append(f"a GPU has failed: XID {words.listed(node.xids)} (XidCriticalError)")
+    if not node.unready and 0 < node.usable < pool.gpus:
+        found.append(f"it offers {node.usable} GPUs instead of {pool.gpus}")
+    return tuple(found)
 
 
 def _count(cell: str) -> int | None:

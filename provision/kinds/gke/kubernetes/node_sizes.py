@@ -23,6 +23,7 @@ _SYSTEM_CPUS: Final = 3.0
 _SYSTEM_GIB: Final = 1.0
 _SYSTEM_SHARE: Final = 1 / 32
 
+_MIB: Final = 1024  # in a GiB
 _MOST_SHARED_GIB: Final = 250
 """What Google's recipes give a job (container-engine-accelerators, GPU recipes)."""
 
@@ -33,11 +34,11 @@ class Room:
 
     Attributes:
         milli_cpus: Thousandths of a vCPU.
-        gib: Memory, in GiB.
+        mib: Memory, in MiB.
     """
 
     milli_cpus: int
-    gib: int
+    mib: int
 
     @property
     def cpu(self) -> str:
@@ -47,12 +48,12 @@ class Room:
     @property
     def memory(self) -> str:
         """The memory as a quantity of Kubernetes."""
-        return f"{self.gib}Gi"
+        return _quantity(self.mib)
 
     @property
     def shared_memory(self) -> str:
         """The size of /dev/shm, which counts as the pod's memory, as a quantity of Kubernetes."""
-        return f"{max(1, min(_MOST_SHARED_GIB, self.gib // 2))}Gi"
+        return _quantity(min(_MOST_SHARED_GIB * _MIB, self.mib // 2))
 
 
 def room(machine_type: str) -> Room | None:
@@ -66,8 +67,13 @@ def room(machine_type: str) -> Room | None:
     gib -= min(_SYSTEM_GIB, gib / 2) + gib * _SYSTEM_SHARE
     return Room(
         milli_cpus=math.floor(cpus) * 1000 if cpus >= 1 else math.floor(cpus * 1000),
-        gib=max(1, math.floor(gib)),
+        mib=math.floor(gib * _MIB),
     )
+
+
+def _quantity(mib: int) -> str:
+    """Whole GiB where it is that much, as a quantity of Kubernetes."""
+    return f"{mib // _MIB}Gi" if mib >= _MIB else f"{mib}Mi"
 
 
 def _kept(amount: float, steps: Iterable[tuple[float, float]]) -> float:

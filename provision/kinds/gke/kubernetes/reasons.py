@@ -1,4 +1,4 @@
-"""What can be done about each reason that GKE's autoscaler gives for a ProvisioningRequest.
+"""What each reason means that GKE's autoscaler gives for a ProvisioningRequest, and what mends it.
 
 The reasons and the beginnings of the messages are those of the autoscaler's published source
 (GoogleCloudPlatform/cluster-autoscaler, 2026-08-21), which names more than Google's documentation
@@ -7,118 +7,285 @@ The reasons and the beginnings of the messages are those of the autoscaler's pub
 
 from __future__ import annotations
 
+import enum
 import re
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.google import refusals
 from provision.google.refusals import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from provision.google.refusals import Quota
-
-IN_BACKOFF: Final = "NodepoolInBackoff"
-"""The autoscaler rests after a failure of that pool: the reason hides the failure before."""
 
 _ELSEWHERE: Final = "the zone has no such machines now: try another zone, region or machine type"
 _WAIT: Final = "Google has no such machines at the moment; the request stays in Google's queue"
 _AGAIN: Final = "submit the job again; if it fails again, report it to Google"
 _RESERVED: Final = "requests of a queue use no reservation: use a pool of the reservation instead"
 _SUITS: Final = "run Plan, which checks machine type, GPU and zone against Google's lists"
+_GRANT: Final = (
+    "GKE's service agent lacks a permission in the project: see Google's message, or enable the"
+    " Kubernetes Engine API again to restore its role"
+)
+_MORE: Final = "raise GKE_MAX_NODE_COUNT (max_node_count in GKE_NODE_POOLS)"
 
-_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "NodepoolSizeReached": "the pool may not have so many nodes: wait until other jobs end, ask"
-        " for fewer nodes, or raise GKE_MAX_NODE_COUNT (max_node_count in GKE_NODE_POOLS)",
-        "ClusterNodeLimitExceeded": "the cluster has as many nodes as GKE allows: wait until other"
-        " jobs end, or use another cluster",
-        "OutOfResources": "the cluster has limits for CPUs, memory or GPUs: raise them in the"
-        " cluster's settings for node auto-provisioning",
-        IN_BACKOFF: "GKE rests for 5 to 30 minutes after a failure of this pool, and says no more"
-        " of it: the cause is the failure before",
-        "NodepoolNotReady": "the pool is not healthy: see its state above, and what its nodes lack",
-        "ProvisioningRequestNotSchedulableInNodepool": "no node of the pool could run the pods:"
-        " compare the job's node selector, tolerations, CPUs, memory and GPUs with the pool's",
-        "ProvisioningRequestSingleZoneInfeasible": "all pods must fit into one zone of one pool:"
-        " ask for fewer, or remove rules that keep them apart",
-        "NoQueuedNodepoolAvailable": "no pool with queued provisioning has room for all pods: ask"
-        " for fewer nodes, or raise GKE_MAX_NODE_COUNT (max_node_count in GKE_NODE_POOLS)",
-        "CannotExecuteObtainabilityStrategy": "the pools must have room for the request in every"
-        " zone at once: remove capacitySearchStrategy from the job",
-        "ObtainabilityStrategyAndZoneIncompatible": "remove the zone from the job's node selector,"
-        " or capacitySearchStrategy from the job",
-        "MissingPodTemplates": "the request's pod templates were deleted: submit the job again",
-        "MultiplePodSetsUnsupported": "all pods of a job must be alike: submit the job again with"
-        " one kind of pods",
-        "InvalidArgumentMaxRunDurationParseError": "set the annotation"
-        " provreq.kueue.x-k8s.io/maxRunDurationSeconds to a whole number of seconds",
-        "InvalidArgument": "Google refuses what the request asks for, such as a run of less than 10"
-        " minutes or more than 7 days: change the job and submit it again",
-        "UnsupportedOperation": "Google does not support this for the pool: run Plan to check it",
-        "ZoneNotSupported": "Google takes no such requests in this zone: try another one",
-        "InvalidMachineType": _SUITS,
-        "InvalidGPUType": _SUITS,
-        "InvalidReservation": _RESERVED,
-        "ReservationNotFound": _RESERVED,
-        "ReservationNotReady": _RESERVED,
-        "ReservationCapacityExceeded": _RESERVED,
-        "ReservationIncompatible": _RESERVED,
-        "PermissionDenied": "GKE's service agent lacks a permission in the project: see Google's"
-        " message, or enable the Kubernetes Engine API again to restore its role",
-        "PermissionsError": "GKE's service agent lacks a permission in the project: see Google's"
-        " message, or enable the Kubernetes Engine API again to restore its role",
-        "ConditionNotMet": "an organization policy or another condition forbids it: see Google's"
-        " message, and ask an administrator",
-        "VMExternalIPAccessPolicyConstraint": "an organization policy forbids external IP"
-        " addresses: use private nodes, or ask an administrator for an exception",
-        "IPSpaceExhausted": "the subnetwork has no free IP addresses: use a larger range, or delete"
-        " nodes that are not needed",
-        "LimitExceeded": "Google limits such requests, by default to 100 in a region: wait until"
-        " others end",
-        "WaitTimeExceeded": "the request got no nodes in the time that the job allows: submit it"
-        " again, or without ValidUntilSeconds",
-        "InternalErrorFailedToQueue": "Google did not take the request, for the cause in its"
-        " message; without one, try another zone or submit the job again later",
-        "InternalErrorResizeRequestGotCancelled": "somebody cancelled the resize request of the"
-        " pool: submit the job again",
-        "InternalErrorResizeRequestWasBeingDeleted": "somebody deleted the resize request of the"
-        " pool: submit the job again",
-        "MissingResizeRequest": "somebody deleted the resize request or the pool: submit the job"
-        " again",
-        "DuplicateResizeRequestName": _AGAIN,
-        "InternalError": _AGAIN,
-        "InternalErrorResizeRequestFailed": _AGAIN,
-        "InternalErrorResizeRequestWasCreating": _AGAIN,
-        "InternalErrorSkippedNodepool": _AGAIN,
-        "InternalErrorUnexpectedState": _AGAIN,
-        "CapacityRevoked": "the nodes' run is over, and the job had not ended: submit it again,"
-        " with"
-        " more time in the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds (7 days at"
-        " most)",
-    }
-)
-# Beginning of a message -> its reason, where the message is always the same.
-_MESSAGES: Final = (
-    ("Max nodepool size reached", "NodepoolSizeReached"),
-    ("Max cluster size reached", "ClusterNodeLimitExceeded"),
-    ("Max cluster limit reached", "OutOfResources"),
-    ("Nodepool in backoff after failed scale-up", IN_BACKOFF),
-    ("Nodepool not ready for scale-up", "NodepoolNotReady"),
-    ("Provisioning Request's pods cannot be", "ProvisioningRequestNotSchedulableInNodepool"),
-    ("Provisioning Request cannot be scheduled", "ProvisioningRequestSingleZoneInfeasible"),
-    ("No nodepool with QueuedProvisioning enabled", "NoQueuedNodepoolAvailable"),
-    ("Could not execute OBTAINABILITY", "CannotExecuteObtainabilityStrategy"),
-    ("Provisioning Request failed because there were missing pod", "MissingPodTemplates"),
-    ("Specified maxRunDuration is", "InvalidArgument"),
-    ("Could not enqueue the Provisioning Request", "QueuingInfeasibleNoCapacity"),
-    ("Provisioning Request is not supported in this zone", "ZoneNotSupported"),
-    ("Provisioning Request failed to queue", "InternalErrorFailedToQueue"),
-    ("Provisioning Request could not provision queued instances", "WaitTimeExceeded"),
-    ("The corresponding Resize Request was missing", "MissingResizeRequest"),
-    ("Capacity provisioned for the Provisioning Request was", "CapacityRevoked"),
-)
+_MACHINES: Final = "machines in the zone"
+_QUOTA: Final = "quota"
+_ROOM: Final = "room in the pool"
+_PERMISSION: Final = "a permission of GKE's service agent"
+_POLICY: Final = "leave of the organization's policy"
+_FITTING: Final = "a machine type that the zone has"
+_OWN: Final = "a pool of the reservation"
+
+
+class Reason(enum.Enum):
+    """A reason of the autoscaler.
+
+    Attributes:
+        word: Its word in the API.
+        lacks: What a request with it waits for, or got no nodes for want of, such as "room in the
+            pool"; "" where the autoscaler itself does not know.
+        advice: What a person can do.
+        begins: How its message begins, where that is always the same; "" where it is not.
+    """
+
+    def __init__(self, word: str, lacks: str, advice: str, begins: str = "") -> None:
+        """Keep what it means."""
+        self.word = word
+        self.lacks = lacks
+        self.advice = advice
+        self.begins = begins
+
+    # --------------------------------------------- no pool takes it: it fails after two minutes
+    NOT_ACCEPTED = ("NotAccepted", "the autoscaler's next look", "")
+    NODEPOOL_SIZE_REACHED = (
+        "NodepoolSizeReached",
+        _ROOM,
+        (
+            f"the pool may not have so many nodes: wait until other jobs end, ask for fewer nodes,"
+            f" or {_MORE}"
+        ),
+        "Max nodepool size reached",
+    )
+    CLUSTER_NODE_LIMIT_EXCEEDED = (
+        "ClusterNodeLimitExceeded",
+        "room in the cluster",
+        (
+            "the cluster has as many nodes as GKE allows: wait until other jobs end, or use another"
+            " cluster"
+        ),
+        "Max cluster size reached",
+    )
+    OUT_OF_RESOURCES = (
+        "OutOfResources",
+        "room within the cluster's limits",
+        (
+            "the cluster has limits for CPUs, memory or GPUs: raise them in the cluster's settings"
+            " for node auto-provisioning"
+        ),
+        "Max cluster limit reached",
+    )
+    NODEPOOL_IN_BACKOFF = (
+        "NodepoolInBackoff",
+        "the end of the pool's rest after a failure",
+        (
+            "GKE rests for 5 to 30 minutes after a failure of this pool, and says no more of it:"
+            " the cause is the failure before"
+        ),
+        "Nodepool in backoff after failed scale-up",
+    )
+    NODEPOOL_NOT_READY = (
+        "NodepoolNotReady",
+        "a healthy pool",
+        "the pool is not healthy: see its state above, and what its nodes lack",
+        "Nodepool not ready for scale-up",
+    )
+    NOT_SCHEDULABLE = (
+        "ProvisioningRequestNotSchedulableInNodepool",
+        "a pool whose nodes can run its pods",
+        (
+            "no node of the pool could run the pods: compare the job's node selector, tolerations,"
+            " CPUs, memory and GPUs with the pool's"
+        ),
+        "Provisioning Request's pods cannot be",
+    )
+    SINGLE_ZONE_INFEASIBLE = (
+        "ProvisioningRequestSingleZoneInfeasible",
+        "a zone that takes all its pods",
+        (
+            "all pods must fit into one zone of one pool: ask for fewer, or remove rules that keep"
+            " them apart"
+        ),
+        "Provisioning Request cannot be scheduled",
+    )
+    NO_QUEUED_NODEPOOL = (
+        "NoQueuedNodepoolAvailable",
+        "a queued pool with room for all its pods",
+        f"no pool with queued provisioning has room for all pods: ask for fewer nodes, or {_MORE}",
+        "No nodepool with QueuedProvisioning enabled",
+    )
+    CANNOT_EXECUTE_OBTAINABILITY = (
+        "CannotExecuteObtainabilityStrategy",
+        "room in every zone at once",
+        (
+            "the pools must have room for the request in every zone at once: remove"
+            " capacitySearchStrategy from the job"
+        ),
+        "Could not execute OBTAINABILITY",
+    )
+    OBTAINABILITY_AND_ZONE = (
+        "ObtainabilityStrategyAndZoneIncompatible",
+        "a job that names no zone",
+        "remove the zone from the job's node selector, or capacitySearchStrategy from the job",
+    )
+    MISSING_POD_TEMPLATES = (
+        "MissingPodTemplates",
+        "its pod templates",
+        "the request's pod templates were deleted: submit the job again",
+        "Provisioning Request failed because there were missing pod",
+    )
+    MULTIPLE_POD_SETS = (
+        "MultiplePodSetsUnsupported",
+        "one kind of pods",
+        "all pods of a job must be alike: submit the job again with one kind of pods",
+    )
+    SKIPPED_NODEPOOL = ("InternalErrorSkippedNodepool", "", _AGAIN)
+    # ------------------------------------------------------------- Google does not take the request
+    UNREADABLE_RUN = (
+        "InvalidArgumentMaxRunDurationParseError",
+        "a run duration that is a number",
+        (
+            "set the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds to a whole number of"
+            " seconds"
+        ),
+    )
+    INVALID_ARGUMENT = (
+        "InvalidArgument",
+        "a request that Google can grant",
+        (
+            "Google refuses what the request asks for, such as a run of less than 10 minutes or"
+            " more than 7 days: change the job and submit it again"
+        ),
+        "Specified maxRunDuration is",
+    )
+    UNSUPPORTED_OPERATION = (
+        "UnsupportedOperation",
+        "a request that Google can grant",
+        "Google does not support this for the pool: run Plan to check it",
+    )
+    NO_CAPACITY = (
+        "QueuingInfeasibleNoCapacity",
+        _MACHINES,
+        _ELSEWHERE,
+        "Could not enqueue the Provisioning Request",
+    )
+    ZONE_NOT_SUPPORTED = (
+        "ZoneNotSupported",
+        "a zone that takes such requests",
+        "Google takes no such requests in this zone: try another one",
+        "Provisioning Request is not supported in this zone",
+    )
+    INVALID_MACHINE_TYPE = ("InvalidMachineType", _FITTING, _SUITS)
+    INVALID_GPU_TYPE = ("InvalidGPUType", _FITTING, _SUITS)
+    PERMISSION_DENIED = ("PermissionDenied", _PERMISSION, _GRANT)
+    CONDITION_NOT_MET = (
+        "ConditionNotMet",
+        _POLICY,
+        (
+            "an organization policy or another condition forbids it: see Google's message, and ask"
+            " an administrator"
+        ),
+    )
+    INVALID_RESERVATION = ("InvalidReservation", _OWN, _RESERVED)
+    RESERVATION_NOT_FOUND = ("ReservationNotFound", _OWN, _RESERVED)
+    RESERVATION_NOT_READY = ("ReservationNotReady", _OWN, _RESERVED)
+    RESERVATION_CAPACITY_EXCEEDED = ("ReservationCapacityExceeded", _OWN, _RESERVED)
+    RESERVATION_INCOMPATIBLE = ("ReservationIncompatible", _OWN, _RESERVED)
+    FAILED_TO_QUEUE = (
+        "InternalErrorFailedToQueue",
+        "",
+        (
+            "Google did not take the request, for the cause in its message; without one, try"
+            " another zone or submit the job again later"
+        ),
+        "Provisioning Request failed to queue",
+    )
+    # ------------------------------------------- in Google's queue: it waits, or Google gave it up
+    NOT_PROVISIONED = ("NotProvisioned", _MACHINES, _WAIT)
+    RESOURCE_POOL_EXHAUSTED = ("ResourcePoolExhausted", _MACHINES, _ELSEWHERE)
+    QUOTA_EXCEEDED = ("QuotaExceeded", _QUOTA, "request a higher quota")
+    IP_SPACE_EXHAUSTED = (
+        "IPSpaceExhausted",
+        "free IP addresses",
+        (
+            "the subnetwork has no free IP addresses: use a larger range, or delete nodes that are"
+            " not needed"
+        ),
+    )
+    PERMISSIONS_ERROR = ("PermissionsError", _PERMISSION, _GRANT)
+    EXTERNAL_IP_POLICY = (
+        "VMExternalIPAccessPolicyConstraint",
+        _POLICY,
+        (
+            "an organization policy forbids external IP addresses: use private nodes, or ask an"
+            " administrator for an exception"
+        ),
+    )
+    LIMIT_EXCEEDED = (
+        "LimitExceeded",
+        "room within Google's limit of requests",
+        "Google limits such requests, by default to 100 in a region: wait until others end",
+    )
+    WAIT_TIME_EXCEEDED = (
+        "WaitTimeExceeded",
+        f"{_MACHINES} in the time that it had",
+        (
+            "the request got no nodes in the time that the job allows: submit it again, or without"
+            " ValidUntilSeconds"
+        ),
+        "Provisioning Request could not provision queued instances",
+    )
+    GOT_CANCELLED = (
+        "InternalErrorResizeRequestGotCancelled",
+        "its resize request",
+        "somebody cancelled the resize request of the pool: submit the job again",
+    )
+    WAS_BEING_DELETED = (
+        "InternalErrorResizeRequestWasBeingDeleted",
+        "its resize request",
+        "somebody deleted the resize request of the pool: submit the job again",
+    )
+    MISSING_RESIZE_REQUEST = (
+        "MissingResizeRequest",
+        "its resize request",
+        "somebody deleted the resize request or the pool: submit the job again",
+        "The corresponding Resize Request was missing",
+    )
+    DUPLICATE_NAME = ("DuplicateResizeRequestName", "", _AGAIN)
+    INTERNAL_ERROR = ("InternalError", "", _AGAIN)
+    RESIZE_REQUEST_FAILED = ("InternalErrorResizeRequestFailed", "", _AGAIN)
+    WAS_CREATING = ("InternalErrorResizeRequestWasCreating", "", _AGAIN)
+    UNEXPECTED_STATE = ("InternalErrorUnexpectedState", "", _AGAIN)
+    MISSING_BULK_MIG = ("InternalErrorMissingBulkMig", "", _AGAIN)
+    BULK_MIG_NOT_IN_PROGRESS = ("InternalErrorBulkMigNotInProgress", "", _AGAIN)
+    BULK_MIG_UNEXPECTED_STATE = ("InternalErrorBulkMigUnexpectedState", "", _AGAIN)
+    MISSING_DETAILS = ("InternalErrorMissingDetails", "", _AGAIN)
+    # -------------------------------------------------------------------- after it was granted
+    CAPACITY_REVOKED = (
+        "CapacityRevoked",
+        "more time",
+        (
+            "the nodes' run is over, and the job had not ended: submit it again, with more time in"
+            " the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds (7 days at most)"
+        ),
+        "Capacity provisioned for the Provisioning Request was",
+    )
+
+
+IN_BACKOFF: Final = Reason.NODEPOOL_IN_BACKOFF
+"""The autoscaler rests after a failure of that pool: the reason hides the failure before."""
+
+_BY_WORD: Final = {reason.word: reason for reason in Reason}
+
 # Kueue's words around a message of the autoscaler.
 _PASSED_ON: Final = re.compile(
     r"(?:in (?:Retry|Rejected) state: \"[^\"]*\" \((?:Retrying after [a-z ]+: )?(?P<evicted>.*)\)"
@@ -137,29 +304,62 @@ def passed_on(words: str) -> str:
     return (found["evicted"] or found["checked"] or "") if found else ""
 
 
-def named(message: str) -> str:
-    """The reason that a message belongs to; "" if several reasons, or none known, have it."""
-    return next((it for words, it in _MESSAGES if message.startswith(words)), "")
+def named(message: str) -> Reason | None:
+    """The reason that a message belongs to; None if several reasons, or none known, have it."""
+    return next((it for it in Reason if it.begins and message.startswith(it.begins)), None)
 
 
-def advice(reason: str, message: str, *, waiting: bool = False) -> str:
+def known(word: str, message: str) -> Reason | None:
+    """The reason of a condition; None for one that is not known, which is told as it is.
+
+    Args:
+        word: The autoscaler's reason; "" if only the message is known.
+        message: The autoscaler's message.
+    """
+    return _BY_WORD.get(word) if word else named(message)
+
+
+def lacks(word: str, message: str) -> str:
+    """What a request with a reason waits for, or lacked, such as "quota"; "" if not known.
+
+    Args:
+        word: The autoscaler's reason; "" if only the message is known.
+        message: The autoscaler's message, which may name a cause that the reason does not.
+    """
+    reason = known(word, message)
+    match _refusal(word, reason, message):
+        case Refusal.QUOTA:
+            return _QUOTA
+        case Refusal.STOCKOUT | Refusal.NOT_YET:
+            return _MACHINES
+        case _:
+            return reason.lacks if reason else ""
+
+
+def advice(word: str, message: str, *, waiting: bool = False) -> str:
     """What to do about a reason; "" if it is not known.
 
     Args:
-        reason: The autoscaler's; "" if only the message is known.
-        message: The autoscaler's.
+        word: The autoscaler's reason; "" if only the message is known.
+        message: The autoscaler's message.
         waiting: Whether the request stays in Google's queue all the same.
     """
-    refusal = refusals.read(reason or named(message), message)
-    if refusal is Refusal.QUOTA:
-        return _quota(refusals.quota(message))
-    if refusal is Refusal.NOT_YET:
-        return _WAIT
-    if refusal is Refusal.STOCKOUT:
-        return (
-            f"{_WAIT}: wait, or try another zone, region or machine type" if waiting else _ELSEWHERE
-        )
-    return _ADVICE.get(reason or named(message), "")
+    reason = known(word, message)
+    match _refusal(word, reason, message):
+        case Refusal.QUOTA:
+            return _quota(refusals.quota(message))
+        case Refusal.NOT_YET:
+            return _WAIT
+        case Refusal.STOCKOUT if waiting:
+            return f"{_WAIT}: wait, or try another zone, region or machine type"
+        case Refusal.STOCKOUT:
+            return _ELSEWHERE
+        case _:
+            return reason.advice if reason else ""
+
+
+def _refusal(word: str, reason: Reason | None, message: str) -> Refusal | None:
+    return refusals.read(word or (reason.word if reason else ""), message)
 
 
 def _quota(quota: Quota | None) -> str:

@@ -71,8 +71,8 @@ if rank == 0:
     print(f"{ranks} GPUs: all-reduce of 1 GiB at {bandwidth:.1f} GB/s (bus bandwidth)", flush=True)
 dist.destroy_process_group()
 END
-exec torchrun --nnodes="${NNODES}" --nproc-per-node="${NPROC_PER_NODE}" \\
-  --node-rank="${NODE_RANK}" --master-addr="${MASTER_ADDR}" --master-port="${MASTER_PORT}" \\
+exec torchrun --nnodes="${NNODES}" --nproc_per_node="${NPROC_PER_NODE}" \\
+  --node_rank="${NODE_RANK}" --master_addr="${MASTER_ADDR}" --master_port="${MASTER_PORT}" \\
   /tmp/train.py
 """
 

@@ -18,7 +18,7 @@ variables {
     machine_type = "a3-ultragpu-8g"
     zone         = "us-central1-b"
     gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "LATEST" }
-    capacity     = { model = "flex_start_queued", max_run_seconds = 604800 }
+    capacity     = { model = "flex_start_queued" }
     size         = { min = 0, max = 4 }
     disk         = { size_gb = 100, type = "hyperdisk-balanced" }
     local_ssds   = 32
@@ -56,8 +56,8 @@ run "queued_nodes_of_flex_start_come_and_go_and_nobody_touches_them" {
     error_message = "Nodes do not queue."
   }
   assert {
-    condition     = google_container_node_pool.gpu.node_config[0].max_run_duration == "604800s" && !google_container_node_pool.gpu.node_config[0].spot
-    error_message = "Nodes run for ${google_container_node_pool.gpu.node_config[0].max_run_duration}."
+    condition     = google_container_node_pool.gpu.node_config[0].max_run_duration == null && !google_container_node_pool.gpu.node_config[0].spot
+    error_message = "Nodes run for ${jsonencode(google_container_node_pool.gpu.node_config[0].max_run_duration)}."
   }
   assert {
     condition     = google_container_node_pool.gpu.node_config[0].reservation_affinity[0].consume_reservation_type == "NO_RESERVATION"
@@ -179,6 +179,24 @@ run "queued_nodes_without_flex_start_leave_their_end_to_the_request" {
   assert {
     condition     = !google_container_node_pool.gpu.management[0].auto_repair
     error_message = "Nodes are repaired."
+  }
+}
+
+run "queued_nodes_keep_the_end_that_google_says_of_their_pool" {
+  command = plan
+
+  variables {
+    pool = {
+      machine_type = "a3-ultragpu-8g", zone = "us-central1-b"
+      gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "LATEST" }
+      capacity     = { model = "flex_start_queued", max_run_seconds = 43200 }, size = { min = 0, max = 4 }
+      disk         = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false
+    }
+  }
+
+  assert {
+    condition     = google_container_node_pool.gpu.node_config[0].max_run_duration == "43200s"
+    error_message = "Nodes run for ${jsonencode(google_container_node_pool.gpu.node_config[0].max_run_duration)}."
   }
 }
 

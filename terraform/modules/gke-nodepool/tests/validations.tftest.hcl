@@ -243,7 +243,7 @@ run "refuses_a_fixed_size_with_flex_start_queued" {
   command = plan
 
   variables {
-    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued", max_run_seconds = 604800 }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false }
+    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false }
   }
 
   expect_failures = [var.pool]
@@ -253,7 +253,7 @@ run "refuses_a_first_node_with_flex_start_queued" {
   command = plan
 
   variables {
-    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued", max_run_seconds = 604800 }, size = { min = 1, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false }
+    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued" }, size = { min = 1, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false }
   }
 
   expect_failures = [var.pool]
@@ -263,7 +263,7 @@ run "accepts_flex_start_queued_that_starts_empty" {
   command = plan
 
   variables {
-    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued", max_run_seconds = 604800 }, size = { min = 0, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false }
+    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued" }, size = { min = 0, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false }
   }
 }
 
@@ -282,16 +282,6 @@ run "refuses_flex_start_without_an_end" {
 
   variables {
     pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start" }, size = { min = 0, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false }
-  }
-
-  expect_failures = [var.pool]
-}
-
-run "refuses_an_end_of_a_pool_that_is_queued_alone" {
-  command = plan
-
-  variables {
-    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "queued", max_run_seconds = 3600 }, size = { min = 0, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false }
   }
 
   expect_failures = [var.pool]
@@ -319,7 +309,7 @@ run "refuses_compact_queued_nodes_of_flex_start" {
   command = plan
 
   variables {
-    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued", max_run_seconds = 604800 }, size = { min = 0, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = true }
+    pool = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued" }, size = { min = 0, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = true }
   }
 
   expect_failures = [var.pool]

@@ -129,6 +129,7 @@ def _networks(variables: Mapping[str, Any]) -> list[dict[str, str]]:
     return [
         {
             "name": name,
+            "kind": "rdma",
             "kubernetes_name": name,
             "network": f"net-{name.partition('-')[0]}",
             "subnetwork": f"sub-{name}",

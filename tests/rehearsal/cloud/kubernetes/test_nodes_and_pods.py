@@ -14,6 +14,7 @@ from provision.kinds.gke.kubernetes.objects import conditions, holds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.kinds.gke.kubernetes.nodes import Nodes
     from provision.kinds.gke.kubernetes.objects import Object
     from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
 
@@ -69,7 +70,7 @@ def test_a_node_whose_host_fails_is_not_ready_until_it_is_back(
     cluster = gke_of("gke-plain", rate="1", scenario="host-error")
     name = cluster.facts.pools[0].name
 
-    def pool() -> status.Nodes:
+    def pool() -> Nodes:
         return next(it for it in status.read(cluster.api).nodes if it.pool == name)
 
     clock.forward(60)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.errors import CapacityError
-from provision.kinds.gke.kubernetes import cancel, jobs, kueue, status
+from provision.kinds.gke.kubernetes import (
+    cancel,
+    jobs,
+    kueue,
+    node_requests,
+    status,
+)
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
@@ -133,7 +139,7 @@ def test_nodes_that_no_pod_uses_in_time_are_lost_and_the_request_says_so(
         "podSets": [{"count": 1, "podTemplateRef": {"name": "tpl"}}],
     }
     metadata = {"name": "by-hand", "namespace": "default"}
-    request = {"apiVersion": status.REQUEST_API, "kind": status.REQUEST_KIND}
+    request = {"apiVersion": node_requests.API, "kind": node_requests.KIND}
     waiting.api.create({**request, "metadata": metadata, "spec": spec})
     for seconds in (10, 340, 60):
         clock.forward(seconds)

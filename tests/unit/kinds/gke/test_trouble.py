@@ -18,6 +18,7 @@ from provision.documents.gke_status import (
 from provision.documents.status import About, PoolMode, PoolNow
 from provision.errors import Problem
 from provision.kinds.gke import trouble
+from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.time.clock import Clock
 
 NAME = "np-gpu"
@@ -96,12 +97,12 @@ def test_a_pool_or_a_cluster_that_somebody_deleted_is_missed() -> None:
 
 
 def test_nodes_that_are_missing_or_not_ready_are_told_by_name() -> None:
-    unready = ("gke-1 is not ready (NodeStatusUnknown): silent",)
-    pools = (dataclasses.replace(POOL, nodes=1, ready=0, unready=unready),)
+    node = Node(name="gke-1", unready="gke-1 is not ready (NodeStatusUnknown): silent")
+    nodes = (Nodes(pool=NAME, each=(node,)),)
     machines = (dataclasses.replace(NOW, there=1, ready=0),)
-    first, second = trouble.found(_case(pools=pools, machines=machines))
+    first, second = trouble.found(_case(nodes=nodes, machines=machines))
     assert first.what == "1 of 2 nodes of np-gpu exist"
-    assert (second.names, second.why) == (("gke-1",), unready)
+    assert (second.names, second.why) == (("gke-1",), (node.unready,))
     assert first.by_itself
     assert second.by_itself
 
@@ -132,11 +133,13 @@ def test_jobs_alike_wait_as_one_and_do_not_repeat_what_their_request_says() -> N
         Workload(name=f"Job {number}", state=JobState.WAITING_FOR_NODES, message="no room")
         for number in range(3)
     )
-    request = NodeRequest(name="r", state=RequestState.WAITING, reason="Out", message="no room")
+    request = NodeRequest(
+        name="r", state=RequestState.WAITING, reason="Out", message="no room", waits_for="quota"
+    )
     jobs, asks = trouble.waiting(_case(works=works, requests=(request,)))
     assert (jobs.what, jobs.count, jobs.why) == ("3 jobs waiting for nodes", 3, ())
     assert jobs.names == ("Job 0", "Job 1", "Job 2")
-    assert asks.what == "the request r is waiting in Google's queue"
+    assert asks.what == "the request r waits in Google's queue for quota"
     assert asks.why == ("Out: no room",)
     assert _broken(works=works, requests=(request,)) == []
 

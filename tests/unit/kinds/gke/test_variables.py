@@ -44,7 +44,7 @@ def test_equal_pools_are_numbered_and_have_the_machine_types_own_parts() -> None
         "local_ssds": 32,
         "compact": False,
         "policy": None,
-        "gpu_networks": True,
+        "gpu_networks": "rdma",
     }
 
 
@@ -53,11 +53,24 @@ def test_the_networks_are_those_of_the_pools_that_have_some() -> None:
         gke_node_pools="name=l4,vm_type=g2-standard-4;name=ultra,vm_type=a3-ultragpu-8g,spot=yes"
     )
 
-    assert [pool["gpu_networks"] for pool in made["node_pools"].values()] == [False, True]
+    assert [pool["gpu_networks"] for pool in made["node_pools"].values()] == [None, "rdma"]
+    assert made["more_gpu_networks"] == {}
     assert made["gpu_networks"] == [
         {"mtu": 8896, "nic_type": "GVNIC", "subnets": 1, "profile": None},
         {"mtu": 8896, "nic_type": "MRDMA", "subnets": 8, "profile": "vpc-roce"},
     ]
+
+
+def test_a_second_kind_of_network_has_a_place_of_its_own() -> None:
+    made = _variables(
+        gke_node_pools="name=mega,vm_type=a3-megagpu-8g,spot=yes;name=ultra,"
+        "vm_type=a3-ultragpu-8g,spot=yes;name=more,vm_type=a3-megagpu-8g,spot=yes"
+    )
+
+    kinds = {name: pool["gpu_networks"] for name, pool in made["node_pools"].items()}
+    assert kinds == {"np-mega": "tcpxo", "np-ultra": "rdma", "np-more": "tcpxo"}
+    assert [network["mtu"] for network in made["gpu_networks"]] == 8 * [8244]
+    assert {kind: len(it) for kind, it in made["more_gpu_networks"].items()} == {"rdma": 2}
 
 
 def test_pools_without_networks_of_their_own_get_none() -> None:

@@ -10,6 +10,7 @@ from provision.documents.checks import NodeCheck, RayCheck
 from provision.kinds.gke import verdict
 from provision.kinds.gke.kubernetes import bandwidth
 from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
+from provision.kinds.gke.kubernetes.nodes import Node
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -135,14 +136,7 @@ def test_a_single_node_has_no_network_and_fails_by_itself_alone() -> None:
 
 
 def test_nodes_that_kubernetes_calls_broken_take_no_part_and_are_told() -> None:
-    node = {
-        "metadata": {"name": "x"},
-        "status": {
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "allocatable": {"nvidia.com/gpu": "6"},
-        },
-    }
-    unfit = verdict.unfit([node], samples.ULTRA)
+    unfit = verdict.unfit([Node(name="x", gpus=8, usable=6), Node(name="y")], samples.ULTRA)
     tested = verdict.Tested(pool=samples.ULTRA, nodes=(), told=None, checked=unfit)
     (problem,) = verdict.problems(tested)
     assert problem.what == "x: it offers 6 GPUs instead of 8"

@@ -122,6 +122,8 @@ def test_f7_q9_nodes_of_flex_start_end_after_a_week_or_before(
     asked: dict[str, str], seconds: int
 ) -> None:
     assert _pool(**ULTRA, **FLEX, **asked)["capacity"]["max_run_seconds"] == seconds
+    (pool,) = node_pools.of(_settings(**ULTRA, **FLEX, **QUEUED, **asked))
+    assert pool.max_run_seconds == seconds
 
 
 def test_f7_q9_more_than_a_week_is_refused(given: Given) -> None:
@@ -147,8 +149,9 @@ def test_f7_a_pool_without_flex_start_has_no_end_by_default() -> None:
     assert made["np-b"]["size"] == {"count": 1, "min": None, "max": None}
 
 
-def test_q9_with_queueing_alone_the_request_says_the_end() -> None:
-    asked = ULTRA | QUEUED | {"MAX_RUN_DURATION": "12h"}
+@pytest.mark.parametrize("flex", [{}, FLEX], ids=["queued", "flex-start-queued"])
+def test_q9_in_a_queue_the_request_says_the_end(flex: dict[str, str]) -> None:
+    asked = ULTRA | QUEUED | flex | {"MAX_RUN_DURATION": "12h"}
     assert _pool(**asked)["capacity"]["max_run_seconds"] is None
     assert node_pools.of(_settings(**asked))[0].max_run_seconds == 43200
 
@@ -191,6 +194,31 @@ def test_f9_compact_placement_with_flex_start_is_for_few_machines(given: Given) 
 
     _refused(given, "ENABLE_COMPACT_PLACEMENT", "flex start for a2-highgpu-2g", **compact)
     assert _pool(**compact, VM_TYPE="a3-ultragpu-8g")["compact"]
+
+
+def test_a_pool_may_be_compact_beside_others_that_are_not() -> None:
+    pools = "name=a,vm_type=a3-megagpu-8g,compact=yes;name=b,vm_type=g2-standard-4"
+    made = _variables(**GKE, GKE_NODE_POOLS=pools)["node_pools"]
+    assert [pool["compact"] for pool in made.values()] == [True, False]
+
+    pools = (
+        "name=a,vm_type=a3-megagpu-8g;name=b,vm_type=a3-ultragpu-8g,flex_start=1,queued=1,compact=0"
+    )
+    asked = GKE | {"ENABLE_COMPACT_PLACEMENT": "yes", "GKE_NODE_POOLS": pools}
+    assert [pool["compact"] for pool in _variables(**asked)["node_pools"].values()] == [True, False]
+
+
+def test_a_compact_pool_is_held_to_the_same_rules_as_a_compact_cluster(given: Given) -> None:
+    pools = "name=a,vm_type=a3-ultragpu-8g,queued=yes,compact=yes"
+    _refused(given, "GKE_NODE_POOLS", "can't be combined with queued", **GKE, GKE_NODE_POOLS=pools)
+    pools = "name=a,vm_type=a2-highgpu-1g,flex_start=yes,compact=yes"
+    _refused(given, "GKE_NODE_POOLS", "flex start for a2-highgpu-1g", **GKE, GKE_NODE_POOLS=pools)
+
+
+def test_pools_with_different_gpu_networks_may_be_in_one_cluster(given: Given) -> None:
+    pools = "name=a,vm_type=a3-ultragpu-8g,spot=1;name=b,vm_type=a3-megagpu-8g,spot=1"
+    found = given(**GKE | {"ZONE": "us-central1-b"}, GKE_NODE_POOLS=pools)
+    assert not found.refused
 
 
 def test_q4_compact_placement_with_queueing_is_refused(given: Given) -> None:
@@ -246,7 +274,6 @@ def test_f14_q21_each_way_to_get_nodes_is_another_pool_to_terraform(
         ("name=a,vm_type=a4x-highgpu-4g,reservation=r", "vm_type is not supported in node pools"),
         ("name=a,vm_type=a3-highgpu-1g", "are not available as on-demand"),
         ("name=a,vm_type=a2-highgpu-1g,min=2", "min is more than the pool's maximum"),
-        ("name=a,vm_type=a3-ultragpu-8g;name=b,vm_type=a3-megagpu-8g", "different networks"),
         (
             "name=a,vm_type=a3-ultragpu-8g;name=b,vm_type=a4-highgpu-8g,zone=us-central1-b,spot=1",
             "RDMA in us-central1-a and us-central1-b",

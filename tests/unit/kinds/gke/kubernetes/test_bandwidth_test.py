@@ -58,9 +58,14 @@ class Nodes:
         return was
 
     def all(
-        self, api_version: str, kind: str, namespace: str = "", selector: str = ""
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str = "",
+        selector: str = "",
+        fields: str = "",
     ) -> list[Object]:
-        del api_version, namespace
+        del api_version, namespace, fields
         if kind == "Workload" and not self._queued:
             return []
         if kind == "Event":

@@ -35,6 +35,7 @@ OUTPUTS: dict[str, Any] = {
     "networks": [
         {
             "name": "eth1",
+            "kind": "rdma",
             "kubernetes_name": "gvnic-1",
             "network": "projects/my-project/global/networks/demo-gpu-net-1",
             "subnetwork": "demo-gpu-subnet-1",

@@ -24,6 +24,13 @@ CLUSTERS = {
     "t4-a100-queued": samples.TWO_QUEUED,
     "a3-mega": samples.facts(samples.MEGA, networks=samples.TCPXO),
 }
+MACHINES = {
+    **{name: CLUSTERS[name] for name in ("a3-mega", "t4-a100-queued")},
+    "a2": samples.facts(samples.A2),
+    "a3-high": samples.facts(samples.HIGH, networks=samples.TCPX),
+    "a4": samples.facts(samples.A4, networks=samples.RDMA),
+}
+"""One of each GPU network, and those without; A3 Ultra is in `examples/jobs`."""
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -38,10 +45,12 @@ def test_all_objects_are_as_they_were(name: str, golden: Golden) -> None:
     golden.check(GOLDEN / f"{name}.yaml", objects.to_yaml(things))
 
 
-@pytest.mark.parametrize("name", ["t4-a100-queued", "a3-mega"])
-def test_all_jobs_are_as_they_were(name: str, golden: Golden) -> None:
-    for file, text in jobs.render(CLUSTERS[name]).items():
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_kind_of_job_on_every_machine_is_as_it_was(name: str, golden: Golden) -> None:
+    made = jobs.render(MACHINES[name])
+    for file, text in made.items():
         golden.check(GOLDEN / name / file, text)
+    assert {path.name for path in (GOLDEN / name).glob("*.yaml")} == set(made)
 
 
 def test_the_examples_are_those_of_an_a3_ultra_cluster(golden: Golden) -> None:

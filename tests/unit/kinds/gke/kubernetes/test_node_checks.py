@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import node_checks
+from provision.kinds.gke.kubernetes import node_checks, nodes
 from tests.kubernetes import samples
 
 H200 = "NVIDIA H200, 580.95.05, 0"
@@ -55,7 +55,8 @@ def _node(*, offered: str | None = "8", ready: str = "True", xid: str = "") -> d
     if xid:
         conditions.append({"type": "XidCriticalError", "status": "True", "reason": xid})
     gpus = {} if offered is None else {"nvidia.com/gpu": offered}
-    return {"status": {"conditions": conditions, "allocatable": gpus}}
+    metadata = {"name": "n", "labels": {"cloud.google.com/gke-nodepool": "p"}}
+    return {"metadata": metadata, "status": {"conditions": conditions, "allocatable": gpus}}
 
 
 @pytest.mark.parametrize(
@@ -67,10 +68,11 @@ def _node(*, offered: str | None = "8", ready: str = "True", xid: str = "") -> d
         (_node(offered=None, ready="False"), ()),
         (_node(offered="7"), ("it offers 7 GPUs instead of 8",)),
         (_node(xid='{"48":1,"79":2}'), ("a GPU has failed: XID 48, 79 (XidCriticalError)",)),
-        (_node(xid="Unknown"), ("a GPU has failed: Unknown (XidCriticalError)",)),
+        (_node(xid="Unknown"), ("a GPU has failed: XID Unknown (XidCriticalError)",)),
     ],
 )
 def test_a_node_that_kubernetes_calls_broken_is_not_fit_for_a_test(
     node: dict[str, Any], faults: tuple[str, ...]
 ) -> None:
-    assert node_checks.of_node(node, samples.ULTRA) == faults
+    ((read,),) = (it.each for it in nodes.read([node]))
+    assert node_checks.of_node(read, samples.ULTRA) == faults

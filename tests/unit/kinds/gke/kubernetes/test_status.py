@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.documents.gke_status import JobState, NodeRequest, RequestState
-from provision.kinds.gke.kubernetes import reasons, status
+from provision.kinds.gke.kubernetes import node_requests, reasons, workloads
+from provision.time.clock import Clock
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
@@ -95,16 +96,73 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
             "pending",
             "raise GKE_MAX_NODE_COUNT",
         ),
-        ((("Accepted", "True", "", ""), ("Failed", "True", "", "")), "failed", "another attempt"),
+        ((("Accepted", "True", "", ""), ("Failed", "True", "", "")), "failed", "make it anew"),
     ],
 )
 def test_q13_every_state_of_a_request_has_its_advice(
     conditions: tuple[tuple[str, str, str, str], ...], state: str, advice: str
 ) -> None:
-    found = status.request(_request(*conditions))
+    found = node_requests.read(_request(*conditions))
     assert found.state == state
     assert advice in found.advice
     assert bool(advice) == bool(found.advice)
+
+
+@pytest.mark.parametrize(
+    ("job", "advice"),
+    [(JobState.PENDING, "another attempt by itself"), (JobState.GIVEN_UP, "no more attempts")],
+)
+def test_after_the_last_attempt_nobody_is_told_to_wait_for_another(
+    job: JobState, advice: str
+) -> None:
+    assert advice in node_requests.read(_request(("Failed", "True", "Odd", "")), job).advice
+
+
+def test_a_reason_that_nobody_knows_is_told_as_it_is() -> None:
+    found = node_requests.read(_request(("Provisioned", "False", "Novel", "new words")))
+    assert (found.reason, found.message, found.advice) == ("Novel", "new words", "")
+    assert found.waits_for == "all its machines at once"
+
+
+BEGAN = "2026-11-22T08:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("name", "holds", "parameters", "until", "then"),
+    [
+        ("Accepted", "False", {}, "2026-11-22T07:02:00Z", "it fails"),
+        ("Accepted", "True", {"ValidUntilSeconds": "7200"}, "2026-11-22T09:00:00Z", "place"),
+        ("Accepted", "True", {"ValidUntilSeconds": "-"}, None, ""),
+        ("Provisioned", "True", {}, "2026-11-22T08:10:00Z", "nodes without pods go"),
+        ("Failed", "True", {}, None, ""),
+    ],
+)
+def test_a_request_says_since_when_and_until_when_it_is_so(
+    name: str, holds: str, parameters: dict[str, str], until: str | None, then: str
+) -> None:
+    thing = _request((name, holds, "", ""))
+    thing["metadata"]["creationTimestamp"] = "2026-11-22T07:00:00Z"
+    thing["spec"] = {"parameters": parameters}
+    thing["status"]["conditions"][0]["lastTransitionTime"] = BEGAN
+    found = node_requests.read(thing)
+    assert found.since == (BEGAN if holds == "True" else "2026-11-22T07:00:00Z")
+    assert found.until == until
+    assert then in found.then
+
+
+@pytest.mark.parametrize(("run", "end"), [("3600", "22T09:00"), (None, "29T08:00")])
+def test_the_nodes_of_a_job_that_runs_go_when_its_request_says(run: str | None, end: str) -> None:
+    thing = _request(("Provisioned", "True", "", ""), ("BookingExpired", "True", "", ""))
+    thing["spec"] = {"parameters": {"maxRunDurationSeconds": run} if run else {}}
+    thing["status"]["conditions"][0]["lastTransitionTime"] = BEGAN
+    for job in (JobState.STARTING, JobState.RUNNING):
+        found = node_requests.read(thing, job)
+        assert (found.state, found.until) == ("running", f"2026-11-{end}:00Z")
+        assert found.then == "Google deletes its nodes"
+    # Time runs faster in a rehearsal.
+    hasty = node_requests.read(thing, JobState.RUNNING, Clock(1 / 3600))
+    assert hasty.until is not None
+    assert hasty.until < "2026-11-22T08:04:00Z"
 
 
 @pytest.mark.parametrize("expired", [False, True])
@@ -113,25 +171,26 @@ def test_the_request_of_a_job_that_runs_is_no_failure_when_its_booking_expires(
 ) -> None:
     more = (("BookingExpired", "True", "BookingExpired", "expired"),) if expired else ()
     thing = _request(("Accepted", "True", "", ""), ("Provisioned", "True", "", ""), *more)
-    found = status.request(thing, JobState.RUNNING)
+    found = node_requests.read(thing, JobState.RUNNING)
     assert (found.state, found.message, found.advice) == ("running", "", "")
-    assert status.request(thing, JobState.FINISHED).state == "done"
+    assert node_requests.read(thing, JobState.FINISHED).state == "done"
 
 
 def test_of_a_job_that_does_not_run_the_end_of_the_booking_is_told() -> None:
     booking = (("Provisioned", "True", "", ""), ("BookingExpired", "True", "", ""))
-    found = status.request(_request(*booking), JobState.PENDING)
+    found = node_requests.read(_request(*booking), JobState.PENDING)
     assert found.state == "expired"
     assert "submit the job again" in found.advice
 
 
 def test_the_nodes_of_a_job_that_has_finished_end_without_a_word() -> None:
     thing = _request(("Provisioned", "True", "", ""), ("CapacityRevoked", "True", "", "reclaimed"))
-    assert status.request(thing, JobState.FINISHED) == NodeRequest(
+    assert node_requests.read(thing, JobState.FINISHED) == NodeRequest(
         name="job-train-1a2b3-dws-prov-1", state=RequestState.DONE
     )
 
 
+QUOTA_WORDS = "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 1.0 in region us-central1."
 REASONS = """
 NodepoolSizeReached ClusterNodeLimitExceeded OutOfResources NodepoolInBackoff NodepoolNotReady
 ProvisioningRequestNotSchedulableInNodepool ProvisioningRequestSingleZoneInfeasible
@@ -145,16 +204,40 @@ PermissionsError VMExternalIPAccessPolicyConstraint LimitExceeded InternalError 
 InternalErrorResizeRequestFailed InternalErrorResizeRequestGotCancelled
 InternalErrorResizeRequestWasBeingDeleted InternalErrorResizeRequestWasCreating
 MissingResizeRequest DuplicateResizeRequestName InternalErrorUnexpectedState
-InternalErrorSkippedNodepool CapacityRevoked
+InternalErrorSkippedNodepool CapacityRevoked InternalErrorMissingBulkMig
+InternalErrorBulkMigNotInProgress InternalErrorBulkMigUnexpectedState InternalErrorMissingDetails
+NotProvisioned
 """
 
 
 @pytest.mark.parametrize("reason", REASONS.split())
 def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -> None:
-    found = status.request(_request(("Failed", "True", reason, "no words")))
+    found = node_requests.read(_request(("Failed", "True", reason, "no words")))
     assert found.state == "failed"
     assert found.advice
     assert "by itself" not in found.advice
+    # What is internal to Google does not say what was lacking.
+    assert found.waits_for or reason.startswith(("InternalError", "Duplicate"))
+
+
+def test_every_known_reason_is_one_of_the_autoscalers_source() -> None:
+    states = {"NotAccepted"}
+    assert {it.word for it in reasons.Reason} == {*REASONS.split(), *states}
+
+
+@pytest.mark.parametrize(
+    ("word", "message", "lacks"),
+    [
+        ("InternalErrorFailedToQueue", QUOTA_WORDS, "quota"),
+        ("", "Max nodepool size reached, affected nodepools: p", "room in the pool"),
+        ("NodepoolSizeReached", "", "room in the pool"),
+        ("Novel", "Max nodepool size reached", ""),
+    ],
+)
+def test_what_a_request_lacks_is_told_by_reason_or_message(
+    word: str, message: str, lacks: str
+) -> None:
+    assert reasons.lacks(word, message) == lacks
 
 
 REST = "Nodepool in backoff after failed scale-up, affected nodepools: np-t4"
@@ -172,10 +255,10 @@ def _given_up(message: str) -> Object:
 
 
 def test_a_job_that_is_given_up_while_its_pool_rests_is_told_the_failure_before() -> None:
-    found = status.workload(_given_up(REST), [QUOTA, REST])
+    found = workloads.read(_given_up(REST), said_before=[QUOTA, REST])
     assert found.message.endswith(f"{REST}); the failure before: {QUOTA}")
     assert "request a higher quota NVIDIA_T4_GPUS of us-central1, now 1" in found.advice
-    alone = status.workload(_given_up(REST), [REST])
+    alone = workloads.read(_given_up(REST), said_before=[REST])
     assert "the cause is the failure before" in alone.advice
 
 
@@ -185,7 +268,7 @@ def test_until_it_is_evicted_a_job_that_is_given_up_tells_why_it_will_be() -> No
     words = f'AdmissionCheck in Rejected state: "c" ({QUOTA})'
     target = {"type": "DeactivationTarget", "status": "True", "message": words}
     thing["status"]["conditions"] = [before, target]
-    found = status.workload(thing)
+    found = workloads.read(thing)
     assert found.message == words
     assert "request a higher quota NVIDIA_T4_GPUS" in found.advice
 
@@ -235,7 +318,7 @@ def _workload(active: bool, checks: list[Object], **conditions: bool) -> Object:
 
 
 def test_a_workload_is_named_after_the_job_that_people_know() -> None:
-    assert status.workload(_workload(True, [])).name == "Job train"
+    assert workloads.read(_workload(True, [])).name == "Job train"
 
 
 @pytest.mark.parametrize(
@@ -247,12 +330,26 @@ def test_a_workload_is_named_after_the_job_that_people_know() -> None:
             "waiting for nodes",
             "no machines",
         ),
-        (_workload(True, [], QuotaReserved=True, Admitted=True), "running", "about Admitted"),
+        (
+            _workload(True, [], QuotaReserved=True, Admitted=True, PodsReady=True),
+            "running",
+            "about Admitted",
+        ),
+        (
+            _workload(True, [], QuotaReserved=True, Admitted=True, PodsReady=False),
+            "starting",
+            "about PodsReady",
+        ),
+        (
+            _workload(True, [], QuotaReserved=True, Admitted=True, Evicted=True),
+            "pending",
+            "about Evicted",
+        ),
         (_workload(True, [], Admitted=True, Finished=True), "finished", "about Finished"),
         (_workload(False, [], Evicted=True), "given up", "about Evicted"),
     ],
 )
 def test_a_workload_says_where_it_is(thing: Object, state: str, message: str) -> None:
-    found = status.workload(thing)
+    found = workloads.read(thing)
     assert (found.state, found.message) == (state, message)
     assert bool(found.advice) == (state == "given up")

@@ -1,0 +1,142 @@
+"""What keeps a pod from running, and what mends it.
+
+The words are those of Kubernetes' scheduler and kubelet (1.34), of the autoscaler's published
+source (2026-08-21), and of the events that GKE's autoscaler writes for pods that get no node.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from provision.kinds.gke.kubernetes import kueue, reasons
+from provision.kinds.gke.kubernetes.objects import conditions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from provision.kinds.gke.kubernetes.objects import Object
+
+_TELLING: Final = frozenset(
+    {
+        "FailedScaleUp",
+        "NotTriggerScaleUp",
+        "TriggeredScaleUp",
+        "MissingProvisioningRequest",
+        "IgnoredInScaleUp",
+        "FailedProvisioningRequest",
+    }
+)
+"""The reasons of the autoscaler's events about a pod without a node."""
+_ON_NODE: Final = frozenset(
+    {"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady"}
+)
+"""The reasons of the kubelet's events about a pod that can't start."""
+_USUAL: Final = frozenset({"ContainerCreating", "PodInitializing"})
+
+# What is said of a pod -> what mends it; the first that fits counts.
+_ADVICE: Final = (
+    (
+        r"cloud\.google\.com/gke-queued",
+        (
+            "nodes of queued pools are for jobs of the queue: give the job the label"
+            f" {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}"
+        ),
+    ),
+    (
+        r"consuming ProvisioningRequest",
+        "the request for its nodes is over or never came to be: delete the job and submit it again",
+    ),
+    (
+        r"ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull",
+        "its image can't be pulled: correct the name, or let the nodes' service account read it",
+    ),
+    (
+        r"CreateContainerConfigError",
+        "it names a Secret or ConfigMap that its namespace does not have",
+    ),
+    (
+        r"CrashLoopBackOff|RunContainerError|CreateContainerError",
+        "its program does not stay up: see kubectl logs --previous",
+    ),
+    (
+        r"FailedMount|FailedAttachVolume",
+        (
+            "a volume can't be mounted: see that its claim and bucket or share exist, and that the"
+            " pod's service account may use them"
+        ),
+    ),
+    (
+        r"Insufficient nvidia\.com/gpu",
+        (
+            "the GPUs that it may have are in use: wait until other jobs end, or raise"
+            " GKE_MAX_NODE_COUNT (max_node_count in GKE_NODE_POOLS)"
+        ),
+    ),
+    (
+        r"Insufficient (?:cpu|memory|ephemeral-storage)",
+        "it asks for more CPUs, memory or storage than nodes have free: ask for less",
+    ),
+    (
+        r"affinity/selector|untolerated taint",
+        (
+            "no node has the labels that it selects by and lets it on: compare its node selector"
+            " and tolerations with the pool's"
+        ),
+    ),
+)
+
+
+def said(events: Iterable[Object]) -> dict[str, list[str]]:
+    """The UID of a pod -> what the last event of each telling reason says of it.
+
+    Args:
+        events: The events of the last hour.
+    """
+    last: dict[tuple[str, str], tuple[str, str]] = {}
+    for event in events:
+        reason = str(event.get("reason"))
+        if reason in _TELLING | _ON_NODE:
+            about = str(event["involvedObject"].get("uid")), reason
+            last[about] = max(last.get(about, ("", "")), (moment(event), str(event.get("message"))))
+    found: dict[str, list[str]] = {}
+    for (uid, reason), (_, message) in last.items():
+        found.setdefault(uid, []).append(f"{reason}: {message}")
+    return found
+
+
+def moment(event: Object) -> str:
+    """When an event was, in RFC 3339 format; "" if it does not say."""
+    times = ("eventTime", "lastTimestamp", "firstTimestamp")
+    found = next((event[name] for name in times if event.get(name)), None)
+    return str(found or event["metadata"].get("creationTimestamp", ""))
+
+
+def of(pod: Object, events: Sequence[str]) -> Iterator[str]:
+    """What keeps a pod from running.
+
+    Args:
+        pod: A pod that has no node, or is not ready.
+        events: What `said` has of it.
+    """
+    if not (pod.get("spec") or {}).get("nodeName"):
+        message = conditions(pod).get("PodScheduled", {}).get("message")
+        if message:
+            yield str(message)
+        yield from events
+        return
+    status = pod.get("status") or {}
+    for name in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(name) or []:
+            waits = (container.get("state") or {}).get("waiting") or {}
+            if waits.get("reason") and waits["reason"] not in _USUAL:
+                yield ": ".join(filter(None, [waits["reason"], waits.get("message")]))
+    yield from (one for one in events if one.partition(":")[0] in _ON_NODE)
+
+
+def advice(why: str) -> str:
+    """What to do about what keeps a pod; "" for nothing but to wait."""
+    about_nodes = reasons.advice("", why)
+    if about_nodes:
+        return about_nodes
+    return next((text for words, text in _ADVICE if re.search(words, why)), "")

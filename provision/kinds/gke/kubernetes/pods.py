@@ -1,0 +1,274 @@
+"""The pods of jobs: how many run, what keeps the others, and which jobs no queue knows."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.documents.gke_status import JobState, PodCounts, Workload
+from provision.kinds.gke.kubernetes import kueue, pod_reasons
+from provision.kinds.gke.kubernetes.objects import holds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.objects import Object
+
+_JOBS: Final = (
+    ("batch/v1", "Job"),
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    ("ray.io/v1", "RayJob"),
+    ("ray.io/v1", "RayCluster"),
+)
+"""The kinds that are jobs whether or not their pods have GPUs."""
+_OF_NODES: Final = frozenset({"DaemonSet", "Node"})
+"""The owners of pods that belong to a node rather than to a job."""
+_SYSTEM: Final = (
+    "gke-managed-cim",
+    "gke-managed-system",
+    "gmp-public",
+    "gmp-system",
+    "jobset-system",
+    "kube-system",
+    "kueue-system",
+)
+"""The namespaces of GKE's own pods, and of what Create brings into the cluster."""
+_ALIVE: Final = ",".join(
+    [*(f"metadata.namespace!={name}" for name in _SYSTEM), "status.phase!=Succeeded"]
+)
+_ENDED: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
+"""The states in which a RayJob's deployment has ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pods:
+    """The pods of one job, without those that have succeeded.
+
+    Attributes:
+        counts: How many there are in each state.
+        why: What keeps those that wait or start, the most frequent first.
+        pools: The pools on whose nodes they are.
+    """
+
+    counts: PodCounts
+    why: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> JobState:
+        """What the pods say of a job that may run."""
+        if self.counts.waiting:
+            return JobState.PENDING
+        if self.counts.starting or not self.counts.ready:
+            return JobState.STARTING
+        return JobState.RUNNING
+
+
+NOTHING: Final = Pods(counts=PodCounts())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jobs:
+    """The jobs of a cluster, in a queue or not.
+
+    Attributes:
+        of_queue: UID of what has a Workload -> its pods.
+        outside: The jobs without one that have not ended.
+    """
+
+    of_queue: Mapping[str, Pods]
+    outside: tuple[Workload, ...]
+
+
+def read(
+    cluster: Cluster,
+    works: Iterable[Object],
+    nodes: Iterable[Object],
+    events: Iterable[Object],
+) -> Jobs:
+    """The jobs of a cluster by their pods.
+
+    Args:
+        cluster: The cluster.
+        works: Kueue's Workloads.
+        nodes: The nodes.
+        events: The events of the last hour.
+
+    Raises:
+        KubernetesError: These credentials may not read it.
+        TransientError: The cluster does not answer now.
+    """
+    tops = [job for version, kind in _JOBS for job in cluster.all(version, kind)]
+    pods = cluster.all("v1", "Pod", fields=_ALIVE)
+    queued = {uid for work in works for uid in owners(work)}
+    known = {job["metadata"].get("uid"): job for job in tops}
+    pool_of = {
+        node["metadata"]["name"]: node["metadata"]["labels"][kueue.POOL_LABEL] for node in nodes
+    }
+    said = pod_reasons.said(events)
+    groups: dict[str, list[Object]] = collections.defaultdict(list)
+    names: dict[str, tuple[str, str, str]] = {}
+    for pod in pods:
+        line = list(_line(pod, known))
+        uid, kind, name = next((it for it in line if it[0] in queued), line[-1])
+        groups[uid].append(pod)
+        names[uid] = kind, name, str(pod["metadata"].get("namespace", ""))
+
+    def told(uid: str) -> Pods:
+        return _told(groups.get(uid, ()), said, pool_of)
+
+    outside = [
+        _outside(job, told(str(uid)))
+        for uid, job in known.items()
+        if uid not in queued and not _is_over(job) and not _is_part(job, known) and _is_users(job)
+    ]
+    others = [
+        _loose(*names[uid], members, told(uid))
+        for uid, members in groups.items()
+        if uid not in queued and uid not in known and _is_job(names[uid][0], members)
+    ]
+    return Jobs(
+        of_queue={uid: told(uid) for uid in queued & groups.keys()},
+        outside=(*outside, *others),
+    )
+
+
+def owners(thing: Object) -> Iterator[str]:
+    """The UIDs of what owns an object."""
+    for owner in thing["metadata"].get("ownerReferences") or []:
+        if owner.get("uid"):
+            yield str(owner["uid"])
+
+
+def _line(pod: Object, known: Mapping[Any, Object]) -> Iterator[tuple[str, str, str]]:
+    """A pod and what owns it, one after the other: UID, kind, name."""
+    metadata = pod["metadata"]
+    yield str(metadata.get("uid")), "Pod", metadata["name"]
+    owners = metadata.get("ownerReferences") or []
+    while owners:
+        first = owners[0]
+        yield str(first.get("uid")), first["kind"], first["name"]
+        owner = known.get(first.get("uid"))
+        owners = owner["metadata"].get("ownerReferences") or [] if owner else []
+
+
+def _is_part(job: Object, known: Mapping[Any, Object]) -> bool:
+    """Whether a job belongs to another one, as those of a JobSet do."""
+    return any(uid in known for uid in owners(job))
+
+
+def _is_users(job: Object) -> bool:
+    return job["metadata"].get("namespace") not in _SYSTEM
+
+
+def _is_over(job: Object) -> bool:
+    status = job.get("status") or {}
+    ended = any(holds(job, name) for name in ("Complete", "Completed", "Failed"))
+    return ended or status.get("jobDeploymentStatus") in _ENDED
+
+
+def _is_job(kind: str, members: Iterable[Object]) -> bool:
+    """Whether pods of an owner that is none of the known kinds are a job: those with GPUs are."""
+    return kind not in _OF_NODES and any(map(_has_gpus, members))
+
+
+def _has_gpus(pod: Object) -> bool:
+    for container in (pod.get("spec") or {}).get("containers") or []:
+        asked = container.get("resources") or {}
+        if (asked.get("limits") or {}).get(kueue.GPU) or (asked.get("requests") or {}).get(
+            kueue.GPU
+        ):
+            return True
+    return False
+
+
+def _outside(job: Object, pods: Pods) -> Workload:
+    """A job of a known kind that no queue knows."""
+    metadata = job["metadata"]
+    state, message, advice = pods.state, *_words(pods)
+    if (job.get("spec") or {}).get("suspend"):
+        state, message = JobState.PENDING, "it is suspended, and in no queue that would let it go"
+        advice = (
+            f"give it the label {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}, or set its spec.suspend"
+            " to false"
+        )
+    return Workload(
+        name=_title(job["kind"], metadata["name"], metadata.get("namespace", "")),
+        state=state,
+        message=message,
+        advice=advice,
+        created=metadata.get("creationTimestamp"),
+        pods=pods.counts,
+        pools=pods.pools,
+    )
+
+
+def _loose(kind: str, name: str, namespace: str, members: Sequence[Object], pods: Pods) -> Workload:
+    """Pods with GPUs that no queue knows, by what owns them."""
+    created = [str(pod["metadata"].get("creationTimestamp") or "") for pod in members]
+    message, advice = _words(pods)
+    return Workload(
+        name=_title(kind, name, namespace),
+        state=pods.state,
+        message=message,
+        advice=advice,
+        created=min(filter(None, created), default=None),
+        pods=pods.counts,
+        pools=pods.pools,
+    )
+
+
+def _title(kind: str, name: str, namespace: str) -> str:
+    return f"{kind} {name}" + (f" in {namespace}" if namespace not in {"", kueue.NAMESPACE} else "")
+
+
+def _words(pods: Pods) -> tuple[str, str]:
+    """What keeps the pods of a job, and what to do about it."""
+    if pods.state is JobState.RUNNING:
+        return "", ""
+    return words(pods), advice(pods)
+
+
+def words(pods: Pods) -> str:
+    """What keeps the pods of a job; "" if nothing is told."""
+    return "; ".join(pods.why)
+
+
+def advice(pods: Pods) -> str:
+    """What to do about what keeps the pods of a job; "" for nothing but to wait."""
+    found = filter(None, map(pod_reasons.advice, pods.why))
+    return "\n".join(dict.fromkeys(found))
+
+
+def _told(
+    members: Iterable[Object],
+    said: Mapping[str, Sequence[str]],
+    pool_of: Mapping[str, str],
+) -> Pods:
+    counts = collections.Counter[str]()
+    why = collections.Counter[str]()
+    pools = set[str]()
+    for pod in members:
+        state = _state(pod)
+        counts[state] += 1
+        node = str((pod.get("spec") or {}).get("nodeName", ""))
+        if node in pool_of:
+            pools.add(pool_of[node])
+        if state in {"waiting", "starting"}:
+            why.update(pod_reasons.of(pod, said.get(str(pod["metadata"].get("uid")), ())))
+    return Pods(
+        counts=PodCounts(**counts),
+        why=tuple(reason for reason, _ in why.most_common()),
+        pools=tuple(sorted(pools)),
+    )
+
+
+def _state(pod: Object) -> str:
+    """How a pod that has not succeeded stands: a field of PodCounts."""
+    if (pod.get("status") or {}).get("phase") == "Failed":
+        return "failed"
+    if not (pod.get("spec") or {}).get("nodeName"):
+        return "waiting"
+    return "ready" if holds(pod, "Ready") else "starting"

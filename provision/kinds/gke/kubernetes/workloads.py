@@ -1,0 +1,166 @@
+"""Jobs in the queue as Kueue's Workloads and their pods tell of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final, assert_never
+
+from provision.documents.gke_status import JobState, Workload
+from provision.kinds.gke.kubernetes import pod_reasons, pods, reasons
+from provision.kinds.gke.kubernetes.objects import conditions, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.pods import Pods
+
+GIVEN_UP: Final = (
+    "Kueue makes no more attempts: see why the last request failed, then delete the job and submit"
+    " it again"
+)
+_RESET: Final = "Reset to Pending"
+"""How Kueue's words about a check begin that is made again after an eviction."""
+_CHECKED: Final = "AdmissionCheckUpdated"
+"""The reason of Kueue's events about the requests of a workload; they outlive the requests."""
+
+
+def read(thing: Object, own: Pods = pods.NOTHING, said_before: Sequence[str] = ()) -> Workload:
+    """Read the state of a Workload of Kueue.
+
+    Args:
+        thing: The workload.
+        own: Its job's pods.
+        said_before: What the autoscaler said of its earlier requests, oldest first.
+    """
+    owner = next(iter(thing["metadata"].get("ownerReferences", [])), None)
+    name = f"{owner['kind']} {owner['name']}" if owner else thing["metadata"]["name"]
+    status, current = thing.get("status") or {}, state(thing, own)
+    requeued = (status.get("requeueState") or {}).get("requeueAt")
+    found = Workload(
+        name=name,
+        state=current,
+        created=thing["metadata"].get("creationTimestamp"),
+        retries=_retries(thing),
+        next_try=requeued if current is JobState.PENDING else None,
+        queue=thing["spec"].get("queueName"),
+        flavors=_flavors(status),
+        pods=own.counts if current in {JobState.STARTING, JobState.RUNNING} else None,
+        pools=own.pools,
+    )
+    message, advice = _said(thing, current, own, said_before)
+    return dataclasses.replace(found, message=message, advice=advice)
+
+
+def state(work: Object, own: Pods = pods.NOTHING) -> JobState:
+    """How a job of the queue stands.
+
+    Args:
+        work: Its Workload.
+        own: Its pods, which say whether it runs where Kueue does not wait for them.
+    """
+    if holds(work, "Finished"):
+        return JobState.FINISHED
+    if work["spec"].get("active") is False:
+        return JobState.GIVEN_UP
+    if holds(work, "Evicted"):
+        # Kueue may leave Admitted and QuotaReserved true meanwhile (kueue#14811).
+        return JobState.PENDING
+    if holds(work, "Admitted"):
+        return _let_in(work, own)
+    return JobState.WAITING_FOR_NODES if holds(work, "QuotaReserved") else JobState.PENDING
+
+
+def _let_in(work: Object, own: Pods) -> JobState:
+    """Whether an admitted job runs: by Kueue, or by its pods where Kueue does not wait for them."""
+    if "PodsReady" in conditions(work):
+        return JobState.RUNNING if holds(work, "PodsReady") else JobState.STARTING
+    return JobState.RUNNING if own.state is JobState.RUNNING else JobState.STARTING
+
+
+def said_before(events: Iterable[Object]) -> dict[str, list[str]]:
+    """The UID of a workload -> what the autoscaler said of its earlier requests, oldest first.
+
+    Kueue deletes a request that failed before it makes the next one.
+
+    Args:
+        events: The events of the last hour.
+    """
+    found = [
+        (
+            pod_reasons.moment(event),
+            str(event["involvedObject"].get("uid")),
+            str(event.get("message")),
+        )
+        for event in events
+        if event.get("reason") == _CHECKED
+    ]
+    said: dict[str, list[str]] = {}
+    for _, uid, words in sorted(found):
+        if reasons.passed_on(words):
+            said.setdefault(uid, []).append(reasons.passed_on(words))
+    return said
+
+
+def _retries(thing: Object) -> int:
+    """How often Kueue has tried again to get the nodes of a Workload."""
+    checks = (thing.get("status") or {}).get("admissionChecks") or []
+    return max((int(check.get("retryCount") or 0) for check in checks), default=0)
+
+
+def _flavors(status: Mapping[str, Any]) -> tuple[str, ...]:
+    assigned = (status.get("admission") or {}).get("podSetAssignments") or []
+    found = (flavor for pods in assigned for flavor in (pods.get("flavors") or {}).values())
+    return tuple(dict.fromkeys(found))
+
+
+def _said(
+    thing: Object, current: JobState, own: Pods, said_before: Sequence[str]
+) -> tuple[str, str]:
+    """Kueue's message about a workload, or what keeps its pods, and what to do."""
+    said = {kind: str(it.get("message", "")) for kind, it in conditions(thing).items()}
+    match current:
+        case JobState.FINISHED:
+            found = said["Finished"], ""
+        case JobState.RUNNING:
+            found = said["Admitted"], ""
+        case JobState.STARTING:
+            told = pods.words(own) or said.get("PodsReady") or "its pods are being made"
+            found = told, pods.advice(own)
+        case JobState.GIVEN_UP:
+            # Between its deactivation and its eviction, the condition tells of the attempt before.
+            kind = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
+            found = _refused(said.get(kind, ""), said_before, GIVEN_UP)
+        case JobState.WAITING_FOR_NODES:
+            checks = (thing.get("status") or {}).get("admissionChecks") or []
+            words = "; ".join(check["message"] for check in checks if check.get("message"))
+            again = _retries(thing) and said_before
+            found = _asked_again(words, said_before) if again else (words, "")
+        case JobState.PENDING:
+            # One that is being evicted may still have its quota.
+            kind = "Evicted" if holds(thing, "QuotaReserved") else "QuotaReserved"
+            found = _refused(said.get(kind, ""), said_before, "")
+        case _:
+            assert_never(current)
+    return found
+
+
+def _asked_again(words: str, said_before: Sequence[str]) -> tuple[str, str]:
+    """What to say where another request waits; Kueue's check no longer says what failed."""
+    told = [it for it in reversed(said_before) if reasons.passed_on(it)]
+    cause = next((it for it in told if reasons.named(it) != reasons.IN_BACKOFF), said_before[-1])
+    now = "" if words.startswith(_RESET) else words
+    message = f"{now}; the failure before: {cause}" if now else f"asked again after: {cause}"
+    return message, reasons.advice("", cause)
+
+
+def _refused(message: str, said_before: Sequence[str], usual: str) -> tuple[str, str]:
+    """What to say where the last request failed, with the cause that a rest of the pool hides."""
+    cause = reasons.passed_on(message)
+    if reasons.named(cause) == reasons.IN_BACKOFF:
+        earlier = (it for it in reversed(said_before) if reasons.named(it) != reasons.IN_BACKOFF)
+        hidden = next(earlier, "")
+        if hidden:
+            cause, message = hidden, f"{message}; the failure before: {hidden}"
+    advice = "\n".join(filter(None, [reasons.advice("", cause) if cause else "", usual]))
+    return message, advice

@@ -1,0 +1,119 @@
+"""What a plan keeps of a cluster that stands: its networks' names, and its queued pools' run.
+
+Terraform replaces a node pool for another run of its nodes, and all that is in a network for
+another place of it in the configuration. The settings say neither of them, so both are looked up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import names
+from provision.google.resources import CLUSTER, NETWORK
+from provision.kinds.gke import variables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provision.catalogue.gpu_networks import Network
+    from provision.context import Cloud
+    from provision.deployment.deployment import Deployment
+    from provision.deployment.workspace import Workspace
+    from provision.spec.cluster import GkeSpec
+
+_FIRST: Final = re.compile(r'module\.gpu_networks\.[\w.]+\["(\d+)"\]')
+_MORE: Final = re.compile(r'module\.more_gpu_networks\["(\w+)"\]\..+')
+
+
+def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Deployment[GkeSpec]:
+    """The deployment, with what it keeps of what stands; its variables are written anew.
+
+    Args:
+        cloud: Google, and the state.
+        target: The deployment.
+        workspace: Gets the variables.
+    """
+    first = first_kind(target.spec.network_kinds, cloud.folder.of_type(NETWORK.type))
+    runs = _runs(cloud, target.spec)
+    if first is None and not runs:
+        return target
+    spec = dataclasses.replace(target.spec, first_networks=first)
+    inputs = dataclasses.replace(target.inputs, node_runs=runs)
+    made = variables.variables(spec, target.owner, target.location, inputs)
+    kept = dataclasses.replace(
+        target,
+        spec=spec,
+        inputs=inputs,
+        variables=made,
+        masked_variables={**target.masked_variables, **_shown(made)},
+    )
+    workspace.tell(kept)
+    return kept
+
+
+def first_kind(
+    asked: Mapping[str, Sequence[Network]], there: Mapping[str, Mapping[str, Any]]
+) -> str | None:
+    """The kind of GPU network that has the names without a kind.
+
+    Args:
+        asked: The kinds that the settings ask for, in the order of the pools -> their networks.
+        there: The networks in the state: address -> attributes.
+
+    Returns:
+        The kind that has these names; None where the first asked for is to get them, and "" where
+        nothing is, as all have names of their own.
+    """
+    more = {found[1] for address in there if (found := _MORE.fullmatch(address))}
+    first: dict[int, tuple[object, bool]] = {
+        int(found[1]): (one.get("mtu"), bool(one.get("network_profile")))
+        for address, one in there.items()
+        if (found := _FIRST.fullmatch(address))
+    }
+    stays = _like(first, {kind: its for kind, its in asked.items() if kind not in more})
+    if stays is not None or not more:
+        return stays
+    return next((kind for kind in asked if kind not in more), "")
+
+
+def _like(
+    made: Mapping[int, tuple[object, bool]], kinds: Mapping[str, Sequence[Network]]
+) -> str | None:
+    """The kind whose networks are like those that are made; of a part of them, the first such."""
+    for kind, networks in kinds.items():
+        whole = {n: (it.mtu, it.profile is not None) for n, it in enumerate(networks, start=1)}
+        if made == whole:
+            return kind
+    for kind, networks in kinds.items():
+        whole = {n: (it.mtu, it.profile is not None) for n, it in enumerate(networks, start=1)}
+        if made and made.items() <= whole.items():
+            return kind
+    return None
+
+
+def _runs(cloud: Cloud, spec: GkeSpec) -> dict[str, int]:
+    """How long nodes of queued pools run, in seconds, where Google says so of the pool.
+
+    No new pool says it: each request does. Pools that an earlier version made do, and Google may
+    answer its own limit for others.
+    """
+    if not any(pool.mode.means.queued for pool in spec.gpu_pools):
+        return {}
+    path = CLUSTER.path(
+        project=spec.project_id,
+        location=spec.region,
+        name=names.CLUSTER.of(spec.name_prefix),
+    )
+    there = cloud.api.find(CLUSTER.look.service, path) or {}
+    return {
+        pool["name"]: int(run.removesuffix("s"))
+        for pool in there.get("nodePools", [])
+        if (pool.get("queuedProvisioning") or {}).get("enabled")
+        and (run := (pool.get("config") or {}).get("maxRunDuration"))
+    }
+
+
+def _shown(made: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: made[name] for name in ("node_pools", "gpu_networks", "more_gpu_networks")}

@@ -1,0 +1,416 @@
+"""Pods on GPU nodes: whether they have what the facts about their network say."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from provision.catalogue import machines
+from provision.catalogue.machines import GpuNetwork
+from provision.kinds.gke.kubernetes import (
+    fabric_pods,
+    gate,
+    jobs,
+    node_sizes,
+    objects,
+    pod_fabrics,
+    torchrun,
+)
+from provision.kinds.gke.kubernetes.fabric_pods import Kind
+from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.objects import Object
+
+MEGA = samples.facts(samples.MEGA, networks=samples.TCPXO)
+HIGH = samples.facts(samples.HIGH, networks=samples.TCPX)
+ULTRA = samples.FLEX_QUEUED_ULTRA
+A4 = samples.facts(samples.A4, networks=samples.RDMA)
+CLUSTERS = {
+    "a3-high": HIGH,
+    "a3-mega": MEGA,
+    "a3-ultra": ULTRA,
+    "a4": A4,
+    "a2": samples.facts(samples.A2),
+    "t4": samples.TWO_QUEUED,
+}
+WITH_NETWORK = pytest.mark.parametrize("facts", [HIGH, MEGA, ULTRA, A4], ids=lambda it: it.name)
+EVERY = pytest.mark.parametrize("name", CLUSTERS)
+
+
+def _pods(thing: Any) -> Iterator[Object]:
+    """Every pod template in an object."""
+    if isinstance(thing, dict):
+        if "containers" in thing.get("spec", {}):
+            yield thing
+        for value in thing.values():
+            yield from _pods(value)
+    elif isinstance(thing, list):
+        for value in thing:
+            yield from _pods(value)
+
+
+def _rendered(facts: ClusterFacts) -> dict[str, Object]:
+    """File of a job -> its pod on the GPUs."""
+    found = {}
+    for file, text in jobs.render(facts).items():
+        (thing,) = objects.from_yaml(text)
+        (found[file],) = (pod for pod in _pods(thing) if "nodeSelector" in pod["spec"])
+    return found
+
+
+def _whole(facts: ClusterFacts) -> dict[str, Object]:
+    """The pods that have a node for themselves."""
+    return {k: pod for k, pod in _rendered(facts).items() if not k.startswith("sample")}
+
+
+def _containers(pod: Object) -> list[Object]:
+    return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+
+
+def _env(container: Object) -> dict[str, str]:
+    return {it["name"]: it.get("value", "") for it in container.get("env", [])}
+
+
+def _mounts(container: Object) -> dict[str, str]:
+    return {it["mountPath"]: it["name"] for it in container.get("volumeMounts", [])}
+
+
+def _daemon(pod: Object) -> Object:
+    (found,) = (it for it in _containers(pod) if it.get("restartPolicy") == "Always")
+    return found
+
+
+def _job(facts: ClusterFacts, command: list[str], kind: Kind = Kind.WHOLE) -> Object:
+    """The container of a job of one's own."""
+    container = {"name": "own", "image": "an/image", "command": command}
+    pod = fabric_pods.template(facts, facts.pools[0], container, kind)
+    own: Object = pod["spec"]["containers"][0]
+    return own
+
+
+@EVERY
+def test_no_pod_is_privileged(name: str) -> None:
+    for pod in _rendered(CLUSTERS[name]).values():
+        for container in _containers(pod):
+            assert "privileged" not in container.get("securityContext", {})
+
+
+@EVERY
+def test_every_mount_has_its_volume_and_every_volume_one_name(name: str) -> None:
+    for pod in _rendered(CLUSTERS[name]).values():
+        volumes = [volume["name"] for volume in pod["spec"].get("volumes", [])]
+        assert len(set(volumes)) == len(volumes)
+        used = {at for container in _containers(pod) for at in _mounts(container).values()}
+        assert used == set(volumes)
+
+
+@WITH_NETWORK
+def test_every_job_on_all_gpus_has_all_interfaces_and_waits_at_the_gate(
+    facts: ClusterFacts,
+) -> None:
+    (pool,) = facts.pools
+    pods = _whole(facts)
+    assert len(pods) == 4
+    for pod in pods.values():
+        asked = json.loads(pod["metadata"]["annotations"]["networking.gke.io/interfaces"])
+        assert [it["interfaceName"] for it in asked] == [f"eth{n}" for n in range(pool.interfaces)]
+        assert pod["spec"]["initContainers"][0]["name"] == gate.NAME
+
+
+@WITH_NETWORK
+def test_a_job_with_one_gpu_has_no_part_of_the_network(facts: ClusterFacts) -> None:
+    (pool,) = facts.pools
+    pod = _rendered(facts)[f"sample-job-{pool.name}.yaml"]
+    assert "networking.gke.io/interfaces" not in pod.get("metadata", {}).get("annotations", {})
+    assert "initContainers" not in pod["spec"]
+
+
+@WITH_NETWORK
+def test_jobs_find_the_libraries_that_the_installer_has_brought(facts: ClusterFacts) -> None:
+    for pod in _whole(facts).values():
+        (container,) = pod["spec"]["containers"]
+        assert _env(container)["LD_LIBRARY_PATH"] == "/usr/local/nvidia/lib64"
+        mounts = _mounts(container)
+        folders = {it["name"]: it["hostPath"]["path"] for it in _host_paths(pod)}
+        if "/usr/local/gib" in mounts:
+            assert folders[mounts["/usr/local/gib"]] == "/home/kubernetes/bin/gib"
+            assert folders[mounts["/usr/local/nvidia"]] == "/home/kubernetes/bin/nvidia"
+        else:
+            library = mounts["/usr/local/nvidia/lib64"]
+            assert folders[library] == "/home/kubernetes/bin/nvidia/lib64"
+
+
+def _host_paths(pod: Object) -> list[Object]:
+    return [volume for volume in pod["spec"]["volumes"] if "hostPath" in volume]
+
+
+@pytest.mark.parametrize("facts", [HIGH, MEGA], ids=lambda it: it.pools[0].name)
+def test_the_daemon_has_the_devices_and_rights_that_it_needs_and_no_more(
+    facts: ClusterFacts,
+) -> None:
+    for pod in _whole(facts).values():
+        daemon = _daemon(pod)
+        is_tcpxo = daemon["name"] == "tcpxo-daemon"
+        listed = pod["metadata"]["annotations"][f"devices.gke.io/container.{daemon['name']}"]
+        paths = [device["path"] for device in yaml.safe_load(listed)]
+        assert paths[:8] == [f"/dev/nvidia{number}" for number in range(8)]
+        also = ["/dev/nvidiactl", "/dev/nvidia-uvm"]
+        assert paths[8:] == also + ["/dev/dmabuf_import_helper"] * is_tcpxo
+        rights = daemon["securityContext"]["capabilities"]["add"]
+        assert rights == ["NET_ADMIN"] + ["NET_BIND_SERVICE"] * is_tcpxo
+        mounts = _mounts(daemon)
+        folders = {it["name"]: it["hostPath"]["path"] for it in _host_paths(pod)}
+        assert folders[mounts["/hostsysfs"]] == "/sys"
+        assert folders[mounts["/hostprocsysfs"]] == "/proc/sys"
+
+
+@pytest.mark.parametrize("facts", [HIGH, MEGA], ids=lambda it: it.pools[0].name)
+def test_a_job_starts_when_the_daemon_listens_and_the_daemon_hears_of_its_end(
+    facts: ClusterFacts,
+) -> None:
+    pod = _whole(facts)["nccl-all-gather.yaml"]
+    daemon = _daemon(pod)
+    probe = daemon["startupProbe"]
+    # Google's own 30 seconds are what a healthy one takes.
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 60
+    assert "_" not in _env(daemon)["HEALTH_CHECK_LOG_FILE"]
+    command = daemon["command"]
+    if command[0] == "/bin/sh":
+        assert command[2].splitlines()[-1].startswith("exec ")
+        assert probe["exec"]["command"] == ["cat", _env(daemon)["HEALTH_CHECK_LOG_FILE"]]
+    else:
+        (job,) = pod["spec"]["containers"]
+        socket = _env(job)["NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX"]
+        assert command[command.index("--uds_path") + 1] == socket
+        assert _mounts(job)[socket] == _mounts(daemon)[socket]
+        volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+        assert volumes[_mounts(job)[socket]]["emptyDir"] == {}
+        assert socket in probe["exec"]["command"][2]
+
+
+def test_the_daemon_of_tcpxo_gets_no_flag_that_it_has_dropped() -> None:
+    (line,) = (
+        line
+        for line in _daemon(_whole(MEGA)["ray-job.yaml"])["command"][2].splitlines()
+        if line.startswith("exec ")
+    )
+    assert [word for word in line.split() if word.startswith("--")] == ["--num_hops=2"]
+
+
+def test_tcpx_has_the_bindings_and_chunk_sizes_of_googles_configuration() -> None:
+    env = _env(_job(HIGH, ["train"]))
+    assert env["NCCL_ALGO"] == "Ring,Tree"
+    assert {env[f"NCCL_{name}_CHUNK_SIZE"] for name in ("DYNAMIC",)} == {"524288"}
+    assert env["NCCL_BUFFSIZE"] == "4194304"
+    for way in ("TX", "RX"):
+        bound = env[f"NCCL_GPUDIRECTTCPX_{way}_BINDINGS"].split(";")
+        names = [binding.partition(":")[0] for binding in bound]
+        assert ",".join(names) == env["NCCL_GPUDIRECTTCPX_SOCKET_IFNAME"]
+    assert len({name for name in env if name.startswith("NCCL_")}) == 20
+
+
+def test_b200_takes_its_own_tuning_and_both_gvnics() -> None:
+    of_a4, of_ultra = _env(_job(A4, ["train"])), _env(_job(ULTRA, ["train"]))
+    assert of_a4["NCCL_TUNER_CONFIG_PATH"].endswith("_a4.txtpb")
+    assert of_a4["NCCL_SOCKET_IFNAME"] == "eth0,eth1"
+    assert of_ultra["NCCL_NET"] == of_a4["NCCL_NET"] == "gIB"
+    assert not {"NCCL_TUNER_CONFIG_PATH", "NCCL_SOCKET_IFNAME"} & of_ultra.keys()
+
+
+PROFILE = 'echo "lib=${NCCL_LIB_DIR:?}"\nexport NCCL_FROM_PROFILE=read\nfalse\n'
+"""As TCPXO's script: without NCCL_LIB_DIR the shell ends; its last command says nothing."""
+
+
+def _run(command: list[str], env: dict[str, str], tmp_path: Path, script: str) -> Any:
+    """Run a container's command, with the script of the fabric at another place."""
+    here = tmp_path / "profile.sh"
+    words = [word.replace(script, str(here)) for word in command]
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **env}
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_environment_of_the_network_is_there_when_a_users_command_starts(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "profile.sh").write_text(PROFILE)
+    own = ["sh", "-c", 'echo "$NCCL_FROM_PROFILE $0 $1 $$"', "a b", 'c"d']
+    job = _job(MEGA, own)
+    ran = _run(job["command"], _env(job), tmp_path, pod_fabrics.FABRICS[GpuNetwork.TCPXO].script)
+    first, second = ran.stdout.splitlines()
+    assert first == "lib=/usr/local/nvidia/lib64"
+    assert second.startswith('read a b c"d ')
+    assert ran.returncode == 0
+
+
+def test_arguments_follow_the_command_that_they_belong_to() -> None:
+    container = {"name": "own", "image": "an/image", "command": ["train"], "args": ["--fast"]}
+    pod = fabric_pods.template(MEGA, samples.MEGA, container, Kind.WHOLE)
+    made = pod["spec"]["containers"][0]
+    assert made["command"][-2:] == ["train", "--fast"]
+    assert "args" not in made
+    assert container["args"] == ["--fast"]
+
+
+def test_a_job_whose_node_has_no_plugin_ends_and_says_so(tmp_path: Path) -> None:
+    job = _job(ULTRA, ["echo", "trains over sockets"])
+    ran = _run(job["command"], _env(job), tmp_path, pod_fabrics.FABRICS[GpuNetwork.RDMA].script)
+    assert ran.returncode == 1
+    assert "profile.sh is missing" in ran.stderr
+    assert ran.stdout == ""
+
+
+@pytest.mark.parametrize("facts", [MEGA, ULTRA], ids=lambda it: it.pools[0].name)
+def test_ray_starts_in_the_environment_of_the_network(facts: ClusterFacts, tmp_path: Path) -> None:
+    (tmp_path / "profile.sh").write_text("export NCCL_FROM_PROFILE=read\nfalse\n")
+    for name, text in {"dpkg": "exit 1", "sudo": 'echo "$@" >&2; exit 1'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (container,) = _whole(facts)["ray-cluster.yaml"]["spec"]["containers"]
+    network = facts.pools[0].gpu_network
+    assert network is not None
+    # As KubeRay joins it: a container's command, then its own.
+    joined = f" {' '.join(container['command'])}  && echo ulimit; echo started $NCCL_FROM_PROFILE"
+    script = pod_fabrics.FABRICS[network].script
+    ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
+    assert ran.stdout.splitlines() == ["ulimit", "started read"]
+    # gIB's libraries are asked for; that they can't be had is said, and Ray starts.
+    assert ("libnl-3-200" in ran.stderr) == (network is GpuNetwork.RDMA)
+
+
+def test_ray_does_not_start_where_its_plugin_is_missing(tmp_path: Path) -> None:
+    (container,) = _whole(MEGA)["ray-cluster.yaml"]["spec"]["containers"]
+    script = pod_fabrics.FABRICS[GpuNetwork.TCPXO].script
+    joined = f" {' '.join(container['command'])}  && echo ulimit; echo started"
+    ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
+    assert ran.stdout == ""
+    assert ran.returncode == 1
+
+
+def test_a_container_on_the_network_must_have_a_command() -> None:
+    container = {"name": "own", "image": "an/image"}
+    with pytest.raises(ValueError, match="container own: no command"):
+        fabric_pods.template(ULTRA, samples.ULTRA, container, Kind.WHOLE)
+
+
+def test_what_a_user_sets_himself_is_kept() -> None:
+    env = [{"name": "NCCL_NET", "value": "Socket"}]
+    container = {"name": "own", "image": "an/image", "command": ["train"], "env": env}
+    pod = fabric_pods.template(ULTRA, samples.ULTRA, container, Kind.WHOLE)
+    (made,) = pod["spec"]["containers"]
+    assert [it["value"] for it in made["env"] if it["name"] == "NCCL_NET"] == ["Socket"]
+
+
+def test_arm_machines_get_interfaces_and_no_plugin() -> None:
+    pool = samples.pool_like(samples.A4, machine_type="a4x-highgpu-4g", gpus=4)
+    facts = samples.facts(pool, networks=samples.RDMA)
+    pod = fabric_pods.template(facts, pool, {"name": "own", "image": "an/image"}, Kind.WHOLE)
+    assert "networking.gke.io/interfaces" in pod["metadata"]["annotations"]
+    assert "initContainers" not in pod["spec"]
+
+
+@EVERY
+def test_jobs_ask_for_nearly_all_of_their_node(name: str) -> None:
+    facts = CLUSTERS[name]
+    for file, pod in _whole(facts).items():
+        (pool,) = (it for it in facts.pools if it.name in str(pod["spec"]["nodeSelector"]))
+        (container,) = pod["spec"]["containers"]
+        machine = machines.lookup(pool.machine_type)
+        assert machine is not None
+        asked, limits = (container["resources"][it] for it in ("requests", "limits"))
+        assert asked["nvidia.com/gpu"] == limits["nvidia.com/gpu"] == str(pool.gpus)
+        assert asked["memory"] == limits["memory"]
+        assert "cpu" not in limits, file
+        room = node_sizes.room(pool.machine_type)
+        assert room is not None
+        assert machine.vcpus * 400 <= room.milli_cpus < machine.vcpus * 1000
+
+
+def test_shared_memory_is_250_gib_or_half_of_what_the_pod_has() -> None:
+    sizes = {
+        name: node_sizes.room(name)
+        for name in ("a3-highgpu-8g", "a2-highgpu-1g", "n1-standard-2", "n1-highcpu-2")
+    }
+    shared = {name: room.shared_memory for name, room in sizes.items() if room}
+    assert shared == {
+        "a3-highgpu-8g": "250Gi",
+        "a2-highgpu-1g": "37Gi",
+        "n1-standard-2": "2Gi",
+        "n1-highcpu-2": "300Mi",
+    }
+
+
+def test_a_machine_that_nobody_knows_gets_its_gpus_and_shared_memory_without_a_limit() -> None:
+    pool = samples.pool_like(samples.A2, machine_type="z9-megagpu-8g")
+    pod = fabric_pods.template(
+        samples.facts(pool), pool, {"name": "own", "image": "an/image"}, Kind.WHOLE
+    )
+    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "8"}
+    assert pod["spec"]["volumes"][-1]["emptyDir"] == {"medium": "Memory"}
+
+
+def test_the_memory_of_rays_workers_is_left_to_kuberay() -> None:
+    pod = _whole(ULTRA)["ray-cluster.yaml"]
+    assert "/dev/shm" not in _mounts(pod["spec"]["containers"][0])  # noqa: S108 - where the system has it
+
+
+@pytest.mark.parametrize(
+    ("pool", "build"),
+    [
+        (samples.HIGH, "nccl-tests-mpi"),
+        (samples.MEGA, "nccl-tests-mpi"),
+        (samples.ULTRA, "nccl-tests"),
+    ],
+    ids=lambda it: getattr(it, "name", it),
+)
+def test_the_bandwidth_test_runs_the_build_with_mpi(pool: GpuPool, build: str) -> None:
+    pod = _whole(samples.facts(pool))["nccl-all-gather.yaml"]
+    script = pod["spec"]["containers"][0]["command"][-1]
+    assert f"/third_party/{build}/build/all_gather_perf" in script
+    assert "CUDA_VISIBLE_DEVICES" in script
+
+
+def test_torchrun_tells_each_pod_its_rank_and_where_the_first_one_is() -> None:
+    thing = torchrun.job_set(MEGA, samples.MEGA, 2)
+    (replicated,) = thing["spec"]["replicatedJobs"]
+    job = replicated["template"]["spec"]
+    assert job["parallelism"] == job["completions"] == 2
+    (container,) = job["template"]["spec"]["containers"]
+    env = {it["name"]: it for it in container["env"]}
+    assert env["MASTER_ADDR"]["value"] == f"$(JOB_SET)-{replicated['name']}-0-0.$(JOB_SET)"
+    assert env["NODE_RANK"]["valueFrom"]["fieldRef"]["fieldPath"] == (
+        "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    )
+    # Kubernetes replaces $(JOB_SET) where it was named before.
+    order = list(env)
+    assert order.index("JOB_SET") < order.index("MASTER_ADDR")
+    values = {name: it.get("value") for name, it in env.items()}
+    assert (values["NNODES"], values["NPROC_PER_NODE"]) == ("2", "8")
+    assert values["GLOO_SOCKET_IFNAME"] == "eth0"
+
+
+def test_the_program_of_torchrun_is_sound_shell_and_python() -> None:
+    (job,) = torchrun.job_set(MEGA, samples.MEGA, 2)["spec"]["replicatedJobs"]
+    script = job["template"]["spec"]["template"]["spec"]["containers"][0]["command"][-1]
+    subprocess.run(["/bin/bash", "-n", "-c", script], check=True)
+    program = script.partition("<<'END'\n")[2].partition("\nEND\n")[0]
+    compile(program, "train.py", "exec")
+
+
+def test_pools_of_one_node_get_no_example_for_several() -> None:
+    assert not [file for file in jobs.render(samples.TWO_QUEUED) if "torchrun" in file]
+
+
+def test_a_ray_job_ends_and_its_object_goes() -> None:
+    thing = jobs.ray_job(dataclasses.replace(ULTRA, kueue=False), samples.ULTRA)
+    assert thing["spec"]["activeDeadlineSeconds"] > 0
+    assert thing["spec"]["ttlSecondsAfterFinished"] > 0

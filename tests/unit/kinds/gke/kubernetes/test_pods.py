@@ -1,0 +1,170 @@
+"""Which jobs no queue knows, and what keeps their pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.documents.gke_status import JobState, PodCounts, Workload
+from provision.kinds.gke.kubernetes import pod_reasons, pods
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.objects import Object
+
+NODE = {"metadata": {"name": "gke-1", "labels": {"cloud.google.com/gke-nodepool": "np-gpu"}}}
+
+
+class Things:
+    """A cluster with these objects."""
+
+    def __init__(self, *things: Object) -> None:
+        self._things = things
+        self.fields = ""
+
+    def all(self, _api: str, kind: str, fields: str = "") -> list[Object]:
+        self.fields += fields
+        return [it for it in self._things if it["kind"] == kind]
+
+
+def _thing(kind: str, name: str, owner: Object | None = None, **parts: Any) -> Object:
+    metadata: Object = {"name": name, "uid": f"uid of {name}", "namespace": "default"}
+    metadata |= parts.pop("metadata", {})
+    if owner:
+        reference = {"kind": owner["kind"], "name": owner["metadata"]["name"]}
+        metadata["ownerReferences"] = [{**reference, "uid": owner["metadata"]["uid"]}]
+    return {"kind": kind, "metadata": metadata, **parts}
+
+
+def _pod(
+    name: str,
+    owner: Object | None = None,
+    *conditions: tuple[str, str, str],
+    node: str | None = "gke-1",
+    gpus: int = 8,
+    **status: Any,
+) -> Object:
+    told = [{"type": kind, "status": holds, "message": it} for kind, holds, it in conditions]
+    container = {"resources": {"limits": {"nvidia.com/gpu": str(gpus)} if gpus else {}}}
+    spec = {"containers": [container], **({"nodeName": node} if node else {})}
+    return _thing("Pod", name, owner, spec=spec, status={"conditions": told, **status})
+
+
+READY = ("Ready", "True", "")
+
+
+def _outside(
+    *things: Object, works: tuple[Object, ...] = (), events: tuple[Object, ...] = ()
+) -> tuple[Workload, ...]:
+    return pods.read(cast("Cluster", Things(*things)), works, [NODE], events).outside
+
+
+def test_a_job_in_the_queue_is_known_by_whatever_owns_its_pods() -> None:
+    jobset = _thing("JobSet", "train")
+    job = _thing("Job", "train-0", jobset)
+    work = _thing("Workload", "jobset-train", jobset)
+    things = Things(jobset, job, _pod("a", job, READY), _pod("b", job, READY, node=None))
+    found = pods.read(cast("Cluster", things), [work], [NODE], [])
+    assert found.outside == ()
+    (own,) = found.of_queue.values()
+    assert (own.counts, own.pools) == (PodCounts(waiting=1, ready=1), ("np-gpu",))
+    assert "metadata.namespace!=kube-system" in things.fields
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet", "RayJob", "RayCluster"])
+def test_a_job_without_a_workload_is_outside_the_queue(kind: str) -> None:
+    job = _thing(kind, "by-hand")
+    (found,) = _outside(job, _pod("a", job, READY))
+    assert (found.name, found.state, found.queue) == (f"{kind} by-hand", JobState.RUNNING, None)
+    assert found.pools == ("np-gpu",)
+    (unborn,) = _outside(job)
+    assert unborn.state is JobState.STARTING
+
+
+def test_what_has_ended_or_is_part_of_a_job_or_of_a_node_is_no_job() -> None:
+    done = _thing("Job", "done", status={"conditions": [{"type": "Complete", "status": "True"}]})
+    ray = _thing("RayJob", "ray", status={"jobDeploymentStatus": "Complete"})
+    cluster = _thing("RayCluster", "ray-x", ray)
+    system = _thing("Job", "gke", metadata={"namespace": "kube-system"})
+    installer = _pod("installer", _thing("DaemonSet", "nccl"), READY)
+    plain = _pod("plain", None, READY, gpus=0)
+    assert _outside(done, ray, cluster, system, installer, plain) == ()
+
+
+def test_a_plain_pod_with_gpus_is_a_job_and_so_is_what_else_owns_some() -> None:
+    replicas = _thing("ReplicaSet", "serve-1a2b")
+    found = _outside(
+        _pod("debug", None, READY), _pod("serve-1", replicas), _pod("serve-2", replicas, READY)
+    )
+    assert {it.name: (it.state, it.pods) for it in found} == {
+        "Pod debug": (JobState.RUNNING, PodCounts(ready=1)),
+        "ReplicaSet serve-1a2b": (JobState.STARTING, PodCounts(starting=1, ready=1)),
+    }
+
+
+def test_a_job_elsewhere_says_in_which_namespace() -> None:
+    job = _thing("Job", "x", metadata={"namespace": "team-a"})
+    assert _outside(job)[0].name == "Job x in team-a"
+
+
+def test_a_suspended_job_in_no_queue_is_told_what_would_let_it_go() -> None:
+    (found,) = _outside(_thing("Job", "x", spec={"suspend": True}))
+    assert found.state is JobState.PENDING
+    assert "kueue.x-k8s.io/queue-name: dws-local-queue" in found.advice
+
+
+def _event(reason: str, message: str, time: str, name: str = "a") -> Object:
+    return {
+        "metadata": {},
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": time,
+        "involvedObject": {"uid": f"uid of {name}"},
+    }
+
+
+def test_pods_without_a_node_say_what_the_scheduler_and_the_autoscaler_say() -> None:
+    words = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
+    job = _thing("Job", "x")
+    pending = [_pod(name, job, ("PodScheduled", "False", words), node=None) for name in "ab"]
+    events = (
+        _event("FailedScaleUp", "at first", "2026-11-22T08:00:00Z"),
+        _event("FailedScaleUp", "associated with this pod failed: GCE quota exceeded.", "2026-12"),
+        _event("Scheduled", "of no interest", "2026-12"),
+    )
+    (found,) = _outside(job, *pending, events=events)
+    assert found.state is JobState.PENDING
+    quota = "FailedScaleUp: associated with this pod failed: GCE quota exceeded."
+    assert found.message == f"{words}; {quota}"
+    assert "the GPUs that it may have are in use" in found.advice
+    assert "request a higher quota" in found.advice
+
+
+def test_pods_on_a_node_say_what_their_containers_wait_for() -> None:
+    waits = {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}
+    usual = {"reason": "ContainerCreating"}
+    statuses = [{"state": {"waiting": waits}}, {"state": {"waiting": usual}}]
+    events = (_event("FailedMount", "no such bucket", "2026-12"),)
+    (found,) = _outside(_pod("a", None, containerStatuses=statuses), events=events)
+    assert found.state is JobState.STARTING
+    assert found.message == "ImagePullBackOff: Back-off pulling image; FailedMount: no such bucket"
+    assert found.advice.splitlines()[0].startswith("its image can't be pulled")
+
+
+@pytest.mark.parametrize(
+    ("why", "advice"),
+    [
+        ("had untolerated taint {cloud.google.com/gke-queued: true}", "queue-name"),
+        ("because it's consuming ProvisioningRequest default/x that", "submit it again"),
+        ("CrashLoopBackOff: back-off 5m0s", "kubectl logs --previous"),
+        ("CreateContainerConfigError: secret x not found", "Secret or ConfigMap"),
+        ("2 Insufficient memory.", "ask for less"),
+        ("2 node(s) didn't match Pod's node affinity/selector.", "node selector"),
+        ("TriggeredScaleUp: pod triggered scale-up", ""),
+    ],
+)
+def test_what_keeps_a_pod_has_its_advice(why: str, advice: str) -> None:
+    found = pod_reasons.advice(why)
+    assert advice in found
+    assert bool(advice) == bool(found)
