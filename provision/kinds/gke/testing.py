@@ -22,7 +22,7 @@ from provision.errors import (
 )
 from provision.google.resources import CLUSTER
 from provision.kinds.gke import control_plane, spending, tested_pools, verdict
-from provision.kinds.gke.kubernetes import bandwidth_test, cordon
+from provision.kinds.gke.kubernetes import bandwidth_test, cordon, ray_test
 from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
 from provision.lifecycle import pricing
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.documents.checks import Bandwidth
+    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
@@ -103,7 +104,8 @@ def _test(
     Raises:
         ClusterError: All nodes that the pool may have are cordoned.
     """
-    pool, ran = part.pool, None
+    pool, ran, waited = part.pool, None, 0.0
+    no_ray: CapacityError | StillWaiting | None = None
     there = _nodes(context, cluster, pool.name)
     unfit = verdict.unfit(there, pool)
     out_of_use = {node.name for node in there if node.cordoned} | unfit.keys()
@@ -112,7 +114,16 @@ def _test(
         ran = bandwidth_test.run(
             cluster, facts, pool, nodes, timeout=timeout, progress=context.progress
         )
-        tested = verdict.of(pool, ran, unfit)
+        tested, waited = verdict.of(pool, ran, unfit), ran.waited
+        if facts.ray_operator:
+            left = max(timeout - waited, 0.0)
+            try:
+                ray, more = ray_test.run(
+                    cluster, facts, pool, nodes, timeout=left, progress=context.progress
+                )
+                tested, waited = dataclasses.replace(tested, ray=ray), waited + more
+            except (CapacityError, StillWaiting) as error:
+                no_ray = error  # what was measured is told first
         there = _nodes(context, cluster, pool.name)
     elif unfit:
         tested = verdict.Tested(pool=pool, nodes=(), told=None, checked=unfit)
@@ -121,14 +132,21 @@ def _test(
     tested = dataclasses.replace(tested, zones={node.name: node.zone for node in there})
     if context.settings.test_cordon:
         tested = _cordoned(context, cluster, tested)
-    known: Mapping[str, Bandwidth] = {pool.name: tested.document}
+    _show(context, tested, ran)
+    if no_ray is not None:
+        raise no_ray
+    return tested, waited
+
+
+def _show(context: Context, tested: Tested, ran: Ran | None) -> None:
+    """Show what was found, and add it to the report."""
+    known: Mapping[str, Bandwidth] = {tested.pool.name: tested.document}
     context.report.checks = {**(context.report.checks or {}), **known}
     context.console.show(screen.lines(known, context.console.width), as_result=True)
-    if ran is not None and tested.told is not None and tested.told.whole.table:
+    if tested.told is not None and tested.told.whole.table:
         context.console.result(tested.told.whole.table)
     elif ran is not None and ran.logs:
         context.console.progress(ran.logs[0])
-    return tested, ran.waited if ran else 0.0
 
 
 def _all_cordoned(pool: GpuPool, names: Collection[str]) -> ClusterError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import all_gather
+from rehearsal.cloud.kubernetes import all_gather, ray_programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,8 +37,19 @@ def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
     if all_gather.PROGRAM in text:
         return all_gather.log(world, pod, text)
     if container["name"] == RAY_SUBMITTER and pod["status"]["phase"] == "Succeeded":
-        return _RAY_LOG.format(name=pod["metadata"]["labels"]["batch.kubernetes.io/job-name"])
+        return _ray_log(world, pod)
     return ""
+
+
+def _ray_log(world: World, pod: Object) -> str:
+    name = pod["metadata"]["labels"]["batch.kubernetes.io/job-name"]
+    kind = world.kind("ray.io/v1", "rayjobs")
+    job = world.get(kind, pod["metadata"]["namespace"], name) if kind else None
+    if job is None:
+        return _RAY_LOG.format(name=name)
+    end = "failed" if ray_programs.fails(job) else "succeeded"
+    head, _, last = _RAY_LOG.format(name=name).rstrip("\n").rpartition("\n")
+    return f"{head}\n{ray_programs.said(job)}{last.replace('succeeded', end)}\n"
 
 
 RAY_SUBMITTER: Final = "ray-job-submitter"

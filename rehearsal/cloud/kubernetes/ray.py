@@ -6,7 +6,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import jobs, objects, pods, programs
+from rehearsal.cloud.kubernetes import jobs, objects, pods, programs, ray_programs
 
 if TYPE_CHECKING:
     from rehearsal.cloud.kubernetes.kinds import Kind
@@ -108,6 +108,7 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
     status = job["status"]
     submitter = world.get(kind, namespace, name) if kind else None
     if kind is not None and submitter is None:
+        ray_programs.begin(world, job, cluster)
         entrypoint = str(job["spec"].get("entrypoint", ""))
         container = {"name": programs.RAY_SUBMITTER, "command": ["/bin/bash", "-c", entrypoint]}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
@@ -120,10 +121,22 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
         world.put(kind, {**thing, "spec": {"backoffLimit": 2, "template": template}})
     status |= {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"}
     if submitter is not None and objects.holds(submitter, "Complete"):
-        ended = {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
-        status |= {**ended, "message": "Job finished successfully.", "endTime": world.stamp}
+        status |= {**(_FAILED if ray_programs.fails(job) else _DONE), "endTime": world.stamp}
         if job["spec"].get("shutdownAfterJobFinishes"):
             world.remove(of_clusters, cluster)
+
+
+_DONE: Final = {
+    "jobDeploymentStatus": "Complete",
+    "jobStatus": "SUCCEEDED",
+    "message": "Job finished successfully.",
+}
+_FAILED: Final = {
+    "jobDeploymentStatus": "Failed",
+    "jobStatus": "FAILED",
+    "reason": "AppFailed",
+    "message": "Job entrypoint command failed with exit code 1",
+}
 
 
 def _digest(job: Object) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import cordon, jobs
+from provision.kinds.gke.kubernetes import cordon, jobs, ray_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,3 +76,20 @@ def test_a_cordoned_node_says_why_and_gets_no_new_pod(gke_of: Callable[..., Gke]
         cluster.api.create(jobs.sample(cluster.facts, pool))
     assert first not in {pod["spec"].get("nodeName") for pod in cluster.pods()}
     assert not cordon.add(cluster.api, "no-such-node", "it is gone")
+
+
+@pytest.mark.parametrize("scenario", ["", "bad-gpu"])
+def test_ray_uses_each_gpu_and_tells_of_the_bad_one(
+    gke_of: Callable[..., Gke], scenario: str
+) -> None:
+    cluster = gke_of("gke-ray-h200", scenario)
+    cluster.create()
+    pool = jobs.main_pool(cluster.facts)
+    check, _ = ray_test.run(
+        cluster.api, cluster.facts, pool, 2, timeout=10, progress=cluster.progress
+    )
+    assert sorted(check.gpus.values()) == [8, 8]
+    bad = f"{min(check.gpus)}: GPU 0 has 17 uncorrected memory (ECC) errors" if scenario else ""
+    assert (check.passed, check.why) == (not scenario, bad)
+    for kind in ("RayJob", "RayCluster"):
+        assert cluster.api.all("ray.io/v1", kind) == []

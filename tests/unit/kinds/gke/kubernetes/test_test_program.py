@@ -36,8 +36,8 @@ for word; do case "$word" in *-w-0-*) host="$word" ;; esac; done
 MPI = """\
 #!/bin/sh
 while [ "$1" != --hostfile ]; do shift; done
-sed 's/.*-w-0-\\([0-9]*\\)\\..*/\\1/; ' "$2" | tr '\\n' ' ' >>"$STUBS/asked"
-echo >>"$STUBS/asked"
+numbers="$(sed 's/.*-w-0-\\([0-9]*\\)\\..*/\\1/' "$2")"
+echo $numbers >>"$STUBS/asked"
 if grep -q -- "-w-0-$slow\\." "$2"; then cat "$STUBS/slow"; else cat "$STUBS/good"; fi
 """
 
