@@ -181,6 +181,12 @@ class Code(enum.StrEnum):
         "remove the variable",
         _USAGE,
     )
+    MANIFESTS_MISSING = (
+        "manifests-missing",
+        "this machine lacks a manifest of what a GKE cluster gets, or has another one",
+        "run the image, or bring the file that `fix` names",
+        (ExitCode.USAGE, ExitCode.CLUSTER),
+    )
     REHEARSAL_UNAVAILABLE = (
         "rehearsal-unavailable",
         "the rehearsal is not installed, has no such scenario, or failed to start",
@@ -546,12 +552,6 @@ class Code(enum.StrEnum):
         "not-kept",
         "something could not be written beside the state, such as the log",
         "nothing; or get the right to write there",
-        _NOTE,
-    )
-    SIMULATED = (
-        "simulated",
-        "a rehearsal leaves something out that a real cluster has",
-        "nothing",
         _NOTE,
     )
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 FOLDER_VARIABLE = "AIINFRA_REHEARSAL_FOLDER"
 DATABASE = "cloud.sqlite"
 LOG = "cloud.log"
+MANIFESTS_VARIABLE = "AIINFRA_MANIFESTS"
+MANIFESTS = Path(__file__).parent / "manifests"
+"""What the simulated cluster needs of the add-ons, whose own manifests are part of the image."""
 
 _CLOCK_RATE = "0.02"  # fifty seconds of Google Cloud in one of ours
 
@@ -102,6 +105,7 @@ def environment(
         **_identity(host, folder),
         **no_proxy(environ),
         FOLDER_VARIABLE: str(folder),
+        MANIFESTS_VARIABLE: environ.get(MANIFESTS_VARIABLE) or str(MANIFESTS),
         **_provider(base_url, folder, provider or given.find(environ, folder)),
         "PYTHONPATH": python_path(environ),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from provision import words
 from provision.actions import copied_folder, debug_folder
 from provision.codes import Code
 from provision.context import connect
@@ -13,8 +14,11 @@ from provision.deployment.workspace import Workspace
 from provision.errors import Problem, ProvisionError, TerraformError
 from provision.kinds import registry
 from provision.lifecycle import apply
+from provision.terraform.plan import UNKNOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provision.actions.debug_folder import DebugFolder
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
@@ -36,7 +40,7 @@ def debug(context: Context) -> None:
         cloud = _reached(context)
         target, has_state = _described(context, cloud, kind, archive)
         folder = debug_folder.write(target, context.report, context.binary(), backend=has_state)
-        _prepare(context, cloud if has_state else None, kind, target, folder)
+        _prepare(context, cloud, kind, target, folder, has_state=has_state)
     context.note(_differences(target, has_state=has_state))
     context.console.result(f"Everything a run would use is in {folder.path}")
     if context.console.is_terminal:
@@ -72,16 +76,19 @@ def _described(
     return deployment.show(context, target), has_state
 
 
-def _prepare(
+def _prepare(  # noqa: PLR0913 - what a run knows by then
     context: Context,
     cloud: Cloud | None,
     kind: Kind[Any],
     target: Deployment[Any],
     folder: DebugFolder,
+    *,
+    has_state: bool,
 ) -> None:
-    """Initialize Terraform in the folder, and give it the values that only the state can tell."""
+    """Initialize Terraform in the folder; write what only the state, or a plan, can tell."""
     with context.log(None, "debug") as log:
         tool = context.terraform(folder.root, log)
+        desk = Workspace(folder.root, tool, live=False)
         try:
             tool.init()
         except TerraformError as error:
@@ -89,9 +96,32 @@ def _prepare(
                 [_told("the folder is not ready for terraform", it) for it in error.problems]
             )
             return
-        if cloud is not None:
-            prepared, _ = kind.prepare(cloud, target, Workspace(folder.root, tool, live=False))
-            folder.tell(prepared)
+        if cloud is None:
+            return
+        if has_state:
+            target, _ = kind.prepare(cloud, target, desk)
+            folder.tell(target)
+        try:
+            beside = kind.beside_terraform(context, target, desk)
+        except TerraformError as error:
+            context.note([_told("terraform can't plan in the folder", it) for it in error.problems])
+            return
+    folder.add(beside)
+    context.note(_placeholders(beside))
+
+
+def _placeholders(beside: Mapping[str, str]) -> list[Problem]:
+    """What files have in place of values that nobody knows yet."""
+    found = [name for name, text in beside.items() if UNKNOWN in text]
+    if not found:
+        return []
+    return [
+        Problem(
+            code=Code.NOTE,
+            what=f"{UNKNOWN} stands in {words.listed(found)}",
+            why="only the apply tells what is to stand there",
+        )
+    ]
 
 
 def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision import __version__
 from provision.deployment import workspace
+from provision.terraform import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,15 @@ class DebugFolder:
         """Write a deployment's values to the root, with secrets masked."""
         text = json.dumps(target.masked_variables, indent=2)
         (self.root / _VALUES).write_text(f"{text}\n")
+
+    def add(self, beside: Mapping[str, str]) -> None:
+        """Write files beside Terraform's: relative path -> text."""
+        for name, text in beside.items():
+            path = self.path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        # What was planned for them; a plan of one's own shows more.
+        (self.root / arguments.PLAN_FILE).unlink(missing_ok=True)
 
 
 def write(

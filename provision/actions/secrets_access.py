@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
+from provision.settings.choices import Orchestrator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +30,9 @@ def require(context: Context) -> None:
         return
     projects = ", ".join(sorted({secret.project for secret in abroad}))
     raise SettingsError(
-        f"secrets of another project ({projects}) would be readable on these VMs",
+        f"secrets of another project ({projects}) would be readable in this cluster",
         code=Code.APPROVAL_NEEDED,
-        why="whoever may log in on a VM, or change its command, can then read them",
+        why="whoever may log in on a VM, change its command, or run a pod can then read them",
         fix="if that is meant, let their owner run\n"
         + "\n".join(_commands(context.settings, abroad))
         + "\nand run Create with --yes",
@@ -48,7 +49,7 @@ def tell(context: Context) -> None:
                 Problem(
                     code=Code.SECRETS_UNREADABLE,
                     setting="SECRETS",
-                    what="the VMs can read these secrets only once their owner has granted it",
+                    what="the cluster can read these secrets only once their owner has granted it",
                     why="this tool gives access to secrets of its own project alone, and only to"
                     " an account that it makes (SERVICE_ACCOUNT=dedicated)",
                     fix="\n".join(_commands(context.settings, granted)),
@@ -62,7 +63,7 @@ def _is_abroad(secret: Secret, settings: Settings) -> bool:
 
 
 def _granted_by_owners(settings: Settings) -> Iterator[Secret]:
-    made = settings.service_account == "dedicated"
+    made = settings.service_account == "dedicated" or _on_gke(settings)
     seen: dict[str, Secret] = {}
     for secret in settings.secrets or ():
         if not made or _is_abroad(secret, settings):
@@ -78,16 +79,26 @@ def _commands(settings: Settings, secrets: list[Secret]) -> Iterator[str]:
         )
 
 
+def _on_gke(settings: Settings) -> bool:
+    return settings.orchestrator_type is Orchestrator.GKE
+
+
 def _account(settings: Settings) -> str:
+    if _on_gke(settings):
+        return _made(settings, names.WORKLOAD_ACCOUNT)
     match settings.service_account:
         case "dedicated":
-            # A domain scoped project turns around: p.example.com.iam.gserviceaccount.com.
-            domain = ".".join(reversed(settings.project_id.split(":")))
-            account = f"{settings.name_prefix}{names.SERVICE_ACCOUNT.suffix}"
-            return f"{account}@{domain}.iam.gserviceaccount.com"
+            return _made(settings, names.SERVICE_ACCOUNT)
         case "default":
             described = f"gcloud projects describe {settings.project_id}"
             number = f"$({described} --format 'value(projectNumber)')"
             return f"{number}-compute@developer.gserviceaccount.com"
         case email:
             return email
+
+
+def _made(settings: Settings, name: names.DerivedName) -> str:
+    """The address of an account that this tool makes."""
+    # A domain scoped project turns around: p.example.com.iam.gserviceaccount.com.
+    domain = ".".join(reversed(settings.project_id.split(":")))
+    return f"{settings.name_prefix}{name.suffix}@{domain}.iam.gserviceaccount.com"

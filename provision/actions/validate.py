@@ -29,6 +29,8 @@ def validate(context: Context) -> None:
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))
         if context.offline:
+            # Another machine may be the one that creates the cluster.
+            context.note(kind.missing(target.spec, context.environ))
             pricing.tell(context, target.spec, pricing.offline(context))
             context.console.result("The settings are valid. Google was not asked (--offline).")
             return

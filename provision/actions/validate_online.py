@@ -34,7 +34,8 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
         (problem,) = error.problems
         pricing.tell(context, target.spec, pricing.offline(context))
         not_asked = dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")
-        context.note([*context.guesses, not_asked])
+        missing = kind.missing(target.spec, context.environ)
+        context.note([*missing, *context.guesses, not_asked])
         context.console.result("The settings are valid. Google was not asked: no credentials.")
         return
     archive = target.inputs.files

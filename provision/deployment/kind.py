@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
+    from provision.errors import Problem
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
     from provision.state.location import Place, StateLocation
@@ -64,6 +65,14 @@ class Kind(Protocol[SpecT]):
     def preflight(self, spec: SpecT) -> OfKind:
         """What the online checks need to know about this kind of cluster, and its own checks."""
 
+    def missing(self, spec: SpecT, environ: Mapping[str, str]) -> Sequence[Problem]:
+        """What a Create needs of this machine, beside Terraform, and does not find.
+
+        Args:
+            spec: What the settings ask for.
+            environ: The environment of the process.
+        """
+
     def resolve(self, spec: SpecT, record: Record | None) -> SpecT:
         """Resolve what the online checks left open, from the choices of an earlier run.
 
@@ -102,6 +111,25 @@ class Kind(Protocol[SpecT]):
 
         Raises:
             SettingsError: The settings ask for fewer machines than exist.
+        """
+
+    def beside_terraform(
+        self, context: Context, target: Deployment[SpecT], workspace: Workspace
+    ) -> Mapping[str, str]:
+        """What a Create would make beside what Terraform makes, to be read before it exists.
+
+        Args:
+            context: The run.
+            target: The deployment.
+            workspace: Has the values, and whatever state there is; may be planned in, without a
+                lock.
+
+        Returns:
+            Path of a file, relative and in folders by what it is -> its text. Where only the apply
+            tells a value, it has `terraform.plan.UNKNOWN`.
+
+        Raises:
+            TerraformError: The plan failed.
         """
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from provision.kinds.gke.preflight import VERSION
 from provision.kinds.vms.boot_image import IMAGE
-from provision.kinds.vms.preflight import SECRETS
+from provision.preflight.secrets import SECRETS
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 

@@ -40,6 +40,7 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
             }
             for share in spec.shares
         ],
+        "secrets": [secret.model_dump() for secret in spec.secrets],
     }
 
 

@@ -11,6 +11,7 @@ from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.documents.changes import Changes
 from provision.documents.timeline import OnInterrupt, StageName
+from provision.errors import SettingsError
 from provision.google import resources
 from provision.lifecycle import adopt, approval, exclusive, ownership, planned, pricing, sweep
 from provision.settings.choices import OnlineCheck
@@ -34,7 +35,7 @@ _OF_OFFERS: Final = frozenset({OnlineCheck.ZONE, OnlineCheck.MACHINE_TYPE, Onlin
 def settle(
     context: Context, cloud: Cloud, kind: Kind[SpecT], archive: Archive | None, *, bucket: bool
 ) -> Deployment[SpecT]:
-    """Run the online checks, and describe the deployment if they pass.
+    """Check this machine, run the online checks, and describe the deployment if they pass.
 
     Args:
         context: The run.
@@ -44,10 +45,14 @@ def settle(
         bucket: Whether the state's bucket exists, and so could hold a deployment.
 
     Raises:
+        SettingsError: This machine lacks something that the cluster needs.
         CheckError: Google would refuse what the settings ask for.
         StateError: What exists belongs to another deployment, project or tool.
     """
     asked = kind.spec(context.settings)
+    missing = kind.missing(asked, context.environ)
+    if missing:
+        raise SettingsError.of(missing)
     of_kind = kind.preflight(asked)
     context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None

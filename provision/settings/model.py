@@ -362,11 +362,10 @@ class Settings(BaseSettings):
         only_with=_VMS,
     )
     secrets: Secrets | None = _setting(
-        "Secrets of Secret Manager, which STARTUP_COMMAND finds in its environment:"
-        " `NAME=projects/<project>/secrets/<secret>[:<version>],...`; each VM reads them itself,"
-        " and a dedicated account gets access to exactly those.",
+        "Secrets of Secret Manager, which STARTUP_COMMAND on VMs, and the example jobs on GKE, find"
+        " in their environment: `NAME=projects/<project>/secrets/<secret>[:<version>],...`; each VM"
+        " or pod reads them itself, and an account that is made gets access to exactly those.",
         "HF_TOKEN=projects/my-project/secrets/hf-token",
-        only_with=_VMS,
     )
     vm_localfile_dest_path: AbsolutePath = _setting(
         "The folder on every VM for the files mounted at /usr/aiinfra/copy in the container.",

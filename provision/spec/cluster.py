@@ -47,6 +47,7 @@ class ClusterSpec(abc.ABC):
         bucket_options: The user's options for mounting buckets, such as "uid=1000".
         bucket_cache_gib: The size of the file cache of each mounted bucket; None for no cache.
         shares: The Filestore shares to create, and to mount on every machine.
+        secrets: The secrets in the environment of the command, or of jobs.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
         skipped_checks: The online checks to skip.
     """
@@ -61,6 +62,7 @@ class ClusterSpec(abc.ABC):
     bucket_options: tuple[str, ...] = ()
     bucket_cache_gib: int | None = None
     shares: tuple[Share, ...] = ()
+    secrets: tuple[Secret, ...] = ()
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
 
@@ -152,7 +154,6 @@ class VmSpec(ClusterSpec):
         image: The image that they boot from.
         command: The user's shell command; None for none.
         restart: When that is begun again.
-        secrets: The secrets in the command's environment.
         files_destination: The folder on the VMs for the copied files.
         node_ssh: Whether the VMs reach each other by ssh.
         notebook: Whether to run Jupyter.
@@ -167,7 +168,6 @@ class VmSpec(ClusterSpec):
     image: Image
     command: str | None
     restart: Restart
-    secrets: tuple[Secret, ...]
     files_destination: str
     node_ssh: bool
     notebook: bool
@@ -315,7 +315,6 @@ def vms(settings: Settings) -> VmSpec:
         image=_image(settings),
         command=settings.startup_command,
         restart=settings.startup_restart,
-        secrets=settings.secrets or (),
         files_destination=settings.vm_localfile_dest_path,
         node_ssh=settings.enable_node_ssh,
         notebook=settings.enable_notebook,
@@ -380,6 +379,7 @@ def _common(settings: Settings) -> dict[str, Any]:
         "bucket_options": settings.gcs_options or (),
         "bucket_cache_gib": settings.gcs_cache_gb,
         "shares": settings.nfs_fileshare_list or (),
+        "secrets": settings.secrets or (),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.changes import Changes
@@ -12,6 +12,9 @@ from provision.terraform import losses, moves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+UNKNOWN: Final = "KNOWN-AFTER-CREATE"
+"""What stands in a planned value for what only the apply tells."""
 
 _POOL = resources.NODE_POOL.type
 _MACHINES: Final = frozenset({resources.GROUP.noun, resources.NODE_POOL.noun})
@@ -56,6 +59,8 @@ class Plan:
         change: Resources that would be changed in place.
         destroy: Resources that would be destroyed, including replacements.
         outputs: Whether outputs of the root would change.
+        foreseen: The root's outputs after the apply, without sensitive ones; `UNKNOWN` stands in
+            them for what only the apply tells.
         imported: Existing resources that would be imported into the state.
         creations: The resources that would be created, including replacements under a new name.
         tainted_pools: Tainted node pools, which would be replaced because their creation failed.
@@ -73,6 +78,7 @@ class Plan:
     change: int = 0
     destroy: int = 0
     outputs: bool = False
+    foreseen: Mapping[str, Any] = field(default_factory=dict)
     imported: int = 0
     creations: tuple[Creation, ...] = ()
     tainted_pools: tuple[Creation, ...] = ()
@@ -120,6 +126,11 @@ def read(document: Mapping[str, Any]) -> Plan:
         change=change,
         destroy=destroy,
         outputs=any(output["actions"] != ["no-op"] for output in outputs.values()),
+        foreseen={
+            name: _filled(change.get("after"), change.get("after_unknown"))
+            for name, change in outputs.items()
+            if "delete" not in change["actions"] and not change.get("after_sensitive")
+        },
         imported=imported,
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
@@ -134,6 +145,20 @@ def read(document: Mapping[str, Any]) -> Plan:
         grants=tuple(_grants(document)),
         emptied=moves.emptied(document),
     )
+
+
+def _filled(known: Any, unknown: Any) -> Any:
+    """A planned value; Terraform leaves out of it what is not known, and marks that beside it."""
+    if unknown is True:
+        return UNKNOWN
+    if isinstance(unknown, list):
+        values = [*(known or []), *(len(unknown) - len(known or [])) * [None]]
+        marks = [*unknown, *(len(values) - len(unknown)) * [False]]
+        return [_filled(*pair) for pair in zip(values, marks, strict=True)]
+    if isinstance(unknown, dict):
+        found = dict(known or {})
+        return found | {name: _filled(found.get(name), mark) for name, mark in unknown.items()}
+    return known
 
 
 def _count(nouns: dict[str, Count], type_: str, actions: Sequence[str]) -> None:

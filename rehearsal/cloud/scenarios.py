@@ -46,6 +46,8 @@ SCENARIOS = {
     "host-error": "the host of a GPU VM of each group fails",
     "startup-fails": "the start-up of one VM fails at one of its steps",
     "bad-gpu": "a GPU of one VM of each group, or node of each pool, counts errors of its memory",
+    "gpu-error": "a GPU of one node of each GKE pool fails, and is given to no more pods",
+    "lost-gpu": "a GPU of one node of each GKE pool falls off its bus; the node stays ready",
     "slow-vm": "one VM of each group, or node of each pool, has half of the others' bandwidth",
     "missing-interface": "the pods of one node of each GKE pool lack one of their interfaces",
     "forbidden": "the caller may not make managed instance groups",

@@ -39,5 +39,6 @@ module "workload_account" {
   marker          = var.marker
   name_prefix     = var.name_prefix
   project_id      = var.project_id
+  secrets         = toset([for secret in var.secrets : secret.secret if secret.project == var.project_id])
   service_account = { create = true }
 }

@@ -185,6 +185,12 @@ variable "region" {
   }
 }
 
+variable "secrets" {
+  description = "Secrets of Secret Manager that pods read: the variable's name, and project, secret and version. The pods' account gets access to those of this project."
+  type        = list(object({ name = string, project = string, secret = string, version = string }))
+  nullable    = false
+}
+
 variable "service_account" {
   description = "The account that the nodes act as: create = true makes one with the least roles; else the given email, or with none the project's default compute account."
   type = object({

@@ -19,7 +19,7 @@ from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
 from provision.kinds.gke.kubernetes import node_sizes
 from rehearsal.cloud.compute import quotas
-from rehearsal.cloud.container import rules
+from rehearsal.cloud.container import rules, versions
 from rehearsal.cloud.facts import (
     filestore_tiers,
     images,
@@ -29,6 +29,7 @@ from rehearsal.cloud.facts import (
     places,
     reservations,
 )
+from rehearsal.cloud.facts import gke_versions as their_versions
 from rehearsal.cloud.kubernetes import pools
 
 if TYPE_CHECKING:
@@ -221,3 +222,14 @@ def test_features_of_gke_come_with_the_same_versions() -> None:
     assert gke_versions.QUEUED.version == rules.QUEUED
     assert gke_versions.RAY_OPERATOR.version == rules.RAY_OPERATOR
     assert gke_versions.GPU_PARTS.version == rules.GPU_PARTS
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, it in ours.MACHINE_TYPES.items() if not it.family.arm]
+)
+def test_machines_come_to_gke_with_the_same_versions(name: str) -> None:
+    floor = gke_versions.of_machine(name)
+    for version in versions.ALL:
+        lacking = their_versions.lacking(name, version)
+        refused = floor.of(version) if floor and floor.refuses(version) else None
+        assert refused == lacking, version

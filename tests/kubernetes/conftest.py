@@ -1,4 +1,4 @@
-"""A real Kubernetes with a real Kueue, JobSet's and Ray's kinds, and nodes that are none."""
+"""A real Kubernetes with a real Kueue, Ray's operator, JobSet's kinds, and nodes that are none."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 # Building takes minutes, starting takes seconds.
 _TIMEOUT = 3600
 
-# Module of `definitions` -> where its definitions are. The file of Ray has others too.
+# Module of `definitions` -> where its definitions are. Ray's operator watches all of its own.
 _SOURCES = {
     "github.com/GoogleCloudPlatform/gke-networking-api": "config/crds/*network*.yaml",
     "k8s.io/autoscaler/cluster-autoscaler/apis": "config/crd/*.yaml",
     "sigs.k8s.io/jobset": "config/components/crd/bases/*.yaml",
-    "github.com/ray-project/kuberay/ray-operator": "config/crd/bases/ray.io_ray[cj]*.yaml",
+    "github.com/ray-project/kuberay/ray-operator": "config/crd/bases/ray.io_*.yaml",
 }
 _KUEUE_OVERLAY = {
     "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -95,6 +95,7 @@ def world(go: str, manifest: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         kueue = from_yaml(manifest.read_text())
         world.install(processes.on_loopback(kueue, plane.ports["webhook"]))
         plane.start_kueue()
+        plane.start_ray_operator()
         plane.start_nodes(_stages(go, folder))
         yield world
 

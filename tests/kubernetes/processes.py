@@ -47,7 +47,10 @@ class ControlPlane:
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        names = ("etcd", "peer", "api", "webhook", "health", "metrics", "kcm", "scheduler", "kwok")
+        names = (
+            *("etcd", "peer", "api", "webhook", "health", "metrics", "kcm", "scheduler", "kwok"),
+            *("ray-health", "ray-metrics"),
+        )
         self.ports = dict(zip(names, _free_ports(len(names)), strict=True))
 
     @property
@@ -112,6 +115,18 @@ class ControlPlane:
         self._await("kueue", lambda: self._copy_certificates(certs))
         self._await(
             "kueue", lambda: self._is_ready(f"http://127.0.0.1:{self.ports['health']}/readyz")
+        )
+
+    def start_ray_operator(self) -> None:
+        """Start what makes pods of RayClusters and RayJobs; their kinds have to be there."""
+        self._start(
+            "kuberay",
+            "--enable-leader-election=false",
+            f"--metrics-addr=127.0.0.1:{self.ports['ray-metrics']}",
+            f"--health-probe-bind-address=127.0.0.1:{self.ports['ray-health']}",
+        )
+        self._await(
+            "kuberay", lambda: self._is_ready(f"http://127.0.0.1:{self.ports['ray-health']}/readyz")
         )
 
     def start_nodes(self, stages: Path) -> None:

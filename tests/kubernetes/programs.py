@@ -41,7 +41,9 @@ PROGRAMS = (
         _VERSION,
     ),
     Program("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", _VERSION),
+    Program("jobset", "jobset", "sigs.k8s.io/jobset"),
     Program("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+    Program("kuberay", "kuberay", "github.com/ray-project/kuberay/ray-operator"),
     Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     Program("kustomize", "kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
 )

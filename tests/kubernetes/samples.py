@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from provision.intake import load
 from provision.kinds.gke.kubernetes.facts import (
     Bucket,
     ClusterFacts,
@@ -12,7 +13,15 @@ from provision.kinds.gke.kubernetes.facts import (
     GpuPool,
     NfsShare,
     QueueShare,
+    read,
 )
+from provision.spec import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from provision.spec.cluster import GkeSpec
 
 ULTRA = GpuPool(
     name="demo-h200",
@@ -170,3 +179,54 @@ def everything() -> ClusterFacts:
         buckets=FLEX_QUEUED_ULTRA.buckets,
         shares=FLEX_QUEUED_ULTRA.shares,
     )
+
+
+def of_example(path: Path) -> ClusterFacts:
+    """The cluster of an env.list, as far as Kubernetes goes."""
+    settings = load({}, path).settings
+    assert settings is not None
+    return of_spec(cluster.gke(settings))
+
+
+def of_spec(spec: GkeSpec) -> ClusterFacts:
+    """The cluster that a specification asks for, with names as Terraform gives them."""
+    pools = {
+        pool.name: {
+            "name": pool.name,
+            "machine_type": pool.machine_type,
+            "mode": str(pool.mode),
+            "max": pool.size.most,
+        }
+        for pool in spec.gpu_pools
+    }
+    names = {"name": f"{spec.name_prefix}-gke", "location": spec.region, "dns_endpoint": "e.goog"}
+    return read(
+        spec,
+        {
+            "cluster": names,
+            "node_pools": pools,
+            "networks": list(_networks(spec)),
+            "service_accounts": {
+                "workload": f"{spec.name_prefix}-workload@{spec.project_id}.iam.gserviceaccount.com"
+            },
+            "filestores": [
+                {"path": share.path, "ip": "10.0.0.2", "share": "/share"} for share in spec.shares
+            ],
+        },
+    )
+
+
+def _networks(spec: GkeSpec) -> Iterator[dict[str, str]]:
+    for kind, networks in spec.network_kinds.items():
+        has_rdma = any(network.nic_type == "MRDMA" for network in networks)
+        for number, network in enumerate(networks, start=1):
+            is_rdma = network.nic_type == "MRDMA"
+            for subnet in range(network.subnets):
+                plain = f"gvnic-{number}" if has_rdma else f"vpc{number}"
+                yield {
+                    "kind": kind,
+                    "kubernetes_name": f"rdma-{subnet}" if is_rdma else plain,
+                    "network": f"{spec.name_prefix}-gpu-net-{number}",
+                    "subnetwork": f"{spec.name_prefix}-gpu-subnet-{number + subnet}",
+                    "device_mode": "RDMA" if is_rdma else "NetDevice",
+                }

@@ -42,9 +42,13 @@ class Story:
 
 
 STORIES = {
-    "gke-a3-mega": Story((("standard", 2),), tested=True),
+    "gke-a3-mega": Story(
+        (("standard", 2),), jobs=("torchrun-gke-mega-nodepool-1.yaml",), tested=True
+    ),
     "gke-a3-ultra-flex": Story((("flex_start", 0),), tested=True),
-    "gke-a3-ultra-flex-queued": Story((("flex_start_queued", 0),), tested=True),
+    "gke-a3-ultra-flex-queued": Story(
+        (("flex_start_queued", 0),), jobs=("torchrun-ultra-queue-nodepool-1.yaml",), tested=True
+    ),
     "gke-plain": Story((("standard", 2),), jobs=("sample-job-gke-l4-nodepool-1.yaml",)),
     "gke-ray-h200": Story((("flex_start_queued", 0),), jobs=("ray-job.yaml",)),
     "gke-t4-a100-queued": Story(
@@ -114,6 +118,7 @@ def _run(rehearsal: Rehearsal, connection: dict[str, Any], file: str) -> None:
     while not _is_done(cluster, made):
         assert time.monotonic() < deadline, f"{file} does not end: {made}"
         time.sleep(0.1)
+    cluster.delete(made["apiVersion"], made["kind"], made["metadata"]["name"], "default")
 
 
 def _is_done(cluster: Cluster, thing: Object) -> bool:
@@ -124,7 +129,7 @@ def _is_done(cluster: Cluster, thing: Object) -> bool:
     assert found is not None
     if thing["kind"] == "RayJob":
         return (found.get("status") or {}).get("jobStatus") == "SUCCEEDED"
-    return holds(found, "Complete")
+    return holds(found, "Completed" if thing["kind"] == "JobSet" else "Complete")
 
 
 def _test(rehearsal: Rehearsal, connection: dict[str, Any]) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
+from provision.kinds.gke.kubernetes import manifests
 from rehearsal.inventory import stays
 from tests.runs import cluster_side
 from tests.runs.reading import normal
@@ -61,7 +64,10 @@ def _submit(rehearsal: Rehearsal, created: Ended) -> None:
 
 def _told(rehearsal: Rehearsal) -> str:
     """What Status says to a person of pools, jobs and requests."""
-    text = _ok(rehearsal.run("Status")).said
+    return _cut(_ok(rehearsal.run("Status")).said)
+
+
+def _cut(text: str) -> str:
     text = text[text.index("np   GKE cluster") : text.index("  console    https")]
     for pattern, stand_in in _NORMAL:
         text = pattern.sub(stand_in, text)
@@ -220,19 +226,95 @@ def test_nodes_that_no_queue_asks_for_are_refused_in_the_autoscalers_words(
     golden.check(goldens / "gke-test-no-queue.txt", said)
 
 
+def test_without_the_manifests_nothing_is_begun(
+    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+) -> None:
+    rehearsal = rehearse(rate=0.002)
+    rehearsal.settings |= FIXED
+    before = rehearsal.resources()
+    del rehearsal.environ[manifests.VARIABLE]
+    refused = rehearsal.run("Create")
+    assert refused.code == 2
+    golden.check(goldens / "gke-no-manifests.txt", normal(refused.said))
+    for action in ("Plan", "Validate"):
+        assert rehearsal.run(action).document["problems"] == refused.document["problems"]
+    (problem,) = rehearsal.run("Plan", ENABLE_KUEUE="no").document["problems"]
+    assert problem["code"] == "manifests-missing"
+    assert "kueue" not in problem["fix"]
+    assert rehearsal.resources() == before
+    # Another machine may create the cluster.
+    offline = _ok(rehearsal.run("Validate", "--offline"))
+    assert [it["code"] for it in offline.document["notes"]] == ["manifests-missing"]
+
+
+def test_a_gpu_that_falls_off_its_bus_and_a_job_in_no_queue_are_named(
+    standing: Callable[..., Rehearsal],
+    made_once: Callable[..., Standing],
+    golden: Golden,
+    goldens: Path,
+) -> None:
+    connection = made_once(FIXED).created.document["connection"]
+    rehearsal = standing(FIXED, scenario="lost-gpu")
+    rehearsal.settings |= FIXED
+    cluster_side.kubectl(rehearsal, connection).create(BY_HAND)
+    looked = _ok(rehearsal.run("Status", "--full"))
+    said = _of_nodes(_cut(looked.said))
+    golden.check(goldens / "gke-status-lost-gpu.txt", said)
+    status = looked.document["status"]
+    (broken,) = status["trouble"]
+    first, second = (it for it in status["nodes"] if it["pool"] == "np-nodepool-1")
+    assert broken["names"] == [first["name"]]
+    assert first["faults"] == ["a GPU is broken (XID 79)"]
+    assert second["faults"] == []
+    (job,) = status["outside"]
+    assert (job["name"], job["state"], job["pods"]["waiting"]) == ("Job by-hand", "pending", 1)
+
+
+BY_HAND = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "by-hand", "namespace": "default"},
+    "spec": {
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [
+                    {
+                        "name": "c",
+                        "image": "sleep",
+                        "args": ["1000000s"],
+                        "resources": {"limits": {"nvidia.com/gpu": "8"}},
+                    }
+                ],
+            }
+        }
+    },
+}
+
+
+def _of_nodes(text: str) -> str:
+    """A text with stand-ins for what the names of nodes and groups end with."""
+    text = re.sub(r"(?<=-nodepool-1-)[0-9a-f]{8}-(?:grp|\w{4})", "<id>", text)
+    return re.sub(r"(?<=-system-)[0-9a-f]{8}-\w{4}", "<id>", text)
+
+
 def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(
     queue: Callable[..., Rehearsal], golden: Golden, goldens: Path, tmp_path: Path
 ) -> None:
     rehearsal = queue()
-    manifests = tmp_path / "manifests"
-    manifests.mkdir()
-    (manifests / "jobset-v0.12.0.yaml").write_text("kind: Another\n")
-    rehearsal.environ["AIINFRA_MANIFESTS"] = str(manifests)
+    given = rehearsal.environ[manifests.VARIABLE]
+    folder = shutil.copytree(given, tmp_path / "manifests")
+    wrong = folder / manifests.JOBSET.file
+    wrong.write_text("apiVersion: v1\nkind: Another\nmetadata: {name: another}\n")
+    digest = hashlib.sha256(wrong.read_bytes()).hexdigest()
+    with (folder / manifests.SUMS).open("a") as sums:
+        sums.write(f"{digest}  {wrong.name}\n")
+    rehearsal.environ[manifests.VARIABLE] = str(folder)
     ended = rehearsal.run("Create")
     assert ended.code == 8
     golden.check(
-        goldens / "gke-objects.txt", normal(ended.said).replace(str(manifests), "<manifests>")
+        goldens / "gke-objects.txt", normal(ended.said).replace(str(folder), "<manifests>")
     )
     assert "--dns-endpoint" in ended.document["connection"]["get_credentials"]
-    del rehearsal.environ["AIINFRA_MANIFESTS"]
+    rehearsal.environ[manifests.VARIABLE] = given
     assert "Kubernetes: no changes" in _ok(rehearsal.run("Create")).said

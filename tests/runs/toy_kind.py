@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Kept
+    from provision.errors import Problem
     from provision.google.owner import Owner
     from provision.settings.model import Settings
     from provision.spec.cluster import VmSpec
@@ -67,6 +68,10 @@ class Toy:
             checks=(), apis=(), made=(resources.GROUP,), main=(resources.GROUP, names.GROUP)
         )
 
+    def missing(self, spec: VmSpec, environ: Mapping[str, str]) -> tuple[Problem, ...]:
+        del spec, environ
+        return ()
+
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         self.diary.append("resolve again" if record else "resolve")
         return spec
@@ -88,6 +93,12 @@ class Toy:
         del cloud
         self.diary.append("prepare" if workspace.live else "prepare a plan")
         return target, 0
+
+    def beside_terraform(
+        self, context: Context, target: Deployment[VmSpec], workspace: Workspace
+    ) -> dict[str, str]:
+        del context, target, workspace
+        return {"toys/list.txt": "one toy\n"}
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         del cloud, replaced

@@ -8,7 +8,11 @@ GPU capacity? DWS got you covered!" (gcloud, T4 and A100).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+
+PAGE: Final = Path(__file__).parents[2] / "docs/reference/seeds.md"
+MANDATORY: Final = {"project_id": "my-project", "name_prefix": "dws", "orchestrator_type": "gke"}
 
 POOL: Final = 'module.gke_nodepool["{}"].google_container_node_pool.gpu'
 SYSTEM: Final = "module.gke_cluster.google_container_node_pool.system"
@@ -124,6 +128,7 @@ TOOLKIT: Final = Seed(
     | {
         "gke_min_node_count": "0",
         "gke_max_node_count": "1000",
+        "kueue_gpu_quota": "512",
         "authorized_cidr": "203.0.113.0/24",
         "system_node_pool_vm_type": "e2-standard-16",
         "system_node_pool_min": "2",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +15,8 @@ from provision.kinds.gke import variables as gke
 from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.state.location import StateLocation
-from tests.terraform.seeds import SEEDS
+from tests.terraform import kubernetes_page
+from tests.terraform.seeds import MANDATORY, PAGE, SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,18 +25,17 @@ if TYPE_CHECKING:
     from tests.terraform.conftest import Terraform
     from tests.terraform.seeds import Seed
 
-PAGE = Path(__file__).parents[2] / "docs/reference/seeds.md"
-MANDATORY = {"project_id": "my-project", "name_prefix": "dws", "orchestrator_type": "gke"}
 # Google offers others by now; which one does not matter here.
 OFFERED = ["1.32.13-gke.1000", "1.33.1-gke.1107000"]
 RUN = 'mock_provider "google" {}\n\nrun "plan" {\n  command = plan\n}\n'
 
 HEAD = """\
-# What three walk-throughs set up by hand, and what one env.list plans
+# What three walk-throughs set up by hand, and what one env.list makes
 
-This page is made from Terraform's plans by `tests/terraform/test_seeds.py`: where a row gives no
-reason, the plan has what was set by hand, or that test fails. "-" is nothing set. What was done in
-Kubernetes is not Terraform's and not here.
+This page is made by `tests/terraform/test_seeds.py`, of Terraform's plans and of what the builders
+of Kubernetes objects give: where a row gives no reason, ours has what was set by hand, or a test
+fails. "-" is nothing set. Of scripts it is said whether they have some words (`?`); of objects that
+are alike the first is here, and all are compared.
 """
 
 
@@ -115,7 +114,10 @@ def test_the_reference_shows_the_plans_field_by_field(
         table = "\n".join(
             ["| field | by hand | our plan | why |", "| --- | --- | --- | --- |", *rows]
         )
-        page.append(f"## {seed.title}\n\n    ORCHESTRATOR_TYPE=gke\n{settings}\n\n{table}\n")
+        page.append(
+            f"## {seed.title}\n\n    ORCHESTRATOR_TYPE=gke\n{settings}\n\n{table}\n\n"
+            f"{kubernetes_page.part(name)}\n"
+        )
 
     golden.check(PAGE, "\n".join(page))
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rehearsal import session
+
 ROOT = Path(__file__).parents[2]
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 # For Google, Terraform, Kubernetes, what is said on the way to a result, and a folder to copy.
@@ -45,7 +47,11 @@ sys.stderr.write(json.dumps(sorted({{name.partition(".")[0] for name in sys.modu
     "settings",
     [
         {"LABELS": "a=b", "METADATA": '{"a": "b"}'},
-        {"ORCHESTRATOR_TYPE": "gke", "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,count=1"},
+        {
+            "ORCHESTRATOR_TYPE": "gke",
+            "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,count=1",
+            session.MANIFESTS_VARIABLE: str(session.MANIFESTS),
+        },
     ],
     ids=["vms", "gke"],
 )

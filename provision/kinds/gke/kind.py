@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
+    from provision.errors import Problem
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -58,6 +59,12 @@ class GkeCluster:
 
         return preflight.of(spec)
 
+    def missing(self, spec: GkeSpec, environ: Mapping[str, str]) -> Sequence[Problem]:
+        """The manifests of what is installed in the cluster."""
+        from provision.kinds.gke.kubernetes import manifests
+
+        return manifests.missing(manifests.wanted(queue=spec.kueue), environ)
+
     def resolve(self, spec: GkeSpec, record: Record | None) -> GkeSpec:
         """Resolve the full GKE version and the reservations if the checks did not."""
         from provision.kinds.gke import preflight
@@ -89,6 +96,14 @@ class GkeCluster:
         from provision.kinds.gke import standing
 
         return standing.keep(cloud, target, workspace), 0
+
+    def beside_terraform(
+        self, context: Context, target: Deployment[GkeSpec], workspace: Workspace
+    ) -> Mapping[str, str]:
+        """The objects that are applied in Kubernetes, and the example jobs."""
+        from provision.kinds.gke import foreseen
+
+        return foreseen.files(context, target, workspace)
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """The tainted node pools that exist and only lack nodes."""

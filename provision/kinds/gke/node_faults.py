@@ -116,15 +116,15 @@ def troubles(
         if found:
             alike[found].append(node)
     for found, them in alike.items():
-        reported = all(node.reported for node in them)
+        is_theirs = all(node.reported or _is_repaired(node) for node in them)
         yield Trouble(
             about=About.POOL,
             what=f"{counted(len(them), 'node')} of {pool.pool} with a fault: {'; '.join(found)}",
             count=len(them),
             names=tuple(node.name for node in them),
             why=(them[0].name,) if len(them) == 1 else (),
-            fix="" if reported else _mend(them, document, mode),
-            by_itself=reported,
+            fix=_sooner(them) if is_theirs else _mend(them, document, mode),
+            by_itself=is_theirs,
         )
     unready = [node for node in pool.each if node.unready]
     if unready:
@@ -137,6 +137,22 @@ def troubles(
             fix=_if_it_stays_so(unready, document, mode),
             by_itself=True,
         )
+
+
+def _is_repaired(node: Node) -> bool:
+    """Whether Google itself has found the fault, and will repair the host."""
+    return node.maintenance is not None and node.maintenance.is_repair
+
+
+def _sooner(them: Sequence[Node]) -> str:
+    """How to have Google repair hosts earlier than it says; "" where it does not let one."""
+    able = [it.name for it in them if it.maintenance and it.maintenance.can_begin_now][:_MOST]
+    if not able:
+        return ""
+    return (
+        "Google repairs the host; to have it begin now, which ends the jobs on the node:\n"
+        f"kubectl label node {' '.join(able)} cloud.google.com/perform-maintenance=true"
+    )
 
 
 def waiting(pool: Nodes) -> Iterator[Waiting]:

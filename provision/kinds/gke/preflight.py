@@ -11,11 +11,13 @@ from provision.errors import CheckError, Problem
 from provision.google import resources
 from provision.google.api import Service
 from provision.kinds.gke import leftovers
+from provision.preflight import secrets
 from provision.preflight.check import Check, OfKind, Settled
 from provision.settings.choices import OnlineCheck, ReleaseChannel
+from provision.spec import gke_floors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import GkeSpec
@@ -29,8 +31,11 @@ SERVICE_RANGE: Final = "10.32.0.0/20"
 def of(spec: GkeSpec) -> OfKind:
     """What the online checks need to know about a GKE cluster."""
     return OfKind(
-        checks=(VERSION,),
-        apis=("container", "logging", "monitoring"),
+        checks=(VERSION, secrets.SECRETS),
+        apis=(
+            *("container", "logging", "monitoring"),
+            *(("secretmanager",) if spec.secrets else ()),
+        ),
         made=(
             resources.CLUSTER,
             resources.NODE_POOL,
@@ -92,6 +97,7 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
     settled = gke_versions.settle(asked, offered, before)
     if settled is not None:
         yield Settled({"version": settled})
+        yield from _floors(ctx, settled, offered)
     elif asked is not None:
         yield Problem(
             code=Code.NOT_OFFERED,
@@ -101,7 +107,7 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
             fix=f"GKE_VERSION={offered[0]}, or remove it" if offered else "remove GKE_VERSION",
         )
     else:
-        yield from _floors(ctx, usual)
+        yield from _floors(ctx, usual, offered)
 
 
 def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], str]:
@@ -113,20 +119,24 @@ def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], 
     return list(config.get("validMasterVersions", [])), config.get("defaultClusterVersion", "")
 
 
-def _floors(ctx: CheckContext[GkeSpec], usual: str) -> Iterator[Finding]:
-    used = {
-        gke_versions.FLEX_START: any(it.mode.means.flex_start for it in ctx.spec.gpu_pools),
-        gke_versions.GPU_PARTS: any(it.gpu_part for it in ctx.spec.gpu_pools),
-    }
-    for floor in (it for it, on in used.items() if on and usual and it.refuses(usual)):
-        yield Problem(
-            code=Code.CONFLICTING_SETTINGS,
-            setting="GKE_RELEASE_CHANNEL",
-            what=f"GKE {usual} does not support {floor.feature}",
-            why=f"it needs GKE {floor.version} or newer, and {usual} is the default version of"
-            f" the channel {ctx.spec.release_channel} for new clusters",
-            fix="GKE_RELEASE_CHANNEL=RAPID, or a newer GKE_VERSION",
-        )
+def _floors(ctx: CheckContext[GkeSpec], version: str, offered: Sequence[str]) -> Iterator[Finding]:
+    """Check that a version has what the pools need, and if not, name one that does."""
+    spec = ctx.spec
+    needed = gke_floors.needed(spec.gpu_pools, driver=spec.driver, ray_operator=spec.ray_operator)
+    floor = next((it for it in needed if version and it.refuses(version)), None)
+    if floor is None:
+        return
+    fitting = [it for it in offered if not any(one.refuses(it) for one in needed)]
+    by_default = spec.version is None
+    default = f", and {version} is the default version of the channel {spec.release_channel}"
+    yield Problem(
+        code=Code.CONFLICTING_SETTINGS,
+        setting="GKE_RELEASE_CHANNEL" if by_default else "GKE_VERSION",
+        what=f"GKE {version} does not support {floor.feature}",
+        why=f"it needs GKE {floor.of(version)} or newer"
+        + (f"{default} for new clusters" if by_default else ""),
+        fix=f"GKE_VERSION={fitting[0]}" if fitting else "GKE_RELEASE_CHANNEL=RAPID",
+    )
 
 
 VERSION: Final = Check(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
+    from provision.errors import Problem
     from provision.google.owner import Owner
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
@@ -57,6 +58,11 @@ class VmGroup:
 
         return preflight.of(spec)
 
+    def missing(self, spec: VmSpec, environ: Mapping[str, str]) -> Sequence[Problem]:
+        """Nothing: all that VMs get comes with the program."""
+        del spec, environ
+        return ()
+
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         """Resolve the image and the reservation if their checks did not."""
         from provision.kinds.vms import preflight
@@ -91,6 +97,13 @@ class VmGroup:
         from provision.kinds.vms import flex_start
 
         return flex_start.prepare(cloud, target, workspace)
+
+    def beside_terraform(
+        self, context: Context, target: Deployment[VmSpec], workspace: Workspace
+    ) -> Mapping[str, str]:
+        """Nothing: Terraform has all that VMs get."""
+        del context, target, workspace
+        return {}
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """None: Terraform does not wait for VMs, so it never taints the group."""

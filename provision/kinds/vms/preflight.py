@@ -1,27 +1,19 @@
-"""What the online checks need to know about a group of VMs, and the check of its secrets."""
+"""What the online checks need to know about a group of VMs."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from provision.catalogue import names
-from provision.codes import Code
-from provision.errors import Problem
 from provision.google import resources
-from provision.google.api import GoogleApiError, Service
 from provision.kinds.vms import boot_image
-from provision.preflight.check import Check, CheckNote, OfKind
-from provision.settings.choices import OnlineCheck
+from provision.preflight import secrets
+from provision.preflight.check import OfKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import VmSpec
     from provision.state.record import Record
-
-_FORBIDDEN: Final = 403
 
 
 def of(spec: VmSpec) -> OfKind:
@@ -29,7 +21,7 @@ def of(spec: VmSpec) -> OfKind:
     flex_start = spec.group.mode.means.flex_start
     placing = names.WORKLOAD_POLICY if flex_start else names.PLACEMENT_POLICY
     return OfKind(
-        checks=(boot_image.IMAGE, SECRETS),
+        checks=(boot_image.IMAGE, secrets.SECRETS),
         apis=(
             *(("logging", "monitoring") if spec.ops_agent else ()),
             *(("secretmanager",) if spec.secrets else ()),
@@ -55,39 +47,3 @@ def of(spec: VmSpec) -> OfKind:
 def resolve(spec: VmSpec, record: Record | None) -> VmSpec:
     """Resolve the image, if the check of images has not done it."""
     return dataclasses.replace(spec, image=boot_image.resolve(spec.image, record))
-
-
-def _secrets(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
-    """Check that the secrets exist, as far as these credentials may see them."""
-    for path in dict.fromkeys(secret.path for secret in ctx.spec.secrets):
-        try:
-            if ctx.answers.find(Service.SECRET_MANAGER, path) is None:
-                yield Problem(
-                    code=Code.RESOURCE_NOT_FOUND,
-                    setting="SECRETS",
-                    what=f"there is no {path}",
-                    why="this tool does not make the secrets that VMs read",
-                    fix="check its spelling, or make it with: gcloud secrets create"
-                    f" {path.rpartition('/')[2]} --project {path.split('/')[1]} --data-file -",
-                )
-        except GoogleApiError as error:
-            if error.code != _FORBIDDEN:
-                raise
-            yield CheckNote(
-                Problem(
-                    code=Code.NOT_CHECKED,
-                    setting="SECRETS",
-                    what=f"could not check whether {path} exists",
-                    why=error.message,
-                    fix="make sure that it does, and that the VMs' account may read it",
-                )
-            )
-
-
-SECRETS: Final = Check(
-    name=OnlineCheck.SECRETS,
-    calls=("secretmanager.projects.secrets.get",),
-    says="a secret that the command is to get does not exist",
-    find=_secrets,
-    applies=lambda ctx: bool(ctx.spec.secrets),
-)

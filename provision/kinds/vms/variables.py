@@ -52,7 +52,6 @@ def variables(
         "metadata": dict(spec.metadata),
         "boot_disk": {"size_gb": group.disk_size_gb, "type": group.disk_type},
         "files": _files(inputs.files),
-        "secrets": [secret.model_dump() for secret in spec.secrets],
         "startup_command": spec.command or "",
         "startup": _startup(spec, 1 + sum(network.subnets for network in networks)),
     }

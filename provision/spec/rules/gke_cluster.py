@@ -8,14 +8,13 @@ from provision import words
 from provision.catalogue import gke_versions, limits, names
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
-from provision.spec import pools
+from provision.spec import gke_floors, pools
 from provision.spec.rules.findings import Case, Finding, Rule
 from provision.spec.rules.pools import MAKES_POOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.catalogue.gke_versions import Floor
     from provision.spec.pools import Pool
 
 
@@ -134,30 +133,23 @@ def _floors(case: Case) -> Iterator[Finding]:
     version = settings.gke_version
     if settings.orchestrator_type is not Orchestrator.GKE or version is None:
         return
-    for floor in _needed(case):
+    needed = gke_floors.needed(
+        pools.of(settings),
+        driver=str(settings.gpu_driver_version),
+        ray_operator=settings.enable_ray_operator,
+    )
+    for floor in needed:
         if floor.refuses(version):
+            by_driver = floor is gke_versions.DRIVER_OF_H200
             yield Finding(
                 code=Code.INVALID_VALUE,
                 field="gke_version",
                 what=f"is older than {floor.feature} needs",
-                why=f"{floor.version} or newer",
-                fix="GKE_VERSION=1.33., or remove GKE_VERSION",
+                why=f"{floor.of(version)} or newer",
+                fix="remove GKE_VERSION, or set a newer one"
+                + (", or GPU_DRIVER_VERSION=LATEST" if by_driver else ""),
             )
             return
-
-
-def _needed(case: Case) -> Iterator[Floor]:
-    """The minimum versions of all features that are used, the highest first."""
-    gpu_pools = pools.of(case.settings)
-    modes = [pool.mode.means for pool in gpu_pools]
-    if any(pool.gpu_part for pool in gpu_pools):
-        yield gke_versions.GPU_PARTS
-    if any(mode.flex_start for mode in modes):
-        yield gke_versions.FLEX_START
-    if case.settings.enable_ray_operator:
-        yield gke_versions.RAY_OPERATOR
-    if any(mode.queued for mode in modes):
-        yield gke_versions.QUEUED
 
 
 def _tested(case: Case) -> Iterator[Finding]:
@@ -181,6 +173,6 @@ RULES: Final = (
     Rule(MAKES_POOLS, _names),
     Rule((*MAKES_POOLS, "system_node_pool_max"), _room),
     Rule((*MAKES_POOLS, "enable_kueue", "kueue_queues", "kueue_gpu_quota"), _queue),
-    Rule((*MAKES_POOLS, "gke_version", "enable_ray_operator"), _floors),
+    Rule((*MAKES_POOLS, "gke_version", "gpu_driver_version", "enable_ray_operator"), _floors),
     Rule((*MAKES_POOLS, "test_pool"), _tested),
 )

@@ -23,7 +23,6 @@ _ON_GKE: Final = {
     "enable_external_ip": "GKE's nodes never have external addresses here",
     "startup_command": "on GKE, a job runs a command (docs/how-to/gke.md)",
     "startup_restart": "on GKE, a job says how often its pods are made again (backoffLimit)",
-    "secrets": "pods read Secret Manager as the workload account",
     "vm_localfile_dest_path": "on GKE, files come in an image or a bucket (GCS_MOUNT_LIST)",
     "disable_ops_agent": "GKE has metrics and logs of its own",
 }

@@ -118,7 +118,7 @@ def _resource_status(call: Call, instance: Resource) -> Resource:
 def _upcoming(instance: Resource, now: float) -> Resource:
     """What a VM tells of the maintenance of its host, until that is over."""
     known = instance.get("_maintenance")
-    if known is None or known["ends"] <= now:
+    if known is None or known["ends"] <= now or "told" not in known:
         return {}
     status = "ONGOING" if known["begins"] <= now else "PENDING"
     return {"upcomingMaintenance": {**known["told"], "maintenanceStatus": status}}

@@ -136,18 +136,19 @@ def _give_notice(call: Call, about: Resource) -> None:
         return
     begins = call.request.after(facts.NOTICE)
     ends = call.request.after(facts.NOTICE + facts.MAINTENANCE)
+    # With less notice than that of planned maintenance: an emergency.
+    reasons = ["FAILURE_INFRA"]
+    upcoming: Resource = {"begins": begins, "ends": ends, "reasons": reasons}
     if facts.is_shown(links.last(vm["machineType"])):
-        # With less notice than that of planned maintenance: an emergency.
-        told = {
+        upcoming["told"] = {
             "type": "UNSCHEDULED",
             "canReschedule": False,
             "windowStartTime": rfc3339(begins),
             "windowEndTime": rfc3339(ends),
             "latestWindowStartTime": rfc3339(begins),
-            "maintenanceReasons": ["FAILURE_INFRA"],
+            "maintenanceReasons": reasons,
         }
-        upcoming = {"begins": begins, "ends": ends, "told": told}
-        resources.keep(call, INSTANCE, name, {**vm, "_maintenance": upcoming})
+    resources.keep(call, INSTANCE, name, {**vm, "_maintenance": upcoming})
     agenda.note(call, begins, "maintenance", vm=name)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.container import versions
-from rehearsal.cloud.facts import machines, offers
+from rehearsal.cloud.facts import gke_versions, machines, offers
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -63,8 +63,11 @@ def check_pool(cluster: Mapping[str, Any], pool: Pool, scenarios: frozenset[str]
     for problem in (*_problems(cluster, pool), *_not_given(pool, scenarios)):
         raise _refusal(problem)
     version = str(cluster["currentMasterVersion"])
-    if (pool.get("config") or {}).get("machineType") in _WITH_PARTS:
+    machine = str((pool.get("config") or {}).get("machineType"))
+    if machine in _WITH_PARTS:
         _check_version("A machine type with a part of a GPU", GPU_PARTS, version)
+    if lacking := gke_versions.lacking(machine, version):
+        _check_version(f"Machine type {machine}", lacking, version)
     if is_flex(pool):
         _check_version("Flex start", FLEX_START, version)
     elif is_queued(pool):
@@ -76,7 +79,7 @@ def _refusal(words: str) -> GoogleError:
 
 
 def _check_version(feature: str, oldest: str, version: str) -> None:
-    if versions.numbers(version) < versions.numbers(oldest):
+    if gke_versions.numbers(version) < gke_versions.numbers(oldest):
         raise _refusal(
             f"{feature} requires GKE version {oldest} or later; the cluster has {version}."
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.container import operations, records, versions
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, Record
+from rehearsal.cloud.facts import gke_versions
 
 if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
@@ -83,11 +84,10 @@ def _target(cluster: Record, scopes: set[str]) -> str:
         return present
     offered = [it for it in versions.offered(channel) if _is_newer(it, present)]
     if scopes & {_Scope.MINOR, _Scope.MINOR_OR_NODES}:
-        offered = [
-            it for it in offered if versions.numbers(it)[:2] == versions.numbers(present)[:2]
-        ]
-    return max([present, *offered], key=versions.numbers)
+        minor = gke_versions.numbers(present)[:2]
+        offered = [it for it in offered if gke_versions.numbers(it)[:2] == minor]
+    return max([present, *offered], key=gke_versions.numbers)
 
 
 def _is_newer(version: str, present: str) -> bool:
-    return versions.numbers(version) > versions.numbers(present)
+    return gke_versions.numbers(version) > gke_versions.numbers(present)

@@ -5,10 +5,10 @@ A snapshot of what Google offers: new ones come every week.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.container import records
+from rehearsal.cloud.facts.gke_versions import numbers
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
@@ -50,11 +50,6 @@ _CHANNELS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
 }
 _USUAL: Final = "REGULAR"
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """A version, or the beginning of one, for comparison."""
-    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 ALL: Final = tuple(

@@ -1,18 +1,18 @@
 """What NCCL's all-gather test writes: a table as it would be for the machines of the pool.
 
 The times are those published for two A3 Ultra machines. Other machines get them stretched in
-proportion to what their GPU network can carry; nothing is measured, and the log says so.
+proportion to what their network can carry, and so does NCCL on plain sockets; nothing is measured,
+and the log says so. What NCCL says of its network was judged when the pod started.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from rehearsal.cloud.facts import machines
-from rehearsal.cloud.facts.machines import GpuNetwork
-from rehearsal.cloud.kubernetes import node_faults, node_look, pairs, pools
+from rehearsal.cloud.facts import fabrics
+from rehearsal.cloud.kubernetes import fabric, installed, node_faults, node_look, pairs, pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,25 +53,14 @@ _TIMES: Final = (
 _LATENCY: Final = 50.0
 """Microseconds of each time that no network makes shorter or longer."""
 
-# What a GPU network carries, as a part of what that of A3 Ultra does.
-_PARTS: Final[Mapping[GpuNetwork | None, float]] = {
-    GpuNetwork.RDMA: 1.0,
-    GpuNetwork.TCPXO: 0.57,
-    GpuNetwork.TCPX: 0.27,
-    None: 0.03,
-}
+_REFERENCE: Final = "a3-ultragpu-8g"
 _WITHIN_A_NODE: Final = 1.3
-_PLUGINS: Final[Mapping[GpuNetwork | None, str]] = {
-    GpuNetwork.RDMA: "gIB",
-    GpuNetwork.TCPXO: "FasTrak",
-    GpuNetwork.TCPX: "GPUDirectTCPX_v7",
-    None: "Socket",
-}
+_WITH_MPI: Final = "/third_party/nccl-tests/build/"
+_PATH: Final = re.compile(r"(\S*/)all_gather_perf")
 _FLOAT_BYTES: Final = 4
 _HALF: Final = 0.5
 _JOB_SET: Final = "jobset.sigs.k8s.io/jobset-name"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
-_MACHINE: Final = "node.kubernetes.io/instance-type"
 _UNITS: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
 _BEGIN: Final = re.compile(r"-b\s+(\d+)([KMG])")
 _LARGEST: Final = re.compile(r"-e\s+(\d+)([KMG])")
@@ -97,20 +86,27 @@ def log(world: World, pod: Object, script: str) -> str:
     lines = list(node_look.lines(world, pod, script))
     if pod["metadata"]["labels"].get(_INDEX, "0") != "0":
         return "".join(lines)
-    network = _network(world, pod)
     name = pod["metadata"]["name"]
-    lines.append(f"{name}:51:51 [0] NCCL INFO Using network {_PLUGINS[network]}\n")
+    verdict = pod["_nccl"]
+    lines += [f"{name}:51:51 [0] {it}\n" for it in verdict["lines"]]
+    if verdict["problem"] and verdict["problem"] not in verdict["lines"]:
+        lines.append(f"{verdict['problem']}\n")
     if pod["status"]["phase"] == "Succeeded":
-        lines += _measured(world, pod, script, network)
+        lines += _measured(world, pod, script)
     return "".join(lines)
 
 
-def _measured(world: World, pod: Object, script: str, network: GpuNetwork | None) -> Iterator[str]:
+def _measured(world: World, pod: Object, script: str) -> Iterator[str]:
     """The table of all nodes, and where the script finds that too slow, those of its pairs."""
     slow = [node_faults.strikes(world, node_faults.SLOW, it) for it in _pods(world, pod)]
     gpus = max(pools.gpus_of(pod["spec"]), 1)
-    part = _PARTS[network] if len(slow) > 1 else _WITHIN_A_NODE
+    part = _part(pod, pod["_nccl"]) if len(slow) > 1 else _WITHIN_A_NODE
     smallest, largest = _sizes(script)
+    if not _has_mpi(pod, script):
+        # Each process that MPI starts believes that it is the only one.
+        single = Table.of(1, _WITHIN_A_NODE, smallest, largest)
+        yield from [single.text] * (len(slow) * gpus)
+        return
 
     def table(members: Sequence[int]) -> Table:
         share = part * (_HALF if any(slow[number] for number in members) else 1.0)
@@ -122,6 +118,21 @@ def _measured(world: World, pod: Object, script: str, network: GpuNetwork | None
         for one, other in pairs.of(script):
             yield f"{pairs.word(script)} {one} {other}\n"
             yield table((one, other)).text
+
+
+def _has_mpi(pod: Object, script: str) -> bool:
+    """Whether the test that a pod runs is one that was built with MPI, in its image."""
+    image, _ = installed.image_of(fabric.main_container(pod["spec"]).get("image", ""))
+    right = next((it.with_mpi for it in fabrics.STACKS.values() if it.plugin == image), _WITH_MPI)
+    found = _PATH.search(script)
+    return found is None or found.group(1) == right
+
+
+def _part(pod: Object, verdict: Mapping[str, Any]) -> float:
+    """What the network carries, as a part of what that of A3 Ultra does."""
+    carried = fabrics.bandwidth(pod["_machine"], on_fabric=verdict["on_fabric"])
+    whole = fabrics.bandwidth(_REFERENCE, on_fabric=True)
+    return float(carried * verdict["share"] / whole)
 
 
 def _pods(world: World, pod: Object) -> list[Object]:
@@ -136,15 +147,6 @@ def _pods(world: World, pod: Object) -> list[Object]:
         if it["metadata"]["labels"].get(_JOB_SET) == labels[_JOB_SET]
     ]
     return sorted(mates, key=lambda it: int(it["metadata"]["labels"].get(_INDEX, "0")))
-
-
-def _network(world: World, pod: Object) -> GpuNetwork | None:
-    kind = world.kind("v1", "nodes")
-    node = world.get(kind, "", pod["spec"].get("nodeName", "")) if kind else None
-    # A log can be read after its node is gone.
-    known = (node or {}).get("metadata", {}).get("labels", {}).get(_MACHINE) or pod["_machine"]
-    machine = machines.find(known)
-    return machine.gpu_network if machine else None
 
 
 def _sizes(script: str) -> tuple[int, int]:

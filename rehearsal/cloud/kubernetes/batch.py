@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import objects, pods, programs
+from rehearsal.cloud.kubernetes import failures, objects, pods, programs
 
 if TYPE_CHECKING:
+    from rehearsal.cloud.kubernetes.failures import Failure
     from rehearsal.cloud.kubernetes.kinds import Kind
     from rehearsal.cloud.kubernetes.objects import Object, World
 
@@ -51,6 +52,8 @@ def forget(world: World, kind: Kind, job: Object) -> bool:
 def _suspend(world: World, job: Object) -> None:
     for pod in pods.of(world, job):
         if not pods.is_over(pod):
+            pods.stop(world, pod)
+        elif "deletionTimestamp" in pod["metadata"]:
             pods.remove(world, pod)
     objects.tell(world, job, "Suspended", True, "JobSuspended", "Job suspended")
     job["status"] |= {"active": 0, "ready": 0}
@@ -62,20 +65,53 @@ def _run(world: World, job: Object) -> None:
         objects.tell(world, job, "Suspended", False, "JobResumed", "Job resumed")
     status.setdefault("startTime", world.stamp)
     wanted = int(spec.get("completions") or spec.get("parallelism", 1))
+    failure = _count(world, job)
     own = pods.of(world, job)
-    done = [it for it in own if it["status"]["phase"] == "Succeeded"]
-    active = len(own) - len(done)
+    alive = [it for it in own if it["status"]["phase"] != "Failed"]
+    done = [it for it in alive if it["status"]["phase"] == "Succeeded"]
+    if failure is not None:
+        _fail(world, job, alive, failure)
+        return
+    active = len(alive) - len(done)
     more = min(wanted - len(done), int(spec.get("parallelism", 1))) - active
-    for index in _missing(job, own, wanted)[: max(0, more)]:
+    if job.get("_paused", 0.0) > world.now:
+        more = 0
+    for index in _missing(job, alive, wanted)[: max(0, more)]:
         _make(world, job, index)
-    running = sum(it["status"]["phase"] == "Running" for it in own)
-    status |= {"active": active + max(0, more), "ready": running, "succeeded": len(done)}
+    ready = sum(objects.holds(it, "Ready") for it in alive)
+    status |= {"active": active + max(0, more), "ready": ready, "succeeded": len(done)}
     if len(done) >= wanted:
         words = ("CompletionsReached", "Reached expected number of succeeded pods")
         objects.tell(world, job, "SuccessCriteriaMet", True, *words)
         objects.tell(world, job, "Complete", True, *words)
         status |= {"active": 0, "ready": 0, "completionTime": world.stamp}
         job["_ended"] = world.now
+
+
+def _count(world: World, job: Object) -> Failure | None:
+    """Count the pods that failed since the last look; how the job fails by them, if it does."""
+    own = pods.of(world, job)
+    fresh = [it for it in own if it["status"]["phase"] == "Failed" and not it.get("_counted")]
+    toll = failures.toll(job, fresh)
+    for pod in fresh:
+        pods.count(world, pod)
+    status = job["status"]
+    if fresh:
+        status["failed"] = int(status.get("failed", 0)) + toll.counted
+        job["_paused"] = world.request.after(failures.pause(status["failed"]))
+        world.wake(job["_paused"])
+    restarts = sum(pods.restarts(it) for it in own)
+    return toll.failure or failures.beyond_limit(job, int(status.get("failed", 0)), restarts)
+
+
+def _fail(world: World, job: Object, alive: list[Object], failure: Failure) -> None:
+    for pod in alive:
+        if not pods.is_over(pod):
+            pods.stop(world, pod)
+    for name in ("FailureTarget", "Failed"):
+        objects.tell(world, job, name, True, failure.reason, failure.message)
+    job["status"] |= {"active": 0, "ready": 0}
+    job["_ended"] = world.now
 
 
 def _missing(job: Object, own: list[Object], wanted: int) -> list[int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.kubernetes import (
     batch,
+    health,
     kueue,
     nodes,
     objects,
@@ -40,6 +41,7 @@ _LOOKS: Final[tuple[Callable[[World], None], ...]] = (
     volumes.look,
     services.look,
     nodes.look,
+    health.look,
     kueue.look,
     provisioning.look,
     ray.look,

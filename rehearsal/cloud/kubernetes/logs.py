@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.kubernetes import programs
+from rehearsal.cloud.kubernetes import programs, starting
 from rehearsal.cloud.kubernetes.answers import Refusal
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ def of(world: World, pod: Object, container: str) -> str:
         raise Refusal(
             400, f"a container name must be specified for pod {name}, choose one of: [{choice}]"
         )
+    before = next((it for it in _before(pod) if it["name"] == container), None)
+    if before is not None and "nodeName" in pod["spec"]:
+        return starting.log(world, pod, before)
     chosen = next((it for it in known if it["name"] == (container or names[0])), None)
     if chosen is None:
         raise Refusal(400, f"container {container} is not valid for pod {name}")
@@ -39,3 +42,8 @@ def of(world: World, pod: Object, container: str) -> str:
             f'container "{chosen["name"]}" in pod "{name}" is waiting to start: ContainerCreating',
         )
     return programs.log(world, pod, chosen)
+
+
+def _before(pod: Object) -> list[Object]:
+    found: list[Object] = pod["spec"].get("initContainers") or []
+    return found

@@ -31,7 +31,11 @@ def look(world: World) -> None:
     known = {it["metadata"]["name"]: it for it in world.each(kind)}
     wanted = {}
     for pool in pools.every(world):
-        for vm in _vms(world, pool):
+        for vm in vms(world, pool):
+            before = known.get(vm["name"])
+            if before is not None and before.get("_vm") != vm["id"]:
+                # A VM that was made anew by its name is another node.
+                world.remove(kind, known.pop(vm["name"]))
             wanted[vm["name"]] = _node(world, pool, vm, known.get(vm["name"]))
     for name, node in wanted.items():
         if node != known.get(name):
@@ -40,7 +44,8 @@ def look(world: World) -> None:
         world.remove(kind, known[name])
 
 
-def _vms(world: World, pool: Pool) -> list[Object]:
+def vms(world: World, pool: Pool) -> list[Object]:
+    """The VMs of a pool."""
     found = []
     for group in pool.groups:
         base = group.rpartition("/")[2].removesuffix("-grp")
@@ -58,7 +63,7 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
     joined = moment + _JOIN_SECONDS * world.request.rate
     ready = status == "RUNNING" and joined <= world.now
     world.wake(joined)
-    if before is not None and before.get("_ready") == ready:
+    if before is not None and (before["_ready"], before["_boot"]) == (ready, moment):
         return before
     zone = vm["selfLink"].split("/zones/")[1].split("/")[0]
     _, count = pool.gpu
@@ -102,6 +107,9 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
         },
         "status": {"capacity": capacity, "allocatable": allocatable, "conditions": [condition]},
         "_ready": ready,
+        "_boot": moment,
+        "_vm": vm["id"],
+        "_ready_since": world.now if ready else None,
         "_joined": (before or {}).get("_joined", world.now),
     }
 

@@ -6,7 +6,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import checks, objects, pools, provisioning
+from rehearsal.cloud.kubernetes import checks, objects, pools, provisioning, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,3 +105,47 @@ def remove(world: World, pod: Object) -> None:
     kind = world.kind("v1", "pods")
     if kind is not None:
         world.remove(kind, pod)
+
+
+def stop(world: World, pod: Object) -> None:
+    """Delete a pod in order: its programs get SIGTERM, and time to save what they did."""
+    training.stop(world, pod)
+    remove(world, pod)
+
+
+def lose(world: World, pod: Object, reason: str, message: str) -> None:
+    """End a pod whose node is gone, as Kubernetes does: failed, and told why, then deleted.
+
+    Nothing more is saved. Of a Job's pod the object stays until the Job has counted it.
+    """
+    kind = world.kind("v1", "pods")
+    if kind is None:
+        return
+    training.lose(world, pod)
+    if pod["metadata"]["ownerReferences"][0]["kind"] != "Job":
+        world.remove(kind, pod)
+        return
+    pod["status"]["phase"] = "Failed"
+    pod["metadata"]["deletionTimestamp"] = world.stamp
+    objects.tell(world, pod, "DisruptionTarget", True, reason, message)
+    for name in ("ContainersReady", "Ready"):
+        objects.tell(world, pod, name, False, "PodFailed", "")
+    world.put(kind, pod)
+
+
+def count(world: World, pod: Object) -> None:
+    """Note that its Job has counted a failed pod; one that was to be deleted goes."""
+    kind = world.kind("v1", "pods")
+    if kind is None:
+        return
+    if "deletionTimestamp" in pod["metadata"]:
+        world.remove(kind, pod)
+    else:
+        world.put(kind, {**pod, "_counted": True})
+
+
+def restarts(pod: Object) -> int:
+    """How often the containers of a pod that goes on were begun again."""
+    if is_over(pod):
+        return 0
+    return sum(it["restartCount"] for it in pod["status"].get("containerStatuses") or [])

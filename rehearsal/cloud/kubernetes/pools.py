@@ -236,8 +236,8 @@ def gpus_of(pod: Mapping[str, Any]) -> int:
 
 
 def gpus_on(node: Object) -> int:
-    """How many GPUs a node has."""
-    return int(node["status"]["capacity"].get(GPU, 0))
+    """How many GPUs of a node pods may have."""
+    return int(node["status"]["allocatable"].get(GPU, 0))
 
 
 def every(world: World) -> list[Pool]:

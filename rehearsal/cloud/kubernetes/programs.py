@@ -5,10 +5,11 @@ Nothing is run. A program that is not known writes nothing and ends after a minu
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import all_gather, ray_programs
+from rehearsal.cloud.kubernetes import all_gather, fabric, ray_programs, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +22,8 @@ _SLEEP: Final = re.compile(r"\s*(\d+)s?\s*")
 
 
 def seconds(spec: Mapping[str, Any]) -> float:
-    """How long the first container of a pod runs, in cloud time."""
-    container: Object = next(iter(spec.get("containers") or []), {})
+    """How long the main container of a pod runs if it goes well, in cloud time."""
+    container = fabric.main_container(spec)
     words = _words(container)
     if all_gather.PROGRAM in " ".join(words):
         return _ALL_GATHER_SECONDS
@@ -31,32 +32,72 @@ def seconds(spec: Mapping[str, Any]) -> float:
     return float(asked.group(1)) if asked else _USUAL_SECONDS
 
 
+def begin(world: World, pod: Object, node: Object) -> None:
+    """Let the containers of a pod find what is on their node, once they start.
+
+    What ends there ends soon.
+    """
+    verdict = fabric.judge(world, pod, node)
+    pod["_nccl"] = dataclasses.asdict(verdict)
+    if verdict.problem and pod["_seconds"] is not None:
+        pod["_seconds"] = min(pod["_seconds"], _FAILURE_SECONDS)
+
+
+def exit_code(pod: Object) -> int:
+    """With what the main container of a pod ends that has started."""
+    return 1 if (pod.get("_nccl") or {}).get("problem") else 0
+
+
 def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
     """What a container that has started wrote so far."""
     text = " ".join(_words(container))
     if all_gather.PROGRAM in text:
         return all_gather.log(world, pod, text)
-    if container["name"] == RAY_SUBMITTER and pod["status"]["phase"] == "Succeeded":
-        return _ray_log(world, pod)
-    return ""
+    if training.is_one(pod) and not exit_code(pod):
+        return training.log(pod)
+    if container["name"] == RAY_SUBMITTER:
+        return _of_ray(world, pod, text)
+    if fabric.uses_nccl(container):
+        return nccl_lines(pod)
+    return f"{pod['_nccl']['problem']}\n" if exit_code(pod) else ""
 
 
-def _ray_log(world: World, pod: Object) -> str:
+def nccl_lines(pod: Object) -> str:
+    """What NCCL said in a pod, and the shell before it."""
+    said = pod["_nccl"]
+    lines = [f"{pod['metadata']['name']}:51:51 [0] {it}\n" for it in said["lines"]]
+    if said["problem"] and said["problem"] not in said["lines"]:
+        lines.append(f"{said['problem']}\n")
+    return "".join(lines)
+
+
+def _of_ray(world: World, pod: Object, entrypoint: str) -> str:
+    """What the submitter of a Ray job writes, with what NCCL said in the workers' processes."""
     name = pod["metadata"]["labels"]["batch.kubernetes.io/job-name"]
-    kind = world.kind("ray.io/v1", "rayjobs")
-    job = world.get(kind, pod["metadata"]["namespace"], name) if kind else None
-    if job is None:
-        return _RAY_LOG.format(name=name)
-    end = "failed" if ray_programs.fails(job) else "succeeded"
-    head, _, last = _RAY_LOG.format(name=name).rstrip("\n").rpartition("\n")
-    return f"{head}\n{ray_programs.said(job)}{last.replace('succeeded', end)}\n"
+    if pod["status"]["phase"] != "Succeeded":
+        return ""
+    lines = [_RAY_LOG.format(name=name)]
+    kind = world.kind("v1", "pods")
+    if "nccl" in entrypoint and kind is not None:
+        for worker in world.each(kind, pod["metadata"]["namespace"]):
+            labels = worker["metadata"]["labels"]
+            own = labels.get("ray.io/cluster", "").startswith(f"{name}-")
+            if own and labels.get("ray.io/node-type") == "worker" and "_nccl" in worker:
+                lines += [f"(worker) {it}\n" for it in nccl_lines(worker).splitlines()]
+    of_jobs = world.kind("ray.io/v1", "rayjobs")
+    job = world.get(of_jobs, pod["metadata"]["namespace"], name) if of_jobs else None
+    end = "succeeded"
+    if job is not None:
+        lines.append(ray_programs.said(job))
+        end = "failed" if ray_programs.fails(job) else end
+    return "".join([*lines, f"SUCC cli.py: Job '{name}' {end}\n"])
 
 
 RAY_SUBMITTER: Final = "ray-job-submitter"
+_FAILURE_SECONDS: Final = 5.0
 _RAY_LOG: Final = """\
 INFO cli.py: Job submission server address: http://{name}-head-svc.default.svc.cluster.local:8265
 SUCC cli.py: Job '{name}' submitted successfully
-SUCC cli.py: Job '{name}' succeeded
 """
 
 

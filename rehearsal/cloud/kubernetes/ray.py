@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rehearsal.cloud.kubernetes.objects import Object, World
 
 _API: Final = "ray.io/v1"
+_FAILED: Final = "Job entrypoint command failed with exit code 1"
 
 
 def look(world: World) -> None:
@@ -33,7 +34,7 @@ def _look_at_cluster(world: World, cluster: Object) -> None:
     own = pods.of(world, cluster)
     if cluster["spec"].get("suspend"):
         for pod in own:
-            pods.remove(world, pod)
+            pods.stop(world, pod)
         status["state"] = "suspended"
         return
     wanted = jobs.pod_sets(cluster)
@@ -60,7 +61,8 @@ def _look_at_cluster(world: World, cluster: Object) -> None:
         status["state"] = "ready"
         words = "All Ray Pods are ready for the first time"
         objects.tell(world, cluster, "RayClusterProvisioned", True, "AllPodRunningAndReady", words)
-    else:
+    elif status.get("state") == "suspended":
+        # KubeRay never takes "ready" back, whatever it loses (its source of 1.6.2).
         status.pop("state", None)
 
 
@@ -85,8 +87,10 @@ def _look_at_job(world: World, of_clusters: Kind, job: Object) -> None:
         spec = copy.deepcopy(job["spec"].get("rayClusterSpec") or {})
         thing = {"apiVersion": _API, "kind": "RayCluster", "metadata": metadata, "spec": spec}
         world.put(of_clusters, thing)
-    elif (cluster.get("status") or {}).get("state") == "ready":
-        _submit(world, of_clusters, job, cluster)
+    else:
+        status["rayClusterStatus"] = copy.deepcopy(cluster.get("status") or {})
+        if status["rayClusterStatus"].get("state") == "ready":
+            _submit(world, of_clusters, job, cluster)
 
 
 def _suspend(world: World, of_clusters: Kind, job: Object, cluster: Object | None) -> None:
@@ -97,7 +101,8 @@ def _suspend(world: World, of_clusters: Kind, job: Object, cluster: Object | Non
     for submitter in jobs.children(world, job) if kind else ():
         if kind is not None:
             world.remove(kind, submitter)
-    job["status"].pop("jobStatus", None)
+    for name in ("jobStatus", "rayClusterStatus"):
+        job["status"].pop(name, None)
     job["status"]["jobDeploymentStatus"] = "Suspended"
 
 
@@ -120,23 +125,18 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
         thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
         world.put(kind, {**thing, "spec": {"backoffLimit": 2, "template": template}})
     status |= {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"}
-    if submitter is not None and objects.holds(submitter, "Complete"):
-        status |= {**(_FAILED if ray_programs.fails(job) else _DONE), "endTime": world.stamp}
-        if job["spec"].get("shutdownAfterJobFinishes"):
-            world.remove(of_clusters, cluster)
-
-
-_DONE: Final = {
-    "jobDeploymentStatus": "Complete",
-    "jobStatus": "SUCCEEDED",
-    "message": "Job finished successfully.",
-}
-_FAILED: Final = {
-    "jobDeploymentStatus": "Failed",
-    "jobStatus": "FAILED",
-    "reason": "AppFailed",
-    "message": "Job entrypoint command failed with exit code 1",
-}
+    if submitter is None:
+        return
+    done = objects.holds(submitter, "Complete")
+    if (submitter.get("status") or {}).get("failed") or (done and ray_programs.fails(job)):
+        # The operator asks Ray, and waits for no other try of the submitter.
+        status |= {"jobDeploymentStatus": "Failed", "jobStatus": "FAILED"}
+        status |= {"reason": "AppFailed", "message": _FAILED, "endTime": world.stamp}
+    elif done:
+        status |= {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
+        status |= {"message": "Job finished successfully.", "endTime": world.stamp}
+    if status["jobStatus"] in jobs.RAY_ENDS and job["spec"].get("shutdownAfterJobFinishes"):
+        world.remove(of_clusters, cluster)
 
 
 def _digest(job: Object) -> str:

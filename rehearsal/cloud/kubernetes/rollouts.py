@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import objects, pools
+from rehearsal.cloud.kubernetes import installed, objects, pools, selection
 
 if TYPE_CHECKING:
     from rehearsal.cloud.kubernetes.objects import Object, World
@@ -52,11 +52,10 @@ def _deployment(world: World, thing: Object, ready: list[Object], there: list[Ob
 
 
 def _daemon_set(world: World, thing: Object, ready: list[Object], there: list[Object]) -> None:
-    """One pod on each node that it wants."""
-    del world
+    """One pod on each node that it wants; ready where it had the time, and has its images."""
     pod = (thing["spec"].get("template") or {}).get("spec") or {}
-    count = sum(_wants(pod, node) for node in ready)
-    wanted = sum(_wants(pod, node) for node in there)
+    count = sum(installed.is_done(world, thing, node) for node in ready)
+    wanted = sum(selection.wants(pod, node) for node in there)
     thing.setdefault("status", {}).update(
         observedGeneration=thing["metadata"]["generation"],
         desiredNumberScheduled=wanted,
@@ -67,31 +66,3 @@ def _daemon_set(world: World, thing: Object, ready: list[Object], there: list[Ob
         numberUnavailable=wanted - count,
         numberMisscheduled=0,
     )
-
-
-def _wants(pod: Object, node: Object) -> bool:
-    """Whether a pod's selector, and the affinity that it requires, choose a node."""
-    labels = node["metadata"]["labels"]
-    selector = pod.get("nodeSelector") or {}
-    if any(labels.get(key) != value for key, value in selector.items()):
-        return False
-    affinity = ((pod.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    terms = affinity.get("nodeSelectorTerms") or []
-    return not terms or any(
-        all(_fits(it, labels) for it in term.get("matchExpressions") or []) for term in terms
-    )
-
-
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-
-
-def _fits(expression: Object, labels: Object) -> bool:
-    value = labels.get(expression["key"])
-    match expression["operator"]:
-        case "In":
-            return value in expression["values"]
-        case "NotIn":
-            return value not in expression["values"]
-        case "Exists":
-            return value is not None
-    return value is None

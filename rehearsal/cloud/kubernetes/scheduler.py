@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.kubernetes import objects, pods, pools
+from rehearsal.cloud.kubernetes import (
+    exits,
+    objects,
+    pods,
+    pools,
+    programs,
+    starting,
+    training,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +21,8 @@ if TYPE_CHECKING:
     from rehearsal.cloud.kubernetes.objects import Object, World
 
 _MACHINE: Final = "node.kubernetes.io/instance-type"
+_SILENCE: Final = 300.0
+"""Seconds of cloud time that pods tolerate a node that is not ready (Kubernetes' default)."""
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
@@ -21,24 +31,47 @@ def look(world: World) -> None:
     kind, of_nodes = world.kind("v1", "pods"), world.kind("v1", "nodes")
     if kind is None or of_nodes is None:
         return
-    waiting = []
     there = {it["metadata"]["name"]: it for it in world.each(of_nodes)}
     free = {name: pools.gpus_on(node) for name, node in there.items() if node["_ready"]}
-    for pod in world.each(kind):
+    alive = [it for it in world.each(kind) if not pods.is_over(it)]
+    for pod in alive:
         node = pod["spec"].get("nodeName")
-        if pods.is_over(pod):
-            continue
-        if node is None:
-            waiting.append(pod)
-        elif node not in there:
-            # What a lost node ran is made anew by its owner.
-            world.remove(kind, pod)
-        elif pod["_ends"] is not None and pod["_ends"] <= world.now:
-            _end(world, kind, pod)
-        elif node in free:
+        if node is not None and _stays(world, kind, pod, there.get(node)):
             free[node] -= pools.gpus_of(pod["spec"])
-    for pod in waiting:
-        _place(world, kind, pod, there, free)
+    for pod in alive:
+        if "nodeName" not in pod["spec"]:
+            _place(world, kind, pod, there, free)
+
+
+def _stays(world: World, kind: Kind, pod: Object, node: Object | None) -> bool:
+    """Whether a pod goes on running on a node that is there; it ends with it, or by itself."""
+    if node is None:
+        pods.lose(world, pod, "DeletionByPodGC", "PodGC: node no longer exists")
+    elif not node["_ready"]:
+        _miss(world, kind, pod)
+    elif pod["status"]["phase"] == "Pending":
+        _start(world, kind, pod, node)
+        return not pods.is_over(pod)
+    elif pod["_ends"] is not None and pod["_ends"] <= world.now:
+        _end(world, kind, pod)
+    else:
+        if pod.pop("_missed", None) is not None:
+            objects.tell(world, pod, "Ready", True, "", "")
+            world.put(kind, pod)
+        return True
+    return False
+
+
+def _miss(world: World, kind: Kind, pod: Object) -> None:
+    """A pod whose node is silent is not ready, and after a while it is given up."""
+    since = pod.setdefault("_missed", world.now)
+    objects.tell(world, pod, "Ready", False, "NodeNotReady", "")
+    world.put(kind, pod)
+    moment = since + _SILENCE * world.request.rate
+    world.wake(moment)
+    if moment <= world.now and world.request.rate:
+        words = "Taint manager: deleting due to NoExecute taint"
+        pods.lose(world, pod, "DeletionByTaintManager", words)
 
 
 def _place(
@@ -58,26 +91,54 @@ def _place(
         return
     free[chosen] -= wanted
     pod["spec"]["nodeName"] = chosen
-    pod["status"] |= {"phase": "Running", "startTime": world.stamp}
-    seconds = pod["_seconds"]
-    pod["_ends"] = None if seconds is None else world.request.after(seconds)
-    world.wake(pod["_ends"] or world.now)
+    pod["status"]["startTime"] = world.stamp
     pod["_machine"] = nodes[chosen]["metadata"]["labels"][_MACHINE]
-    for name in ("PodScheduled", "Initialized", "ContainersReady", "Ready"):
-        objects.tell(world, pod, name, True, "", "")
-    running = {"running": {"startedAt": world.stamp}}
-    pod["status"]["containerStatuses"] = _containers(pod, running, ready=True)
-    world.put(kind, pod)
+    objects.tell(world, pod, "PodScheduled", True, "", "")
+    _start(world, kind, pod, nodes[chosen])
     of_nodes = world.kind("v1", "nodes")
     if of_nodes is not None:
         world.put(of_nodes, {**nodes[chosen], "_used": True, "_idle": None})
 
 
+def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
+    """Start the containers of a pod that is on a node, once it has all that they need."""
+    waiting = starting.look(world, pod, node)
+    if waiting is not None:
+        starting.tell(world, pod, waiting)
+        world.put(kind, pod)
+        return
+    programs.begin(world, pod, node)
+    pod["status"]["phase"] = "Running"
+    pod["status"].pop("initContainerStatuses", None)
+    goes_on = not programs.exit_code(pod)
+    seconds = training.start(world, pod) if goes_on and training.is_one(pod) else pod["_seconds"]
+    pod["_ends"] = None if seconds is None else world.request.after(seconds)
+    world.wake(pod["_ends"] or world.now)
+    for name in ("Initialized", "ContainersReady", "Ready"):
+        objects.tell(world, pod, name, True, "", "")
+    running = {"running": {"startedAt": world.stamp}}
+    pod["status"]["containerStatuses"] = _containers(pod, running, ready=True)
+    world.put(kind, pod)
+
+
 def _end(world: World, kind: Kind, pod: Object) -> None:
-    pod["status"]["phase"] = "Succeeded"
+    """The program in a pod has ended; where the pod says so, it is begun again."""
+    code = programs.exit_code(pod) or exits.code(pod["spec"])
+    again = pod["spec"].get("restartPolicy")
+    if again == "Always" or (code and again == "OnFailure"):
+        pod["_restarts"] = pod.get("_restarts", 0) + 1
+        pod["_ends"] = world.request.after(pod["_seconds"])
+        world.wake(pod["_ends"])
+        running = {"running": {"startedAt": world.stamp}}
+        pod["status"]["containerStatuses"] = _containers(pod, running, ready=True)
+        world.put(kind, pod)
+        return
+    training.finish(world, pod)
+    pod["status"]["phase"] = "Failed" if code else "Succeeded"
     for name in ("ContainersReady", "Ready"):
-        objects.tell(world, pod, name, False, "PodCompleted", "")
-    ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": world.stamp}}
+        objects.tell(world, pod, name, False, "PodFailed" if code else "PodCompleted", "")
+    reason = "Error" if code else "Completed"
+    ended = {"terminated": {"exitCode": code, "reason": reason, "finishedAt": world.stamp}}
     pod["status"]["containerStatuses"] = _containers(pod, ended, ready=False)
     world.put(kind, pod)
 
@@ -88,7 +149,7 @@ def _containers(pod: Object, state: Object, *, ready: bool) -> list[Object]:
             "name": it["name"],
             "image": it.get("image", ""),
             "ready": ready,
-            "restartCount": 0,
+            "restartCount": pod.get("_restarts", 0),
             "state": state,
         }
         for it in pod["spec"].get("containers") or []
@@ -103,6 +164,8 @@ def _obstacle(gpus: int, fitting: int) -> str:
 
 def _suits(pod: Object, node: Object) -> bool:
     """Whether a node may run a pod, its free GPUs aside."""
+    if node["spec"].get("unschedulable"):
+        return False
     spec, labels = pod["spec"], node["metadata"]["labels"]
     if node["spec"].get("unschedulable"):
         return False  # somebody has cordoned it

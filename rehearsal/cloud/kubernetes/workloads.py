@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PASSED_ON: Final = "provreq.kueue.x-k8s.io/"
 _PRIORITY: Final = "kueue.x-k8s.io/priority-class"
+_MOST_SECONDS: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 _HASH: Final = 5
 
 
@@ -83,12 +84,14 @@ def _made(world: World, job: Object, name: str, namespace: str) -> Object:
         {"name": it.name, "count": it.count, "template": copy.deepcopy(it.template)}
         for it in jobs.pod_sets(job)
     ]
-    spec = {
+    spec: Object = {
         "active": True,
         "podSets": sets,
         "priority": _priority(world, own["labels"].get(_PRIORITY, "")),
         "queueName": own["labels"][admission.QUEUE],
     }
+    if _MOST_SECONDS in own["labels"]:
+        spec["maximumExecutionTimeSeconds"] = int(own["labels"][_MOST_SECONDS])
     number = int(world.version())
     thing = {"apiVersion": queues.API, "kind": "Workload", "metadata": metadata, "spec": spec}
     return {**thing, "_number": number}

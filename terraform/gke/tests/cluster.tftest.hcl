@@ -17,6 +17,7 @@ variables {
   cluster_id        = "3f9c2a71"
   marker            = "aiinfra-cluster=3f9c2a71"
   filestores        = []
+  secrets           = []
   gcs_mounts        = []
   gpu_networks      = []
   more_gpu_networks = {}

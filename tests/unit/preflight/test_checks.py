@@ -11,7 +11,7 @@ from provision.catalogue import names
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import boot_image
-from provision.kinds.vms import preflight as preflight_of_vms
+from provision.preflight import secrets
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
@@ -363,6 +363,25 @@ def test_a_channel_whose_usual_version_lacks_flex_start_is_refused(
 
     (problem,) = found.problems
     assert problem.setting == "GKE_RELEASE_CHANNEL"
+    assert problem.fix == "GKE_RELEASE_CHANNEL=RAPID"
+
+
+def test_a_version_without_a_machine_type_is_refused_with_one_that_has_it(
+    check: Preflight, google: Google
+) -> None:
+    versions = ["1.34.1-gke.9", "1.34.0-gke.1", "1.33.5-gke.1"]
+    config = {"channel": "REGULAR", "defaultVersion": versions[-1], "validVersions": versions}
+    google.documents[f"{PROJECT}/locations/us-central1/serverConfig"] = {"channels": [config]}
+    google.documents[f"{PROJECT}/services/compute.googleapis.com/consumerQuotaMetrics"] = {}
+    pools = "name=a,vm_type=g4-standard-48,accelerator_type=nvidia-rtx-pro-6000"
+
+    found = check(GKE, gke_node_pools=pools).problems
+    (problem,) = [it for it in found if it.setting == "GKE_RELEASE_CHANNEL"]
+    assert problem.what == "GKE 1.33.5-gke.1 does not support G4"
+    assert problem.fix == "GKE_VERSION=1.34.1-gke.9"
+    found = check(GKE, gke_node_pools=pools, gke_version="1.34.0").problems
+    (problem,) = [it for it in found if it.setting == "GKE_VERSION"]
+    assert problem.why == "it needs GKE 1.34.0-gke.1662000 or newer"
 
 
 BEGINNINGS = {
@@ -441,5 +460,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: 
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (boot_image.IMAGE, preflight_of_vms.SECRETS, preflight_of_gke.VERSION)
+    own = (boot_image.IMAGE, secrets.SECRETS, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

@@ -51,6 +51,26 @@ def test_a_change_of_an_output_alone_is_not_empty() -> None:
     ).is_empty
 
 
+def test_what_only_the_apply_tells_of_an_output_is_named_so() -> None:
+    shares = [{"path": "/a", "ip": "10.0.0.2"}, {"path": "/b"}]
+    changes: dict[str, dict[str, object]] = {
+        "shares": {"after": shares, "after_unknown": [{"ip": False}, {"ip": True}]},
+        "all": {"after_unknown": True},
+        "more": {"after": [1], "after_unknown": [False, True]},
+        "known": {"after": {"a": 1}, "after_unknown": False},
+        "secret": {"after": "s", "after_unknown": False, "after_sensitive": True},
+    }
+    changes = {name: {"actions": ["create"], **change} for name, change in changes.items()}
+    changes["gone"] = {"actions": ["delete"], "after": None, "after_unknown": False}
+    found = plans.read({"output_changes": changes})
+    assert found.foreseen == {
+        "shares": [{"path": "/a", "ip": "10.0.0.2"}, {"path": "/b", "ip": plans.UNKNOWN}],
+        "all": plans.UNKNOWN,
+        "more": [1, plans.UNKNOWN],
+        "known": {"a": 1},
+    }
+
+
 def _change(type_: str, before: object, after: object, *actions: str) -> dict[str, object]:
     change = {"actions": list(actions or ["update"]), "before": before, "after": after}
     return {"resource_changes": [{"address": "it", "type": type_, "change": change}]}

@@ -348,7 +348,7 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
         raise TransientError("503")
 
     monkeypatch.setattr(kubernetes_status, "read", no_answer)
-    context = SimpleNamespace(progress=run.progress, environ={}, clock=None)
+    context = SimpleNamespace(progress=run.progress, environ={}, clock=Clock())
     monkeypatch.setattr(gke_status, "_ANSWER_TIMEOUT", LONG)
     _, troubles = gke_status._ask(
         cast("Any", context), cast("Any", SimpleNamespace(api=None)), cast("Any", None)

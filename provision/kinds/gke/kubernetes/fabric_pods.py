@@ -16,6 +16,7 @@ from provision.kinds.gke.kubernetes import (
     networks,
     node_sizes,
     pod_fabrics,
+    pod_secrets,
     storage,
 )
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
@@ -34,11 +35,10 @@ _CHECK: Final = (
     "[ -r {script} ] ||"
     ' { echo "{script} is missing: is NCCL installed on this node?" >&2; exit 1; }'
 )
-# Joined by && to what Ray's containers run next.
 _PACKAGES: Final = (
     "{ dpkg --status {names} >/dev/null 2>&1"
     " || { sudo apt-get update && sudo apt-get install --yes {names}; }"
-    ' || echo "could not install {names}: NCCL may not find its network" >&2; } && '
+    ' || echo "could not install {names}: NCCL may not find its network" >&2; }'
 )
 
 
@@ -79,14 +79,24 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     if kind is not Kind.PART:
         annotations |= networks.pod_annotations(facts, pool)
         wanted["resources"] = _resources(pool)
+        before, beside, lines = [], [], []
         stack, gated = nccl.software(facts, pool), gate.of(facts, pool)
         if pool.gpu_network and stack and gated:
             fabric = pod_fabrics.FABRICS[pool.gpu_network]
             annotations |= _devices(fabric, pool)
-            _join(wanted, fabric, pool, kind)
+            _join(wanted, fabric, pool)
             volumes += [*_volumes(fabric), gated.volume]
             sidecar = pod_fabrics.daemon(fabric, stack, _daemon_mounts(fabric))
-            spec["initContainers"] = [gated.container, *([sidecar] if sidecar else [])]
+            before.append(gated.container)
+            beside += [sidecar] if sidecar else []
+            lines += _lines(fabric, kind)
+        if facts.secrets:
+            before.append(pod_secrets.container(facts))
+            volumes.append(pod_secrets.volume())
+            _extend(wanted, "volumeMounts", [pod_secrets.mount()])
+            lines.append(pod_secrets.EXPORT)
+        _extend(spec, "initContainers", [*before, *beside])
+        _begin_with(wanted, lines, kind)
         if kind is Kind.WHOLE:
             _extend(wanted, "volumeMounts", [_mount("shared-memory", _SHARED_MEMORY)])
             volumes.append(_shared_memory(pool))
@@ -119,8 +129,8 @@ def _shared_memory(pool: GpuPool) -> Object:
     return {"name": "shared-memory", "emptyDir": {"medium": "Memory", **size}}
 
 
-def _join(container: Object, fabric: PodFabric, pool: GpuPool, kind: Kind) -> None:
-    """Give a job's container its variables, mounts and rights, and put the script before it."""
+def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
+    """Give a job's container the variables, mounts and rights of a network."""
     own = {entry["name"] for entry in container.get("env", [])}
     found = pod_fabrics.variables(fabric, pool.machine_type)
     _extend(container, "env", [entry for entry in found if entry["name"] not in own])
@@ -129,20 +139,37 @@ def _join(container: Object, fabric: PodFabric, pool: GpuPool, kind: Kind) -> No
     if fabric.capabilities:
         added = {"capabilities": {"add": list(fabric.capabilities)}}
         container["securityContext"] = {**container.get("securityContext", {}), **added}
+
+
+def _lines(fabric: PodFabric, kind: Kind) -> list[str]:
+    """What sets the variables that only a script of the network knows, in the shell."""
     if not fabric.script:
-        return
+        return []
     check = _CHECK.replace("{script}", fabric.script)
+    if kind is not Kind.RAY:
+        return [check, f". {fabric.script}"]
+    packages = _PACKAGES.replace("{names}", " ".join(fabric.packages))
+    # How the script ends says nothing, and KubeRay goes on by &&.
+    return [*([packages] if fabric.packages else []), check, f"{{ . {fabric.script} || true; }}"]
+
+
+def _begin_with(container: Object, lines: list[str], kind: Kind) -> None:
+    """Let a container run lines of bash before its command, in the same process.
+
+    Raises:
+        ValueError: It has no command.
+    """
+    if not lines:
+        return
     if kind is Kind.RAY:
         # KubeRay makes it `this && ulimit ...; ray start ...`, in one shell (pod.go).
-        packages = _PACKAGES.replace("{names}", " ".join(fabric.packages))
-        source = f"{check} && {{ . {fabric.script} || true; }}"
-        container["command"] = [f"{packages if fabric.packages else ''}{source}"]
+        container["command"] = [" && ".join(lines)]
         return
     command = [*container.get("command", []), *container.pop("args", [])]
     if not command:
         raise ValueError(f"container {container['name']}: no command to set the environment for")
-    source = f'{check}\n. {fabric.script}\nexec "$@"\n'
-    container["command"] = ["bash", "-c", source, "bash", *command]
+    script = "\n".join([*lines, 'exec "$@"', ""])
+    container["command"] = ["bash", "-c", script, "bash", *command]
 
 
 def _devices(fabric: PodFabric, pool: GpuPool) -> dict[str, str]:

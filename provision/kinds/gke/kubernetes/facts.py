@@ -128,6 +128,23 @@ class Bucket:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PodSecret:
+    """A variable of jobs, and the version of a secret that it gets; never the value.
+
+    Attributes:
+        name: The variable.
+        project: The secret's project.
+        secret: Its name there.
+        version: A number, or "latest".
+    """
+
+    name: str
+    project: str
+    secret: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class QueueShare:
     """A queue of its own, and the GPUs that its jobs always find free or get back."""
 
@@ -152,6 +169,7 @@ class ClusterFacts:
         bucket_options: The user's options for mounting them, such as "uid=1000".
         bucket_cache_gib: The size of the file cache of each of them; None for no cache.
         shares: The Filestore shares to mount.
+        secrets: The secrets that jobs find in their environment.
         gpu_quota: The number of GPUs that jobs in the queue can use at the same time.
         kueue: Whether Kueue has a queue for all GPU pools; None where an older version wrote the
             facts, which had one for pools with queued provisioning alone.
@@ -173,6 +191,7 @@ class ClusterFacts:
     bucket_options: tuple[str, ...] = ()
     bucket_cache_gib: int | None = None
     shares: tuple[NfsShare, ...] = ()
+    secrets: tuple[PodSecret, ...] = ()
     gpu_quota: int = 0
     kueue: bool | None = None
     queues: tuple[QueueShare, ...] = ()
@@ -192,6 +211,7 @@ class ClusterFacts:
             "networks": ExtraNetwork,
             "buckets": Bucket,
             "shares": NfsShare,
+            "secrets": PodSecret,
             "queues": QueueShare,
         }
         document = json.loads(text)
@@ -254,6 +274,7 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         buckets=tuple(Bucket(bucket=one.bucket, path=one.path) for one in spec.buckets),
         bucket_options=spec.bucket_options,
         bucket_cache_gib=spec.bucket_cache_gib,
+        secrets=tuple(PodSecret(**secret.model_dump()) for secret in spec.secrets),
         shares=_shares(spec.shares, outputs.get("filestores") or ()),
         gpu_quota=spec.gpu_quota or _gpus(made_pools),
         kueue=spec.kueue,

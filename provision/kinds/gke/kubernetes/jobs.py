@@ -79,7 +79,8 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
 
 def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The bandwidth test: NCCL's all-gather on all GPUs of `nodes` nodes of a pool."""
-    bare = dataclasses.replace(facts, buckets=(), shares=())  # nothing to wait for or to break
+    # Nothing to wait for or to break.
+    bare = dataclasses.replace(facts, buckets=(), shares=(), secrets=())
     template = fabric_pods.template(
         bare, pool, all_gather.container(facts, pool, nodes), Kind.WHOLE
     )

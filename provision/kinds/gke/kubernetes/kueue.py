@@ -107,9 +107,13 @@ def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) 
     if facts.has_queue:
         metadata["labels"] = {QUEUE_LABEL: LOCAL_QUEUE}
     if pool.queued:
-        limit = min(seconds, pool.max_run_seconds or seconds)
-        metadata["annotations"] = {RUN_SECONDS: str(limit)}
+        metadata["annotations"] = {RUN_SECONDS: str(run_seconds(pool, seconds))}
     return metadata
+
+
+def run_seconds(pool: GpuPool, seconds: int) -> int:
+    """For how long a job of so many seconds has its nodes: no longer than the pool allows."""
+    return min(seconds, pool.max_run_seconds or seconds)
 
 
 def shares(quota: int, wanted: Sequence[int]) -> list[int]:

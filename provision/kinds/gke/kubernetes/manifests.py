@@ -1,32 +1,32 @@
 """Kueue's and JobSet's own manifests: they are part of the image, and are not in this repository.
 
-Outside the image, as in most rehearsals, this package's own definitions of their kinds are used
-instead: the kinds then exist, but a real cluster has no controllers for them. A simulated cluster
-needs none: it does itself what Kueue and JobSet do.
+Outside the image `AIINFRA_MANIFESTS` names the folder that has them. A manifest is the one whose
+SHA-256 is pinned here, or one that the folder's own `SHA256SUMS` vouches for: one whose images come
+from a registry of one's own, say. A rehearsal names a folder of its own in this way.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import ClusterError, Problem
-from provision.kinds.gke.kubernetes.objects import from_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from provision.kinds.gke.kubernetes.objects import Object
 
 VARIABLE: Final = "AIINFRA_MANIFESTS"
 """The folder with the manifests; the image sets it."""
 
+SUMS: Final = "SHA256SUMS"
+"""The file of that folder that vouches for manifests, as `sha256sum` writes it."""
+
 _FIRST: Final = ("Namespace", "CustomResourceDefinition")
-_STAND_INS: Final = "stand_ins"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Manifest:
     Attributes:
         definitions: Namespaces and custom resource definitions, which must exist first.
         rest: All other objects.
-        note: A note for the user if only the definitions are installed; None for the add-on itself.
+        note: A note for the user if the manifest is one of their own; None for the pinned one.
     """
 
     definitions: list[Object]
@@ -76,51 +76,111 @@ JOBSET: Final = AddOn(
 )
 
 
+def wanted(*, queue: bool) -> tuple[AddOn, ...]:
+    """The add-ons of a cluster: the sample jobs of each are JobSets; Kueue is for a queue alone."""
+    return (KUEUE, JOBSET) if queue else (JOBSET,)
+
+
+def missing(add_ons: Sequence[AddOn], environ: Mapping[str, str]) -> list[Problem]:
+    """What of the manifests is not at hand, or is not what it should be.
+
+    A cluster without an add-on's controllers looks whole, and none of its jobs ever runs.
+    """
+    if not environ.get(VARIABLE):
+        return [_unset(add_ons)]
+    found = [_look(add_on, environ) for add_on in add_ons]
+    return [it for it in found if isinstance(it, Problem)]
+
+
 def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
-    """The manifest of an add-on; outside the image only the definitions of its kinds.
+    """The manifest of an add-on.
 
     Raises:
-        ClusterError: The file is missing, or does not have the pinned SHA-256.
+        ClusterError: It is missing, or is not what it should be.
     """
-    folder = environ.get(VARIABLE)
-    if not folder:
-        place = resources.files(__package__) / _STAND_INS / f"{add_on.name.lower()}.yaml"
-        return _manifest(place.read_text(encoding="utf-8"), _note(add_on))
-    path = Path(folder) / add_on.file
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ClusterError(
-            f"{add_on.name}'s manifest can't be read",
-            code=Code.KUBERNETES_FAILED,
-            why=str(error),
-            fix=f"check {VARIABLE}",
-        ) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != add_on.sha256:
-        raise ClusterError(
-            f"{path} is not {add_on.name} {add_on.version}",
-            code=Code.KUBERNETES_FAILED,
-            why=f"its SHA-256 is {found}, not {add_on.sha256}",
-            fix="use an unmodified image",
-        )
-    return _manifest(content.decode())
+    found = _look(add_on, environ) if environ.get(VARIABLE) else _unset([add_on])
+    if isinstance(found, Problem):
+        raise ClusterError.of([found])
+    # Imported here: whoever only asks what is missing has no YAML to read.
+    from provision.kinds.gke.kubernetes.objects import from_yaml  # noqa: PLC0415
 
-
-def _manifest(text: str, note: Problem | None = None) -> Manifest:
-    things = from_yaml(text)
+    things = from_yaml(found.content.decode())
     return Manifest(
         definitions=[thing for thing in things if thing["kind"] in _FIRST],
         rest=[thing for thing in things if thing["kind"] not in _FIRST],
-        note=note,
+        note=found.note,
     )
 
 
-def _note(add_on: AddOn) -> Problem:
+@dataclass(frozen=True)
+class _Found:
+    """A manifest that may be used: its text, and what is to be said of it."""
+
+    content: bytes
+    note: Problem | None
+
+
+def _unset(add_ons: Sequence[AddOn]) -> Problem:
+    names = " or ".join(add_on.name for add_on in add_ons)
     return Problem(
-        code=Code.SIMULATED,
-        what=f"Only the custom resources of {add_on.name} are installed, not {add_on.name} itself",
-        why=f"{VARIABLE} is not set: its manifests are part of the image",
-        fix="nothing to do in a rehearsal, where the simulated cluster does its work; in a real"
-        " cluster no job would run, so use the image there",
+        code=Code.MANIFESTS_MISSING,
+        setting=VARIABLE,
+        what=f"is not set: this machine has no manifest of {names}",
+        why="it is part of the image, and without it no job of a GKE cluster would ever run",
+        fix=_fix(add_ons),
+    )
+
+
+def _look(add_on: AddOn, environ: Mapping[str, str]) -> _Found | Problem:
+    folder = Path(environ[VARIABLE])
+    path = folder / add_on.file
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return Problem(
+            code=Code.MANIFESTS_MISSING,
+            setting=VARIABLE,
+            what=f"{add_on.name}'s manifest can't be read",
+            why=str(error),
+            fix=_fix([add_on]),
+        )
+    found = hashlib.sha256(content).hexdigest()
+    if found == add_on.sha256:
+        return _Found(content, None)
+    if found == _vouched(folder).get(add_on.file):
+        return _Found(content, _note(add_on, folder))
+    return Problem(
+        code=Code.MANIFESTS_MISSING,
+        setting=VARIABLE,
+        what=f"{path} is not the manifest of {add_on.name} {add_on.version}",
+        why=f"its SHA-256 is {found}, not {add_on.sha256}",
+        fix=f"{_fix([add_on])}; for one of your own, let {folder / SUMS} vouch for it:"
+        f" sha256sum {add_on.file} >>{SUMS}",
+    )
+
+
+def _vouched(folder: Path) -> dict[str, str]:
+    """File -> the SHA-256 that the folder itself names, if it does."""
+    try:
+        text = (folder / SUMS).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return {}
+    parts = [line.split(maxsplit=1) for line in text.splitlines()]
+    # An asterisk before the name says that the file was read as bytes, as all are.
+    return {it[1].strip().removeprefix("*"): it[0].lower() for it in parts if len(it) > 1}
+
+
+def _fix(add_ons: Sequence[AddOn]) -> str:
+    files = " and ".join(f"{it.file} (SHA-256 {it.sha256})" for it in add_ons)
+    return (
+        f"run the image, which has them, or set {VARIABLE} to a folder with {files};"
+        " docs/how-to/image.md says how to get them"
+    )
+
+
+def _note(add_on: AddOn, folder: Path) -> Problem:
+    return Problem(
+        code=Code.NOTE,
+        what=f"{add_on.name} comes from a manifest of your own: {folder / add_on.file}",
+        why=f"{SUMS} beside it vouches for it; the image has the release's",
     )

@@ -69,8 +69,8 @@ _ADVICE: Final = (
     (
         r"Insufficient nvidia\.com/gpu",
         (
-            "the GPUs that it may have are in use: wait until other jobs end, or raise"
-            " GKE_MAX_NODE_COUNT (max_node_count in GKE_NODE_POOLS)"
+            "no node has so many GPUs free: wait until other jobs end, ask for fewer in one pod, or"
+            " raise GKE_MAX_NODE_COUNT (max_node_count in GKE_NODE_POOLS)"
         ),
     ),
     (
@@ -134,9 +134,17 @@ def of(pod: Object, events: Sequence[str]) -> Iterator[str]:
     yield from (one for one in events if one.partition(":")[0] in _ON_NODE)
 
 
-def advice(why: str) -> str:
-    """What to do about what keeps a pod; "" for nothing but to wait."""
-    about_nodes = reasons.advice("", why)
-    if about_nodes:
-        return about_nodes
+def advice(why: Iterable[str]) -> list[str]:
+    """What to do about what keeps pods; [] for nothing but to wait.
+
+    Args:
+        why: All that is said of them. What Google refuses goes before what the scheduler says of
+            the nodes that are there.
+    """
+    told = list(why)
+    refused = dict.fromkeys(filter(None, (reasons.advice("", one) for one in told)))
+    return list(refused or dict.fromkeys(filter(None, map(_advice, told))))
+
+
+def _advice(why: str) -> str:
     return next((text for words, text in _ADVICE if re.search(words, why)), "")

@@ -238,8 +238,7 @@ def words(pods: Pods) -> str:
 
 def advice(pods: Pods) -> str:
     """What to do about what keeps the pods of a job; "" for nothing but to wait."""
-    found = filter(None, map(pod_reasons.advice, pods.why))
-    return "\n".join(dict.fromkeys(found))
+    return "\n".join(pod_reasons.advice(pods.why))
 
 
 def _told(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from provision.kinds.gke.kubernetes import (
     identity,
@@ -14,6 +14,7 @@ from provision.kinds.gke.kubernetes import (
     storage,
 )
 from provision.kinds.gke.kubernetes.apply import Stage
+from provision.kinds.gke.kubernetes.manifests import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,12 +24,23 @@ if TYPE_CHECKING:
 
 
 def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage], list[Problem]]:
-    """The stages, and notes on what is missing outside the image.
+    """The stages, and notes on manifests that are not the pinned ones.
 
     Raises:
         ClusterError: A manifest is missing or is not the pinned one.
     """
-    job_set = manifests.read(manifests.JOBSET, environ)
+    add_ons = manifests.wanted(queue=facts.has_queue)
+    read = {add_on.name: manifests.read(add_on, environ) for add_on in add_ons}
+    return _with(facts, read), [it.note for it in read.values() if it.note]
+
+
+def own(facts: ClusterFacts) -> list[Stage]:
+    """The stages without what comes from manifests."""
+    return _with(facts, {})
+
+
+def _with(facts: ClusterFacts, read: Mapping[str, Manifest]) -> list[Stage]:
+    job_set = read.get(manifests.JOBSET.name, _NOTHING)
     found = [
         Stage("networks of the pods", networks.objects(facts)),
         Stage("NCCL on the nodes", nccl.objects(facts)),
@@ -39,13 +51,14 @@ def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage]
         Stage("kinds of JobSet", job_set.definitions),
         Stage("JobSet", job_set.rest),
     ]
-    notes = [job_set.note]
     if facts.has_queue:
-        queue = manifests.read(manifests.KUEUE, environ)
+        queue = read.get(manifests.KUEUE.name, _NOTHING)
         found += [
             Stage("kinds of Kueue", queue.definitions),
             Stage("Kueue", kueue_manager.configured(queue.rest, facts.most_nodes)),
             Stage("the queue", kueue.objects(facts)),
         ]
-        notes.append(queue.note)
-    return found, [note for note in notes if note]
+    return found
+
+
+_NOTHING: Final = Manifest(definitions=[], rest=[])

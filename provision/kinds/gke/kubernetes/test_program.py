@@ -68,22 +68,22 @@ for name in $(compgen -e | grep -E '^(NCCL_|CUDA_VISIBLE_DEVICES$|LD_LIBRARY_PAT
   settings+=(-x "${name}")
 done
 
-# measure SECONDS ITERATIONS NODE...: what NCCL reaches between these nodes.
+# measure SECONDS NODE...: what NCCL reaches between these nodes.
 measure() {
-  local seconds="$1" iterations="$2" hosts number
+  local seconds="$1" hosts number
   hosts="$(mktemp)"
-  shift 2
+  shift
   for number in "$@"; do echo "$(peer "${number}") port=222 slots=${gpus}"; done >"${hosts}"
   timeout --kill-after=10 "${seconds}" \\
     mpirun --allow-run-as-root --hostfile "${hosts}" "${settings[@]}" \\
     --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \\
     --mca btl self,tcp --mca btl_tcp_if_include eth0 --bind-to none \\
     --mca plm_rsh_agent "ssh -q -p 222 -o LogLevel=ERROR -o StrictHostKeyChecking=no" \\
-    @program@ -b @smallest@ -e @largest@ -f 2 -g 1 -w 5 --iters "${iterations}" -c 1 ||
+    @program@ -b @smallest@ -e @largest@ -f 2 -g 1 -w 5 --iters 100 -c 1 ||
     echo "aiinfra-failed $?"
 }
 
-measure @whole_seconds@ 100 "${here[@]}" 2>&1 | tee /tmp/whole
+measure @whole_seconds@ "${here[@]}" 2>&1 | tee /tmp/whole
 @search@for number in "${here[@]}"; do
   [ "${number}" = 0 ] || connect "$(peer "${number}")" touch /tmp/all-gather-is-done || true
 done
@@ -109,7 +109,7 @@ if slow /tmp/whole; then
     for pair in ${pairs}; do
       one="${pair%-*}" other="${pair#*-}"
       [[ " ${here[*]} " = *" ${one} "* && " ${here[*]} " = *" ${other} "* ]] || continue
-      measure @round_seconds@ 20 "${one}" "${other}" >"/tmp/pair-${pair}" 2>&1 &
+      measure @round_seconds@ "${one}" "${other}" >"/tmp/pair-${pair}" 2>&1 &
       measuring+=("$!")
     done
     [ "${#measuring[@]}" = 0 ] || wait "${measuring[@]}"

@@ -1,14 +1,16 @@
 """A training job on all GPUs of some nodes: torchrun in a JobSet, to be copied for one's own.
 
 The program trains nothing of use: it shows that the processes find each other and over which
-network, with the gradients of a model that is as large as one asks for.
+network, and how a job outlives its nodes. It saves what it did in the first bucket or share; all of
+it begins again from there when a node is lost, when it is told to stop, and in its next run.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.kinds.gke.kubernetes import fabric_pods, kueue
+from provision.kinds.gke.kubernetes import fabric_pods, kueue, run_ends, torch_training
 from provision.kinds.gke.kubernetes.pod_fabrics import FIRST
 
 if TYPE_CHECKING:
@@ -26,74 +28,50 @@ REPLICATED_JOB: Final = "w"
 _SECONDS: Final = 3600
 _KEPT: Final = 86400  # seconds for which an ended job's log can be read
 _PORT: Final = 29500
+_STEPS: Final = 500
+_NOTE: Final = """\
+echo 'No bucket or share is mounted: checkpoints go with the pod, and each attempt begins anew.'
+"""
+_FAILURE_POLICY: Final[dict[str, Any]] = {
+    # Of failures of the program itself.
+    "maxRestarts": 3,
+    # The GPUs of a pod are free when it is gone, not when it is told to go.
+    "restartStrategy": "BlockingRecreate",
+    "rules": [
+        {
+            "name": "interrupted",
+            "action": "RestartJobSetAndIgnoreMaxRestarts",
+            "onJobFailureReasons": ["PodFailurePolicy"],
+        }
+    ],
+}
 _SET_LABEL: Final = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"
 _INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-
-_SCRIPT: Final = """\
-set -eu
-cat >/tmp/train.py <<'END'
-import os
-import time
-
-import torch
-import torch.distributed as dist
-
-STEPS = 20
-WIDTH = 8192
-
-dist.init_process_group("nccl")
-rank, ranks = dist.get_rank(), dist.get_world_size()
-torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-model = torch.nn.Sequential(*[torch.nn.Linear(WIDTH, WIDTH) for _ in range(4)]).cuda()
-model = torch.nn.parallel.DistributedDataParallel(model)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for step in range(STEPS):
-    begun = time.monotonic()
-    loss = model(torch.randn(64, WIDTH, device="cuda")).square().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    torch.cuda.synchronize()
-    if rank == 0:
-        print(f"step {step}: loss {loss.item():.4f}, {time.monotonic() - begun:.3f} s", flush=True)
-
-# The gradients once more, alone: what the network carries.
-data = torch.ones(2**28, device="cuda")
-for number in range(7):
-    if number == 2:
-        torch.cuda.synchronize()
-        begun = time.monotonic()
-    dist.all_reduce(data)
-torch.cuda.synchronize()
-seconds = (time.monotonic() - begun) / 5
-if rank == 0:
-    bandwidth = data.nbytes / seconds * 2 * (ranks - 1) / ranks / 1e9
-    print(f"{ranks} GPUs: all-reduce of 1 GiB at {bandwidth:.1f} GB/s (bus bandwidth)", flush=True)
-dist.destroy_process_group()
-END
-exec torchrun --nnodes="${NNODES}" --nproc_per_node="${NPROC_PER_NODE}" \\
-  --node_rank="${NODE_RANK}" --master_addr="${MASTER_ADDR}" --master_port="${MASTER_PORT}" \\
-  /tmp/train.py
-"""
 
 
 def job_set(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """A torchrun job on all GPUs of `nodes` nodes of a pool."""
-    pod = fabric_pods.template(facts, pool, _container(pool, nodes), fabric_pods.Kind.WHOLE)
-    pod["spec"]["restartPolicy"] = "Never"
+    pod = fabric_pods.template(facts, pool, _container(facts, pool, nodes), fabric_pods.Kind.WHOLE)
+    end = run_ends.ordered(kueue.run_seconds(pool, _SECONDS))
+    pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": end.grace}
+    metadata = kueue.job_metadata(facts, pool, f"{NAME}-", _SECONDS)
+    if facts.has_queue and pool.queued:
+        metadata["labels"] |= {run_ends.LABEL: str(end.most)}
     job = {
         "parallelism": nodes,
         "completions": nodes,
         "completionMode": "Indexed",
         # If one node fails, the others wait forever, so the whole job must fail.
         "backoffLimit": 0,
+        "podFailurePolicy": {"rules": _interruptions()},
         "template": pod,
     }
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": kueue.job_metadata(facts, pool, f"{NAME}-", _SECONDS),
+        "metadata": metadata,
         "spec": {
+            "failurePolicy": copy.deepcopy(_FAILURE_POLICY),
             "ttlSecondsAfterFinished": _KEPT,
             "network": {"enableDNSHostnames": True},
             "replicatedJobs": [{"name": REPLICATED_JOB, "template": {"spec": job}}],
@@ -101,7 +79,40 @@ def job_set(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     }
 
 
-def _container(pool: GpuPool, nodes: int) -> Object:
+def _interruptions() -> list[Object]:
+    """What is no failure of the job's own: a node that is lost or drained, and a stop in order."""
+    codes = {"containerName": NAME, "operator": "In", "values": [torch_training.STOPPED]}
+    lost = {"type": "DisruptionTarget", "status": "True"}
+    return [
+        {"action": "FailJob", "onPodConditions": [lost]},
+        {"action": "FailJob", "onExitCodes": codes},
+    ]
+
+
+def _script(facts: ClusterFacts) -> str:
+    kept = [*(it.path for it in facts.buckets), *(it.path for it in facts.shares)]
+    # One folder for each job: its restarts and its next run find it, another job does not.
+    folder = f"{kept[0]}/checkpoints/${{JOB_SET}}" if kept else "/tmp/checkpoints"  # noqa: S108
+    note = "" if kept else _NOTE
+    # A shell gets the signals: torchrun would give its processes half a minute, not the pod's time.
+    return f"""\
+set -u
+cat >/tmp/train.py <<'END'
+{torch_training.PROGRAM}END
+trap 'told=yes; touch {torch_training.STOP_FILE}' TERM
+{note}torchrun --nnodes="${{NNODES}}" --nproc_per_node="${{NPROC_PER_NODE}}" \\
+  --node_rank="${{NODE_RANK}}" --master_addr="${{MASTER_ADDR}}" --master_port="${{MASTER_PORT}}" \\
+  /tmp/train.py --checkpoints {folder} --steps {_STEPS} &
+# A signal ends a wait, not the training.
+told=yes
+while [ "${{told}}" = yes ]; do told=no; wait $!; code=$?; done
+# torchrun has no exit code but 1 for a program that stopped.
+[ "${{code}}" = 0 ] || [ ! -e {torch_training.STOP_FILE} ] || code={torch_training.STOPPED}
+exit "${{code}}"
+"""
+
+
+def _container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     values: dict[str, Any] = {
         "NNODES": nodes,
         "NPROC_PER_NODE": pool.gpus,
@@ -116,7 +127,7 @@ def _container(pool: GpuPool, nodes: int) -> Object:
     return {
         "name": NAME,
         "image": IMAGE,
-        "command": ["bash", "-c", _SCRIPT],
+        "command": ["bash", "-c", _script(facts)],
         "env": [
             {"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": _SET_LABEL}}},
             {"name": "NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": _INDEX}}},

@@ -23,6 +23,7 @@ from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
 from provision.time import clock as google_clock
 from provision.time.progress import Progress
+from rehearsal import session
 from rehearsal.cloud import server
 from rehearsal.cloud.server import Cloud
 
@@ -122,20 +123,24 @@ def google(url: str, method: str, path: str, body: Any = None) -> dict[str, Any]
 
 
 def _networks(variables: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The networks of a kind of machine with RDMA, as the root's output tells them."""
-    if not variables["gpu_networks"]:
-        return []
-    names = ["gvnic-1", *(f"rdma-{number}" for number in range(8))]
+    """The networks of the machines' GPUs, as the root's output tells them."""
+    kinds = {it["gpu_networks"]: None for it in variables["node_pools"].values()}
+    names = {
+        "rdma": ["gvnic-1", *(f"rdma-{number}" for number in range(8))],
+        "tcpxo": [f"vpc{number}" for number in range(1, 9)],
+        "tcpx": [f"vpc{number}" for number in range(1, 5)],
+    }
     return [
         {
             "name": name,
-            "kind": "rdma",
+            "kind": kind,
             "kubernetes_name": name,
             "network": f"net-{name.partition('-')[0]}",
             "subnetwork": f"sub-{name}",
-            "device_mode": "NetDevice" if name == "gvnic-1" else "RDMA",
+            "device_mode": "RDMA" if name.startswith("rdma-") else "NetDevice",
         }
-        for name in names
+        for kind in kinds
+        for name in names.get(kind, ())
     ]
 
 
@@ -170,7 +175,9 @@ def _pool(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return pool
 
 
-def _outputs(variables: Mapping[str, Any], location: str, endpoint: str) -> dict[str, Any]:
+def _outputs(
+    variables: Mapping[str, Any], location: str, made: Mapping[str, Any], endpoint: str
+) -> dict[str, Any]:
     """What the root tells of the cluster."""
     pools = {
         name: {
@@ -182,7 +189,12 @@ def _outputs(variables: Mapping[str, Any], location: str, endpoint: str) -> dict
         for name, it in variables["node_pools"].items()
     }
     return {
-        "cluster": {"name": "demo-gke", "location": location, "dns_endpoint": endpoint},
+        "cluster": {
+            "name": "demo-gke",
+            "location": location,
+            "version": made["currentMasterVersion"],
+            "dns_endpoint": endpoint,
+        },
         "node_pools": pools,
         "networks": _networks(variables),
         "service_accounts": {"workload": ACCOUNT},
@@ -241,7 +253,8 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             manifests: Mapping[str, str] | None = None,
             **changes: str,
         ) -> Gke:
-            environ = {"CLOUD_CLOCK_RATE": rate, **(manifests or {})}
+            own = {session.MANIFESTS_VARIABLE: str(session.MANIFESTS)}
+            environ = {"CLOUD_CLOCK_RATE": rate, **(own if manifests is None else manifests)}
             database = tmp_path / "cloud.sqlite"
             settings = load({}, EXAMPLES / f"{example}.env.list", flags=changes).settings
             assert settings is not None
@@ -257,7 +270,7 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
                 Cloud(database=database, environ=environ, scenario=scenario)
             )
             name = made["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"]
-            outputs = _outputs(variables, settings.region, name)
+            outputs = _outputs(variables, settings.region, made, name)
             environ["KUBERNETES_CUSTOM_ENDPOINT"] = f"{cloud.base_url}/kubernetes/{{endpoint}}"
             known = facts.read(spec, outputs)
             reached = Cluster(endpoint(known.endpoint, environ), lambda: "token")

@@ -267,3 +267,21 @@ def test_a_part_of_a_gpu_needs_its_version(api: Api) -> None:
     _cluster(api)
     words = _refusal(api, _of("g4-standard-6", "nvidia-rtx-pro-6000", 1))
     assert words.startswith("A machine type with a part of a GPU requires GKE version 1.34.5-gke.")
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpu", "oldest"),
+    [
+        ("a3-ultragpu-8g", "nvidia-h200-141gb", "1.31.4-gke.1183000"),
+        ("a4-highgpu-8g", "nvidia-b200", "1.32.2-gke.1475000"),
+        ("g4-standard-384", "nvidia-rtx-pro-6000", "1.34.0-gke.1662000"),
+    ],
+)
+def test_machines_need_the_version_that_came_with_them(
+    api: Api, machine: str, gpu: str, oldest: str
+) -> None:
+    _cluster(api, initialClusterVersion="1.30", releaseChannel={"channel": "EXTENDED"})
+    assert _refusal(api, _of(machine, gpu, 8, spot=True)) == (
+        f"Machine type {machine} requires GKE version {oldest} or later; the cluster has"
+        " 1.30.14-gke.1000000."
+    )

@@ -122,3 +122,14 @@ def test_what_google_would_refuse_is_said_to_pass(
         with Cloud(database=tmp_path / session.DATABASE, scenario=scenario):
             main()
         assert (words in capsys.readouterr().out) is told
+
+
+def test_manifests_that_the_caller_has_are_kept_and_others_are_given(tmp_path: Path) -> None:
+    given = session.environment(_URL, tmp_path, {})[session.MANIFESTS_VARIABLE]
+    assert sorted(path.name for path in Path(given).iterdir()) == [
+        "SHA256SUMS",
+        "jobset-v0.12.0.yaml",
+        "kueue-v0.18.3.yaml",
+    ]
+    own = {session.MANIFESTS_VARIABLE: "/opt/aiinfra/manifests"}
+    assert session.environment(_URL, tmp_path, own)[session.MANIFESTS_VARIABLE] == own.popitem()[1]

@@ -96,6 +96,18 @@ def test_what_is_reported_already_is_left_to_google() -> None:
     assert (found.fix, found.by_itself) == ("", True)
 
 
+@pytest.mark.parametrize("can_begin_now", [False, True])
+def test_what_google_repairs_itself_can_only_be_had_sooner(
+    can_begin_now: bool,  # noqa: FBT001 - a case
+) -> None:
+    repair = Maintenance(reasons=("FAILURE_GPU_XID",), can_begin_now=can_begin_now)
+    (found,) = _troubles(dataclasses.replace(NODE, maintenance=repair))
+    assert found.by_itself
+    command = "kubectl label node gke-1 cloud.google.com/perform-maintenance=true"
+    assert (command in found.fix) == can_begin_now
+    assert "delete-instances" not in found.fix
+
+
 @pytest.mark.parametrize("repairs", [False, True])
 def test_a_node_that_is_not_ready_is_gkes_where_it_repairs(
     repairs: bool,  # noqa: FBT001 - a case

@@ -26,6 +26,7 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
 ULTRA = GKE | {"VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "INSTANCE_COUNT": "4"}
 FLEX = {"ENABLE_FLEX_START": "yes"}
 QUEUED = {"ENABLE_QUEUED_PROVISIONING": "yes"}
+A100 = {"VM_TYPE": "a2-highgpu-1g", "ZONE": "us-central1-a"}
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = StateLocation("bucket", "np-deployment", is_default=True)
 
@@ -169,7 +170,41 @@ def test_q9_in_a_queue_the_request_says_the_end(flex: dict[str, str]) -> None:
 def test_f8_q8_a_version_that_is_too_old_is_refused(
     given: Given, asked: dict[str, str], version: str, feature: str
 ) -> None:
-    _refused(given, "GKE_VERSION", f"older than {feature}", **ULTRA, **asked, GKE_VERSION=version)
+    settings = ULTRA | A100 | asked | {"GKE_VERSION": version}
+    _refused(given, "GKE_VERSION", f"older than {feature}", **settings)
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "feature", "least"),
+    [
+        ({"VM_TYPE": "a4-highgpu-8g"}, "1.32.1", "GPUDirect RDMA on A4", "1.32.2-gke.1475000"),
+        ({"VM_TYPE": "g4-standard-48"}, "1.33.", "G4", "1.34.0-gke.1662000"),
+        ({"VM_TYPE": "g4-standard-6"}, "1.35.1", "machine types with a", "1.35.2-gke.1485000"),
+        ({"VM_TYPE": "a3-ultragpu-8g"}, "1.31.4", "the default driver", "1.31.5-gke.1169000"),
+        (
+            {"GKE_NODE_POOLS": "name=a,vm_type=g2-standard-4;name=b,vm_type=a3-megagpu-8g"},
+            "1.28.8",
+            "GPUDirect-TCPXO on A3 Mega",
+            "1.28.9-gke.1250000",
+        ),
+    ],
+)
+def test_a_version_older_than_a_machine_type_is_refused(
+    given: Given, asked: dict[str, str], version: str, feature: str, least: str
+) -> None:
+    case = given(**GKE, **asked, ENABLE_SPOT="yes", GKE_VERSION=version)
+    problem = case.problem("GKE_VERSION")
+    assert problem.what == f"is older than {feature} needs" or feature in problem.what
+    assert problem.why == f"{least} or newer"
+    assert "GKE_VERSION" in problem.fix
+
+
+def test_the_latest_driver_mends_an_old_version_for_h200(given: Given) -> None:
+    asked = {**GKE, "VM_TYPE": "a3-ultragpu-8g", "ENABLE_SPOT": "yes"}
+    version = {"GKE_VERSION": "1.31.4-gke.1183000"}
+    assert "GPU_DRIVER_VERSION=LATEST" in given(**asked, **version).problem("GKE_VERSION").fix
+    latest = given(**asked, **version, GPU_DRIVER_VERSION="LATEST")
+    assert "GKE_VERSION" not in latest.refused
 
 
 @pytest.mark.parametrize(
@@ -186,7 +221,8 @@ def test_f8_q8_a_version_that_is_too_old_is_refused(
 def test_f8_q8_a_version_that_may_be_new_enough_passes(
     given: Given, asked: dict[str, str], version: str
 ) -> None:
-    assert "GKE_VERSION" not in given(**ULTRA, **asked, GKE_VERSION=version).refused
+    settings = ULTRA | A100 | asked | {"GKE_VERSION": version}
+    assert "GKE_VERSION" not in given(**settings).refused
 
 
 def test_f9_compact_placement_with_flex_start_is_for_few_machines(given: Given) -> None:

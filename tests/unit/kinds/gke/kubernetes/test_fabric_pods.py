@@ -19,9 +19,11 @@ from provision.kinds.gke.kubernetes import (
     node_sizes,
     objects,
     pod_fabrics,
+    pod_secrets,
     torchrun,
 )
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
+from provision.kinds.gke.kubernetes.facts import PodSecret
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -231,10 +233,11 @@ PROFILE = 'echo "lib=${NCCL_LIB_DIR:?}"\nexport NCCL_FROM_PROFILE=read\nfalse\n'
 """As TCPXO's script: without NCCL_LIB_DIR the shell ends; its last command says nothing."""
 
 
-def _run(command: list[str], env: dict[str, str], tmp_path: Path, script: str) -> Any:
-    """Run a container's command, with the script of the fabric at another place."""
-    here = tmp_path / "profile.sh"
-    words = [word.replace(script, str(here)) for word in command]
+def _run(
+    command: list[str], env: dict[str, str], tmp_path: Path, path: str, place: Path | None = None
+) -> Any:
+    """Run a container's command, with what it has at a path at another place, a script's."""
+    words = [word.replace(path, str(place or tmp_path / "profile.sh")) for word in command]
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **env}
     return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
 
@@ -414,3 +417,73 @@ def test_a_ray_job_ends_and_its_object_goes() -> None:
     thing = jobs.ray_job(dataclasses.replace(ULTRA, kueue=False), samples.ULTRA)
     assert thing["spec"]["activeDeadlineSeconds"] > 0
     assert thing["spec"]["ttlSecondsAfterFinished"] > 0
+
+
+TOKEN = PodSecret(name="HF_TOKEN", project="my-project", secret="hf-token", version="3")  # noqa: S106 - names one
+WITH_SECRETS = {
+    name: dataclasses.replace(facts, secrets=(TOKEN,))
+    for name, facts in CLUSTERS.items()
+    if name != "t4"
+}
+
+
+def _reader(pod: Object) -> Object:
+    (found,) = (it for it in _containers(pod) if it["name"] == pod_secrets.NAME)
+    return found
+
+
+@pytest.mark.parametrize("name", WITH_SECRETS)
+def test_secrets_are_read_after_the_gate_and_before_a_daemon_starts(name: str) -> None:
+    for file, pod in _whole(WITH_SECRETS[name]).items():
+        order = [it["name"] for it in pod["spec"].get("initContainers", [])]
+        if file == "nccl-all-gather.yaml":
+            assert pod_secrets.NAME not in order
+            continue
+        wanted = [gate.NAME, pod_secrets.NAME, "tcpx-daemon", "tcpxo-daemon"]
+        assert order == [it for it in wanted if it in order]
+        assert pod_secrets.NAME in order
+        volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+        used = _mounts(_reader(pod))[pod_secrets.FOLDER]
+        assert volumes[used]["emptyDir"]["medium"] == "Memory"
+
+
+def test_a_sample_with_one_gpu_gets_no_secret() -> None:
+    pod = _rendered(WITH_SECRETS["a3-ultra"])["sample-job-demo-h200.yaml"]
+    assert "initContainers" not in pod["spec"]
+
+
+def _read(pod: Object, tmp_path: Path, gcloud: str) -> Any:
+    """Run the container that reads secrets, with another gcloud and without pauses."""
+    for name, text in {"gcloud": gcloud, "sleep": "exit 0"}.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    command = _reader(pod)["command"]
+    return _run(command, {}, tmp_path, pod_secrets.FOLDER, place=tmp_path / "secrets")
+
+
+@pytest.mark.parametrize("file", ["torchrun-demo-a100-8g.yaml", "ray-cluster.yaml"])
+def test_a_job_has_the_value_of_a_secret_in_its_environment(file: str, tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    pod = _whole(WITH_SECRETS["a2"])[file]
+    asked = 'echo "$@" >&2; file="${!#}"; printf "%s\\n" "a  b\'c" >"${file#--out-file=}"'
+    read = _read(pod, tmp_path, asked)
+    assert read.returncode == 0
+    assert "versions access 3 --project=my-project --secret=hf-token" in read.stderr
+    (container,) = pod["spec"]["containers"]
+    if "ray" in file:
+        command = ["bash", "-c", f'{container["command"][0]} && echo "$HF_TOKEN"']
+    else:
+        own = container["command"].index("bash", 1) + 1
+        command = [*container["command"][:own], "sh", "-c", 'echo "$HF_TOKEN"']
+    ran = _run(command, {}, tmp_path, pod_secrets.FOLDER, place=tmp_path / "secrets")
+    assert ran.stdout == "a  b'c\n"
+
+
+def test_a_secret_that_cannot_be_read_ends_the_pod_and_names_the_account(tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    pod = _whole(WITH_SECRETS["a2"])["ray-cluster.yaml"]
+    read = _read(pod, tmp_path, f"echo again >>{tmp_path}/asked; exit 1")
+    assert read.returncode == 1
+    assert "projects/my-project/secrets/hf-token:3 for HF_TOKEN" in read.stderr
+    assert "demo-workload@my-project.iam.gserviceaccount.com" in read.stderr
+    assert len((tmp_path / "asked").read_text().splitlines()) == 6

@@ -1,0 +1,133 @@
+"""The program of the torchrun example; VMs run it too, as `examples/checkpoint/train_torch.py`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STOPPED: Final = 75
+"""The exit code of a training that was told to stop, and saved what it did (EX_TEMPFAIL)."""
+
+STOP_FILE: Final = "/tmp/stop"  # noqa: S108 - in a container, where nobody else is
+"""The file that tells the program to stop; its default for `--stop`."""
+
+PROGRAM: Final = '''\
+"""A training that goes on where it stopped: PyTorch on all GPUs of some machines, with checkpoints.
+
+    torchrun --nnodes ... train_torch.py --checkpoints /mnt/data/run --steps 10000
+
+It trains nothing of use, and shows which network the processes use, with the gradients of a large
+model. The first process saves every `--every` steps, and once more when the file of `--stop` is
+there, which ends all of them with exit code 75: saved, and to be begun again. Without a GPU it runs
+on processors, to be tried.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+KEPT = 2
+STOPPED = 75
+
+
+def load(folder: Path, device: torch.device, *, first: bool) -> dict[str, Any] | None:
+    """The newest checkpoint, the same one for all processes; None where there is none."""
+    found = sorted(folder.glob("checkpoint-*.pt")) if first else []
+    names = [str(found[-1]) if found else None]
+    dist.broadcast_object_list(names)
+    return torch.load(names[0], map_location=device) if names[0] else None
+
+
+def save(folder: Path, step: int, model: torch.nn.Module, optimizer: torch.optim.SGD) -> None:
+    """Write a checkpoint under a new name, which it has when it is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / "draft"
+    kept = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    torch.save(kept, draft)
+    draft.replace(folder / f"checkpoint-{step:09}.pt")
+    for old in sorted(folder.glob("checkpoint-*.pt"))[:-KEPT]:
+        old.unlink()
+
+
+def all_agree(stop: Path, device: torch.device) -> bool:
+    """Whether any process is to stop: then all do, at the same step."""
+    flag = torch.tensor([float(stop.exists())], device=device)
+    dist.all_reduce(flag)
+    return bool(flag.item() > 0)
+
+
+def bandwidth(device: torch.device, ranks: int) -> float:
+    """The bus bandwidth of an all-reduce of 1 GiB, in GB/s: what the network carries."""
+    data = torch.ones(2**28, device=device)
+    for times in (2, 5):  # the first ones make connections
+        torch.cuda.synchronize()
+        begun = time.monotonic()
+        for _ in range(times):
+            dist.all_reduce(data)
+    torch.cuda.synchronize()
+    seconds = (time.monotonic() - begun) / times
+    return data.nbytes / seconds * 2 * (ranks - 1) / ranks / 1e9
+
+
+def main() -> int:
+    """Train to the last step, or until told to stop; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--checkpoints", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--every", type=int, default=100, help="steps between checkpoints")
+    parser.add_argument("--width", type=int, default=8192, help="of the model")
+    parser.add_argument("--stop", type=Path, default=Path("/tmp/stop"))  # noqa: S108
+    options = parser.parse_args()
+
+    gpus = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpus else torch.device("cpu")
+    if gpus:
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if gpus else "gloo")
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    width = options.width
+    model = torch.nn.Sequential(*[torch.nn.Linear(width, width) for _ in range(4)]).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    step, kept = 0, load(options.checkpoints, device, first=rank == 0)
+    if kept:
+        step = kept["step"]
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+    parallel = torch.nn.parallel.DistributedDataParallel(model)
+    if rank == 0:
+        print(f"begins at step {step}", flush=True)
+    stopping = False
+    while step < options.steps and not stopping:
+        begun = time.monotonic()
+        loss = parallel(torch.randn(64, width, device=device)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step += 1
+        stopping = all_agree(options.stop, device)
+        if rank == 0 and (step % options.every == 0 or stopping):
+            save(options.checkpoints, step, model, optimizer)
+            seconds = time.monotonic() - begun
+            print(f"step {step}: loss {loss.item():.4f}, {seconds:.3f} s", flush=True)
+    # The others end after the first one has saved.
+    dist.barrier()
+    if gpus and not stopping:
+        found = bandwidth(device, ranks)
+        if rank == 0:
+            print(f"{ranks} GPUs: all-reduce of 1 GiB at {found:.1f} GB/s (bus bandwidth)")
+    if rank == 0:
+        print(f"{'stopped' if stopping else 'through'} at step {step}", flush=True)
+    dist.destroy_process_group()
+    return STOPPED if stopping else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''

@@ -1,0 +1,30 @@
+"""The oldest versions of Kubernetes Engine that have nodes of a machine type."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rehearsal.cloud import facts
+
+_OLDEST: Final[dict[str, list[str]]] = facts.read("gke_versions")["oldest_with_machines"]
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """A version, or the beginning of one, for comparison."""
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def lacking(machine: str, version: str) -> str | None:
+    """The version that a cluster lacks for nodes of a machine type; None if it lacks none.
+
+    Args:
+        machine: Such as "a4-highgpu-8g".
+        version: The cluster's, in full.
+    """
+    for name, oldest in _OLDEST.items():
+        if machine.startswith(name):
+            minor = (it for it in oldest if numbers(it)[:2] == numbers(version)[:2])
+            least = next(minor, oldest[0])
+            return least if numbers(version) < numbers(least) else None
+    return None

@@ -1,0 +1,129 @@
+"""A training that keeps checkpoints, so far as the simulation knows one: by its arguments.
+
+`--checkpoints FOLDER --steps N` is a program that makes 20 steps in a second and begins with the
+newest checkpoint of its folder. It makes one every `--every` steps, and one more at SIGTERM. What
+is in a claim outlasts the pod; all else goes with it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+_KEPT: Final = "checkpoints"
+_FOLDER: Final = "--checkpoints"
+_STEPS: Final = "--steps"
+_EVERY: Final = "--every"
+_USUAL: Final = {_STEPS: 2000, _EVERY: 100}
+_STEPS_PER_SECOND: Final = 20
+_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+_LABEL: Final = re.compile(r"metadata\.labels\['(.+)'\]")
+
+
+def is_one(pod: Object) -> bool:
+    """Whether a pod runs such a training."""
+    return _FOLDER in _words(pod)
+
+
+def start(world: World, pod: Object) -> float:
+    """Begin with the newest checkpoint; seconds of cloud time to the last step."""
+    pod["_began"] = _newest(world, pod)
+    pod["_began_at"] = world.now
+    left = _number(pod, _STEPS) - int(pod["_began"])
+    return max(0, left) / _STEPS_PER_SECOND
+
+
+def stop(world: World, pod: Object) -> None:
+    """SIGTERM to a pod: what it did is saved."""
+    if "_began" in pod:
+        _save(world, pod, _reached(world, pod))
+
+
+def finish(world: World, pod: Object) -> None:
+    """The last step is done."""
+    if "_began" in pod:
+        _save(world, pod, _number(pod, _STEPS))
+
+
+def lose(world: World, pod: Object) -> None:
+    """The node is gone: what was saved last is what there is."""
+    if "_began" in pod:
+        every = _number(pod, _EVERY)
+        _save(world, pod, max(int(pod["_began"]), _reached(world, pod) // every * every))
+
+
+def log(pod: Object) -> str:
+    """What a training wrote so far."""
+    words = f"begins at step {pod.get('_began', 0)}\n"
+    if pod["status"]["phase"] == "Succeeded":
+        words += f"through at step {_number(pod, _STEPS)}\n"
+    return words
+
+
+def _reached(world: World, pod: Object) -> int:
+    """The step at which a training that runs is."""
+    rate = world.request.rate
+    seconds = (world.now - pod["_began_at"]) / rate if rate else 0.0
+    return min(_number(pod, _STEPS), int(pod["_began"]) + int(seconds * _STEPS_PER_SECOND))
+
+
+def _save(world: World, pod: Object, step: int) -> None:
+    claim = _claim(pod)
+    if claim and step > _newest(world, pod):
+        world.store.put(world.cluster.collection(_KEPT), _key(pod, claim), {"step": step})
+
+
+def _newest(world: World, pod: Object) -> int:
+    claim = _claim(pod)
+    if not claim:
+        return 0
+    found = world.store.get(world.cluster.collection(_KEPT), _key(pod, claim))
+    return int(found["step"]) if found else 0
+
+
+def _key(pod: Object, claim: str) -> str:
+    return f"{pod['metadata']['namespace']}/{claim}{_folder(pod)}"
+
+
+def _claim(pod: Object) -> str:
+    """The claim that a training's folder is in; "" where it goes with the pod."""
+    folder = _folder(pod)
+    container: Mapping[str, Any] = pod["spec"]["containers"][0]
+    volumes = {it["name"]: it for it in pod["spec"].get("volumes") or []}
+    for mount in container.get("volumeMounts") or []:
+        if f"{folder}/".startswith(f"{mount['mountPath'].rstrip('/')}/"):
+            source = volumes[mount["name"]].get("persistentVolumeClaim") or {}
+            return str(source.get("claimName", ""))
+    return ""
+
+
+def _folder(pod: Object) -> str:
+    words = _words(pod)
+    folder = words[words.index(_FOLDER) + 1].rstrip("/")
+    return _VARIABLE.sub(lambda found: _variable(pod, found.group(1)), folder)
+
+
+def _variable(pod: Object, name: str) -> str:
+    """A variable of the container: its value, or the pod's label that it is taken from."""
+    given = pod["spec"]["containers"][0].get("env") or []
+    entry: Mapping[str, Any] = next((it for it in given if it["name"] == name), {})
+    path = ((entry.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath", "")
+    label = _LABEL.fullmatch(path)
+    return str(pod["metadata"]["labels"][label.group(1)] if label else entry.get("value", ""))
+
+
+def _number(pod: Object, name: str) -> int:
+    words = _words(pod)
+    return int(words[words.index(name) + 1]) if name in words else _USUAL[name]
+
+
+def _words(pod: Object) -> list[str]:
+    """The words of the command, also of one that a shell runs."""
+    container: Mapping[str, Any] = next(iter(pod["spec"].get("containers") or []), {})
+    given = [*(container.get("command") or []), *(container.get("args") or [])]
+    return [word for part in given for word in str(part).split()]

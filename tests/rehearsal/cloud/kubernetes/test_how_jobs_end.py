@@ -1,0 +1,367 @@
+"""How jobs end, by themselves or with their nodes, and what begins them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from provision.kinds.gke.kubernetes import jobs, kueue, status
+from provision.kinds.gke.kubernetes.objects import conditions, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provision.kinds.gke.kubernetes.objects import Object
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+
+pytestmark = pytest.mark.loopback
+
+EXAMPLE = "gke-ray-h200"
+HOURS = 3600
+TRAIN = ["python3", "/train.py", "--checkpoints", "/mnt/data/run", "--steps", "144000"]
+"""Two hours of steps, twenty in a second, with a checkpoint every five seconds."""
+
+
+@pytest.fixture
+def cluster(gke_of: Callable[..., Gke], clock: Clock) -> Gke:
+    """With a queue whose nodes come at once, by a clock that is moved by hand."""
+    made = gke_of(EXAMPLE, "", "1")
+    made.create()
+    clock.forward(60)
+    return made
+
+
+def _pod(cluster: Gke, *command: str, **changes: Any) -> Object:
+    """A pod template with all GPUs of a node, and a claim at /mnt/data."""
+    pool = jobs.main_pool(cluster.facts)
+    container = {
+        "name": "main",
+        "image": "train",
+        "command": list(command),
+        "resources": {"limits": {kueue.GPU: str(pool.gpus)}},
+        "volumeMounts": [{"name": "data", "mountPath": "/mnt/data"}],
+    }
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "mnt-data"}}
+    spec = {
+        "restartPolicy": "Never",
+        "nodeSelector": {kueue.POOL_LABEL: pool.name},
+        "containers": [container],
+        "volumes": [volume],
+    }
+    return {"spec": spec | changes}
+
+
+def _job(cluster: Gke, template: Object, name: str = "one", **changes: Any) -> Object:
+    """A Job of one pod, as it came back; changes are of its spec."""
+    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(name)}
+    spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": template}
+    return cluster.api.create({**thing, "spec": spec | changes})
+
+
+def _job_set(cluster: Gke, template: Object, nodes: int = 2, **job: Any) -> Object:
+    """A gang of pods, which are begun again together, three times at most."""
+    inner = {"parallelism": nodes, "completions": nodes, "completionMode": "Indexed"}
+    inner |= {"backoffLimit": 0, "template": template, **job}
+    rule = {
+        "name": "interrupted",
+        "action": "RestartJobSetAndIgnoreMaxRestarts",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+    }
+    spec = {
+        "failurePolicy": {"maxRestarts": 3, "rules": [rule]},
+        "replicatedJobs": [{"name": "w", "template": {"spec": inner}}],
+    }
+    thing = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+    return cluster.api.create({**thing, "metadata": _metadata("gang"), "spec": spec})
+
+
+def _metadata(name: str) -> Object:
+    return {
+        "name": name,
+        "namespace": "default",
+        "labels": {kueue.QUEUE_LABEL: kueue.LOCAL_QUEUE},
+        "annotations": {kueue.RUN_SECONDS: str(2 * HOURS)},
+    }
+
+
+DISRUPTED = {
+    "rules": [
+        {
+            "action": "FailJob",
+            "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+        }
+    ]
+}
+
+
+def _pass(cluster: Gke, clock: Clock, seconds: float, step: float = 60) -> None:
+    """Let time pass, with somebody who looks every minute."""
+    for _ in range(int(seconds // step)):
+        clock.forward(step)
+        cluster.pods()
+
+
+def _until(clock: Clock, is_so: Callable[[], object], most: float = HOURS) -> None:
+    """Let time pass until something is so."""
+    for _ in range(int(most // 30)):
+        if is_so():
+            return
+        clock.forward(30)
+    raise AssertionError("it did not happen in time")
+
+
+def _workload(cluster: Gke, of: str = "") -> Object:
+    found = cluster.api.all(kueue.API, "Workload", "default")
+    (work,) = (it for it in found if of in it["metadata"]["name"])
+    return work
+
+
+def _why(cluster: Gke, name: str, of: str = "") -> str:
+    """The reason of a condition of a workload that is true; "" for none."""
+    work = _workload(cluster, of)
+    return conditions(work)[name]["reason"] if holds(work, name) else ""
+
+
+def _lose_a_node(cluster: Gke, name: str = "") -> str:
+    """Delete the VM of a node, or of the first one with GPUs."""
+    nodes = cluster.api.all("v1", "Node", selector=kueue.ACCELERATOR_LABEL)
+    node = next(it for it in nodes if it["metadata"]["name"] == (name or it["metadata"]["name"]))
+    found: str = node["metadata"]["name"]
+    zone = node["metadata"]["labels"]["topology.kubernetes.io/zone"]
+    cluster.google("DELETE", f"/compute/v1/projects/my-project/zones/{zone}/instances/{found}")
+    return found
+
+
+def _began(cluster: Gke) -> str:
+    """The step that the training began with, in its own words."""
+    pod = next(it for it in cluster.pods() if it["status"]["phase"] != "Pending")
+    return cluster.api.log("default", pod["metadata"]["name"], "main").splitlines()[0]
+
+
+# ------------------------------------------------------------------ by themselves
+
+
+def test_a_job_fails_by_its_limit_after_pauses_that_double(cluster: Gke, clock: Clock) -> None:
+    job = _job(cluster, _pod(cluster, "sh", "-c", "exit 3"), backoffLimit=2)
+    _pass(cluster, clock, 600, step=10)
+    said = conditions(cluster.find(job))
+    assert said["Failed"]["reason"] == "BackoffLimitExceeded"
+    assert cluster.find(job)["status"]["failed"] == 3
+    codes = [it["status"]["containerStatuses"][0]["state"] for it in cluster.pods()]
+    assert [it["terminated"]["exitCode"] for it in codes] == [3, 3, 3]
+    starts = sorted(_moment(it["status"]["startTime"]) for it in cluster.pods())
+    # Each runs for a minute; 10 and 20 seconds lie between them.
+    assert starts[1] - starts[0] == pytest.approx(70, abs=10)
+    assert starts[2] - starts[1] == pytest.approx(80, abs=10)
+    (work,) = status.read(cluster.api).workloads
+    assert work.state == "finished"
+    assert _why(cluster, "Finished") == "Failed"
+
+
+def _moment(stamp: str) -> int:
+    hours, minutes, seconds = stamp[11:19].split(":")
+    return (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
+
+
+def test_a_container_is_begun_again_in_its_pod_where_the_pod_says_so(
+    cluster: Gke, clock: Clock
+) -> None:
+    template = _pod(cluster, "sh", "-c", "exit 3", restartPolicy="OnFailure")
+    job = _job(cluster, template, backoffLimit=2)
+    _until(clock, lambda: _restarts(cluster) == 1)
+    assert len(cluster.pods()) == 1
+    _pass(cluster, clock, 120, step=10)
+    assert conditions(cluster.find(job))["Failed"]["reason"] == "BackoffLimitExceeded"
+
+
+def _restarts(cluster: Gke) -> int:
+    found = [it["status"].get("containerStatuses") or [] for it in cluster.pods()]
+    return sum(it["restartCount"] for containers in found for it in containers)
+
+
+def test_an_exit_code_that_a_rule_names_fails_the_job_at_once(cluster: Gke, clock: Clock) -> None:
+    codes = {"containerName": "main", "operator": "In", "values": [75]}
+    policy = {"rules": [{"action": "FailJob", "onExitCodes": codes}]}
+    template = _pod(cluster, "sh", "-c", "exit 75")
+    job = _job(cluster, template, backoffLimit=5, podFailurePolicy=policy)
+    _pass(cluster, clock, 180)
+    said = conditions(cluster.find(job))["Failed"]
+    assert said["reason"] == "PodFailurePolicy"
+    assert said["message"].endswith("failed with exit code 75 matching FailJob rule at index 0")
+
+
+def test_a_set_fails_with_its_first_job_or_begins_again_as_often_as_it_says(
+    cluster: Gke, clock: Clock
+) -> None:
+    made = _job_set(cluster, _pod(cluster, "sh", "-c", "exit 3"))
+    _pass(cluster, clock, 150, step=10)
+    found = cluster.find(made)
+    assert holds(found, "RestartingJobSet") or found["status"]["restarts"] == 1
+    labels = cluster.api.all("batch/v1", "Job", "default")[0]["metadata"]["labels"]
+    assert labels["jobset.sigs.k8s.io/restart-attempt"] == "1"
+    _pass(cluster, clock, 240, step=10)
+    found = cluster.find(made)
+    assert conditions(found)["Failed"]["reason"] == "ReachedMaxRestarts"
+    assert found["status"]["restartsCountTowardsMax"] == 3
+    assert _why(cluster, "Finished") == "Failed"
+    cluster.api.delete(made["apiVersion"], "JobSet", "gang", "default")
+    without = {key: it for key, it in made["spec"].items() if key != "failurePolicy"}
+    again = cluster.api.create({**made, "metadata": _metadata("gang"), "spec": without})
+    _pass(cluster, clock, 900)
+    assert conditions(cluster.find(again))["Failed"]["reason"] == "FailedJobs"
+
+
+def test_a_ray_job_fails_with_its_program(cluster: Gke, clock: Clock) -> None:
+    thing = jobs.ray_job(cluster.facts, jobs.main_pool(cluster.facts))
+    thing["spec"]["entrypoint"] = "python train.py; exit 1"
+    made = cluster.api.create(thing)
+    _pass(cluster, clock, 300)
+    found = cluster.find(made)["status"]
+    assert (found["jobStatus"], found["jobDeploymentStatus"]) == ("FAILED", "Failed")
+    assert cluster.api.all("ray.io/v1", "RayCluster", "default") == []
+    assert _why(cluster, "Finished") == "Failed"
+
+
+# ------------------------------------------------------------------ with their nodes
+
+
+def test_a_gang_that_lost_a_node_gives_the_rest_back_and_goes_on_from_its_checkpoint(
+    cluster: Gke, clock: Clock
+) -> None:
+    made = _job_set(cluster, _pod(cluster, *TRAIN), podFailurePolicy=DISRUPTED)
+    _pass(cluster, clock, 600)
+    assert _why(cluster, "PodsReady") == "Started"
+    (first,) = status.read(cluster.api).requests
+    lost = _lose_a_node(cluster)
+    _pass(cluster, clock, 120)
+    found = cluster.find(made)
+    # It begins again at once, and lacks a node: Kueue gives it ten minutes.
+    assert (found["status"]["restarts"], found["status"]["restartsCountTowardsMax"]) == (1, 0)
+    assert conditions(_workload(cluster))["PodsReady"]["reason"] == "WaitForRecovery"
+    _pass(cluster, clock, 420)
+    assert not cluster.find(made)["spec"]["suspend"]
+    _until(clock, lambda: _why(cluster, "Evicted") == "PodsReadyTimeout", 120)
+    assert cluster.find(made)["spec"]["suspend"]
+    assert cluster.pods() == []
+    assert _workload(cluster)["status"]["requeueState"]["count"] == 1
+    # Other nodes, of a request of its own.
+    _until(clock, lambda: _why(cluster, "PodsReady") == "Started")
+    (second,) = status.read(cluster.api).requests
+    assert second.name == first.name
+    assert lost not in {it["spec"]["nodeName"] for it in cluster.pods()}
+    step = int(_began(cluster).rpartition(" ")[2])
+    assert step >= 10_000
+    assert step % 100 == 0
+    _pass(cluster, clock, 2 * HOURS)
+    assert holds(cluster.find(made), "Completed")
+
+
+def test_a_lost_ray_worker_is_not_seen_by_the_queue(cluster: Gke, clock: Clock) -> None:
+    cluster.api.create(jobs.ray_cluster(cluster.facts, jobs.main_pool(cluster.facts)))
+    _pass(cluster, clock, 600)
+    assert _why(cluster, "PodsReady") == "Started"
+    _lose_a_node(cluster, cluster.pods("ray.io/node-type=worker")[0]["spec"]["nodeName"])
+    _pass(cluster, clock, 2400)
+    assert _why(cluster, "PodsReady") == "Started"
+    phases = [it["status"]["phase"] for it in cluster.pods("ray.io/node-type=worker")]
+    assert sorted(phases) == ["Pending", "Running"]
+
+
+def test_a_job_whose_nodes_never_come_up_is_queued_again_and_given_up_by_the_limit(
+    cluster: Gke, clock: Clock
+) -> None:
+    _configure(cluster, timeout="5m", backoffLimitCount=1)
+    _job(cluster, _pod(cluster, "sleep", "60"))
+    _until(clock, lambda: _why(cluster, "Admitted"))
+    # The node is gone before the pod can start.
+    _lose_a_node(cluster)
+    _until(clock, lambda: _why(cluster, "Evicted") == "PodsReadyTimeout")
+    assert conditions(_workload(cluster))["Requeued"]["status"] == "False"
+    assert _workload(cluster)["status"]["requeueState"]["count"] == 1
+    _until(clock, lambda: _why(cluster, "Admitted"))
+    _lose_a_node(cluster)
+    reason = "DeactivatedDueToRequeuingLimitExceeded"
+    _until(clock, lambda: _why(cluster, "Evicted") == reason)
+    (work,) = status.read(cluster.api).workloads
+    assert work.state == "given up"
+    assert "maximum number of re-queuing retries" in work.message
+
+
+def _configure(cluster: Gke, **changes: Any) -> None:
+    """Change what Kueue waits for."""
+    found = cluster.api.find("v1", "ConfigMap", "kueue-manager-config", "kueue-system")
+    assert found is not None
+    key = "controller_manager_config.yaml"
+    document = yaml.safe_load(found["data"][key])
+    again = {name: changes.pop(name) for name in list(changes) if name.startswith("backoff")}
+    document["waitForPodsReady"] |= changes
+    document["waitForPodsReady"]["requeuingStrategy"] |= again
+    wanted = {"apiVersion": "v1", "kind": "ConfigMap", "data": {key: yaml.safe_dump(document)}}
+    wanted["metadata"] = {"name": "kueue-manager-config", "namespace": "kueue-system"}
+    cluster.api.apply(wanted)
+
+
+# ------------------------------------------------------------------ at the end of their run
+
+
+def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
+    cluster: Gke, clock: Clock
+) -> None:
+    template = _pod(cluster, *TRAIN)
+    metadata = _metadata("one")
+    metadata["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = "3000"
+    metadata["annotations"][kueue.RUN_SECONDS] = str(HOURS)
+    spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": template}
+    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    job = cluster.api.create(thing)
+    _pass(cluster, clock, 3300)
+    assert _why(cluster, "Evicted") == "DeactivatedDueToMaximumExecutionTimeExceeded"
+    assert cluster.find(job)["spec"]["suspend"]
+    assert cluster.pods() == []
+    (work,) = status.read(cluster.api).workloads
+    assert work.state == "given up"
+    assert "maximum execution time" in work.message
+    # The next run: no new job, so it keeps its name, its age and its checkpoint.
+    name = _workload(cluster)["metadata"]["name"]
+    path = f"/apis/{kueue.API}/namespaces/default/workloads/{name}"
+    body = {"spec": {"active": True}}
+    cluster.raw("PATCH", path, body, "application/merge-patch+json")
+    _until(clock, lambda: _why(cluster, "PodsReady"))
+    step = int(_began(cluster).rpartition(" ")[2])
+    assert 54_000 <= step <= 60_000
+
+
+def test_a_job_that_runs_to_the_end_of_its_nodes_is_given_up(cluster: Gke, clock: Clock) -> None:
+    template = _pod(cluster, *TRAIN)
+    metadata = _metadata("one")
+    metadata["annotations"][kueue.RUN_SECONDS] = str(HOURS)
+    spec = {"parallelism": 1, "completions": 1, "template": template}
+    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    cluster.api.create(thing)
+    _until(clock, lambda: _why(cluster, "PodsReady"))
+    _pass(cluster, clock, HOURS + 300)
+    # The autoscaler says that the nodes are revoked, by the clock: Kueue gives the job up.
+    assert _why(cluster, "Evicted") == "DeactivatedDueToAdmissionCheck"
+    assert cluster.nodes(jobs.main_pool(cluster.facts).name) == 0
+    _pass(cluster, clock, HOURS)
+    assert cluster.pods() == []
+
+
+def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
+    cluster: Gke, clock: Clock
+) -> None:
+    pool = jobs.main_pool(cluster.facts)
+    every = pool.max_nodes
+    template = _pod(cluster, "sleep", "1200")
+    first = _job(cluster, template, "first", parallelism=every, completions=every)
+    second = _job(cluster, template, "second", parallelism=every, completions=every)
+    _pass(cluster, clock, 600)
+    states = {it.name: it.state for it in status.read(cluster.api).workloads}
+    assert states["Job second"] == "pending"
+    _pass(cluster, clock, 1500)
+    assert holds(cluster.find(first), "Complete")
+    # The idle nodes of the first fill the pool for ten minutes: requests fail, and are made again.
+    _pass(cluster, clock, 3600)
+    assert holds(cluster.find(second), "Complete")

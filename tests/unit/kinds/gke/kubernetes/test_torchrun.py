@@ -1,0 +1,136 @@
+"""The training example: how it is told to stop, what begins it again, and where it saves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.kinds.gke.kubernetes import run_ends, torch_training, torchrun
+from provision.kinds.gke.kubernetes.facts import NfsShare
+from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.objects import Object
+    from tests.conftest import Golden
+
+EXAMPLE = Path(__file__).parents[5] / "examples" / "checkpoint" / "train_torch.py"
+SHARE = NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560)
+
+
+def _job_set(facts: ClusterFacts) -> Object:
+    return torchrun.job_set(facts, facts.pools[0], 2)
+
+
+def _pod(thing: Object) -> Object:
+    (part,) = thing["spec"]["replicatedJobs"]
+    pod: Object = part["template"]["spec"]["template"]["spec"]
+    return pod
+
+
+def _script(facts: ClusterFacts) -> str:
+    return str(_pod(_job_set(facts))["containers"][0]["command"][-1])
+
+
+def test_vms_have_the_same_program(golden: Golden) -> None:
+    golden.check(EXAMPLE, torch_training.PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("run", "most", "grace"),
+    [
+        (604_800, 603_900, 600),
+        (86_400, 85_500, 600),
+        (3600, 2700, 600),
+        (1200, 900, 200),
+        (600, 450, 100),
+    ],
+)
+def test_a_job_is_told_so_long_before_its_nodes_end_that_it_can_save(
+    run: int, most: int, grace: int
+) -> None:
+    end = run_ends.ordered(run)
+    assert (end.most, end.grace) == (most, grace)
+    # A third of the margin is left for what lies between the first VM's start and the admission.
+    assert end.most + end.grace + (run - most) // 3 <= run
+
+
+def test_a_job_on_a_queued_pool_is_stopped_by_the_queue_before_its_nodes_go() -> None:
+    thing = _job_set(samples.FLEX_QUEUED_ULTRA)
+    metadata = thing["metadata"]
+    run = int(metadata["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
+    most = int(metadata["labels"]["kueue.x-k8s.io/max-exec-time-seconds"])
+    assert most + _pod(thing)["terminationGracePeriodSeconds"] < run
+
+
+def test_a_job_on_nodes_that_stay_is_not_stopped() -> None:
+    thing = _job_set(samples.facts(samples.MEGA, networks=samples.TCPXO))
+    assert run_ends.LABEL not in thing["metadata"]["labels"]
+
+
+def test_interruptions_begin_a_job_again_and_do_not_count_as_its_failures() -> None:
+    thing = _job_set(samples.FLEX_QUEUED_ULTRA)
+    (part,) = thing["spec"]["replicatedJobs"]
+    job = part["template"]["spec"]
+    lost, stopped = job["podFailurePolicy"]["rules"]
+    assert lost["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+    assert stopped["onExitCodes"]["values"] == [75]
+    assert stopped["onExitCodes"]["containerName"] == _pod(thing)["containers"][0]["name"]
+    (rule,) = thing["spec"]["failurePolicy"]["rules"]
+    assert rule["action"] == "RestartJobSetAndIgnoreMaxRestarts"
+    assert rule["onJobFailureReasons"] == ["PodFailurePolicy"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "folder"),
+    [
+        (samples.FLEX_QUEUED_ULTRA, "/mnt/data/checkpoints/${JOB_SET}"),
+        (samples.facts(samples.MEGA, shares=(SHARE,)), "/mnt/nfs/checkpoints/${JOB_SET}"),
+        (samples.facts(samples.MEGA), "/tmp/checkpoints"),  # noqa: S108 - in the pod
+    ],
+    ids=["bucket", "share", "neither"],
+)
+def test_checkpoints_go_where_they_outlast_the_pod_or_the_log_says_that_they_do_not(
+    facts: ClusterFacts, folder: str
+) -> None:
+    script = _script(facts)
+    assert f"--checkpoints {folder} " in script
+    assert ("each attempt begins anew" in script) == (not folder.startswith("/mnt"))
+
+
+@pytest.mark.parametrize(
+    ("program", "told", "code"),
+    [
+        ("exit 0", False, 0),
+        ("exit 3", False, 3),
+        # What torchrun says of a program that stopped; and one that was through just then.
+        ('while [ ! -e "$STOP" ]; do sleep 0.02; done; sleep 0.1; exit 1', True, 75),
+        ('while [ ! -e "$STOP" ]; do sleep 0.02; done; exit 0', True, 0),
+    ],
+)
+def test_a_signal_to_the_pod_lets_the_training_stop_by_itself(
+    tmp_path: Path, program: str, *, told: bool, code: int
+) -> None:
+    stop = tmp_path / "stop"
+    command = tmp_path / "torchrun"
+    command.write_text(f'#!/bin/bash\ntouch "$STOP.begun"\n{program}\n')
+    command.chmod(0o755)
+    script = _script(samples.facts(samples.MEGA)).replace(torch_training.STOP_FILE, str(stop))
+    script = script.replace("/tmp/train.py", str(tmp_path / "train.py"))  # noqa: S108
+    env = dict.fromkeys(
+        ("NNODES", "NPROC_PER_NODE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"), "1"
+    )
+    env |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "STOP": str(stop)}
+    with subprocess.Popen(["/bin/bash", "-c", script], env=env, stdout=subprocess.DEVNULL) as shell:
+        end = time.monotonic() + 20
+        while not Path(f"{stop}.begun").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        if told:
+            shell.send_signal(signal.SIGTERM)
+        assert shell.wait(20) == code
