@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
-from provision.settings.choices import Orchestrator
+from provision.kinds import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provision.catalogue.names import DerivedName
     from provision.context import Context
     from provision.settings.model import Settings
     from provision.settings.secrets import Secret
+    from provision.spec.cluster import ClusterSpec
 
 _ROLE: Final = "roles/secretmanager.secretAccessor"
 
@@ -63,7 +64,7 @@ def _is_abroad(secret: Secret, settings: Settings) -> bool:
 
 
 def _granted_by_owners(settings: Settings) -> Iterator[Secret]:
-    made = settings.service_account == "dedicated" or _on_gke(settings)
+    made = _reader(settings) is not None
     seen: dict[str, Secret] = {}
     for secret in settings.secrets or ():
         if not made or _is_abroad(secret, settings):
@@ -79,26 +80,20 @@ def _commands(settings: Settings, secrets: list[Secret]) -> Iterator[str]:
         )
 
 
-def _on_gke(settings: Settings) -> bool:
-    return settings.orchestrator_type is Orchestrator.GKE
+def _reader(settings: Settings) -> DerivedName | None:
+    """The account that reads the secrets, if this tool makes it."""
+    spec: ClusterSpec = registry.of(settings).spec(settings)
+    return spec.reader
 
 
 def _account(settings: Settings) -> str:
-    if _on_gke(settings):
-        return _made(settings, names.WORKLOAD_ACCOUNT)
-    match settings.service_account:
-        case "dedicated":
-            return _made(settings, names.SERVICE_ACCOUNT)
-        case "default":
-            described = f"gcloud projects describe {settings.project_id}"
-            number = f"$({described} --format 'value(projectNumber)')"
-            return f"{number}-compute@developer.gserviceaccount.com"
-        case email:
-            return email
-
-
-def _made(settings: Settings, name: names.DerivedName) -> str:
-    """The address of an account that this tool makes."""
-    # A domain scoped project turns around: p.example.com.iam.gserviceaccount.com.
-    domain = ".".join(reversed(settings.project_id.split(":")))
-    return f"{settings.name_prefix}{name.suffix}@{domain}.iam.gserviceaccount.com"
+    reader = _reader(settings)
+    if reader is not None:
+        # A domain scoped project turns around: p.example.com.iam.gserviceaccount.com.
+        domain = ".".join(reversed(settings.project_id.split(":")))
+        return f"{settings.name_prefix}{reader.suffix}@{domain}.iam.gserviceaccount.com"
+    if settings.service_account == "default":
+        described = f"gcloud projects describe {settings.project_id}"
+        number = f"$({described} --format 'value(projectNumber)')"
+        return f"{number}-compute@developer.gserviceaccount.com"
+    return settings.service_account

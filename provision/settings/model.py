@@ -362,9 +362,10 @@ class Settings(BaseSettings):
         only_with=_VMS,
     )
     secrets: Secrets | None = _setting(
-        "Secrets of Secret Manager, which STARTUP_COMMAND on VMs, and the example jobs on GKE, find"
-        " in their environment: `NAME=projects/<project>/secrets/<secret>[:<version>],...`; each VM"
-        " or pod reads them itself, and an account that is made gets access to exactly those.",
+        "Secrets as `NAME=projects/<project>/secrets/<secret>[:<version>],...`, which"
+        " STARTUP_COMMAND, and on GKE the example jobs, find in their environment; each VM or pod"
+        " reads them from Secret Manager itself, and an account that is made gets access to exactly"
+        " those.",
         "HF_TOKEN=projects/my-project/secrets/hf-token",
     )
     vm_localfile_dest_path: AbsolutePath = _setting(

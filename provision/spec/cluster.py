@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines
+from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
@@ -75,6 +75,11 @@ class ClusterSpec(abc.ABC):
     def system_pools(self) -> tuple[Pool, ...]:
         """The machines that run no jobs."""
         return ()
+
+    @property
+    def reader(self) -> names.DerivedName | None:
+        """The account that reads the secrets, if it is made; None if it is the user's own."""
+        return names.SERVICE_ACCOUNT if self.service_account == "dedicated" else None
 
     @property
     def has_control_plane(self) -> bool:
@@ -266,6 +271,11 @@ class GkeSpec(ClusterSpec):
     def system_pools(self) -> tuple[Pool, ...]:
         """The system pool."""
         return (self.system_pool,)
+
+    @property
+    def reader(self) -> names.DerivedName:
+        """That of the pods, which is always made."""
+        return names.WORKLOAD_ACCOUNT
 
     @property
     def has_control_plane(self) -> bool:

@@ -85,7 +85,12 @@ def test_a_setting_changes_the_cluster_or_is_refused(field: str, kind: Orchestra
         return
     if value == "no" and _only_with(field) and kind.value not in _only_with(field):
         value = "yes"  # to turn off what is not there is no mistake
-    base = MANDATORY | {"ORCHESTRATOR_TYPE": kind.value} | needs
+    known = {
+        name: it
+        for name, it in needs.items()
+        if not _only_with(name.lower()) or kind.value in _only_with(name.lower())
+    }
+    base = MANDATORY | {"ORCHESTRATOR_TYPE": kind.value} | known
     without, loaded = load(base), load(base | {field.upper(): value})
 
     if any("no effect" in it.what and it.setting == field.upper() for it in loaded.problems):

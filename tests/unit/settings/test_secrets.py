@@ -54,7 +54,7 @@ def test_one_secret_may_have_many_names(given: Given) -> None:
 
 @pytest.mark.parametrize(
     ("others", "word"),
-    [({}, "STARTUP_COMMAND"), ({"ORCHESTRATOR_TYPE": "gke"}, "no effect")],
+    [({}, "STARTUP_COMMAND"), ({"ORCHESTRATOR_TYPE": "ray"}, "STARTUP_COMMAND")],
 )
 def test_secrets_go_to_a_command(given: Given, others: dict[str, str], word: str) -> None:
     assert word in given(SECRETS=f"A={S}/a", **others).problem("SECRETS").what
