@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from provision import words
 from provision.catalogue import bandwidths
 from provision.codes import Code
 from provision.documents.checks import Bandwidth, BandwidthRow, NodeCheck, NodesTry
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 _HOST: Final = re.compile(rf"\b{all_gather.REPLICATED_JOB}-0-(\d+)")
 """The number of a pod in the name of its host."""
+_SOCKETS: Final = "NCCL used plain sockets there instead of the GPU network"
 _SILENT: Final = "it did not answer the other nodes: its pod, or the network to it, did not come up"
 
 
@@ -142,9 +142,9 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
         one = node_checks.of_log(log, pool)
         more = (_SILENT,) if number in told.silent else ()
         found[node] = dataclasses.replace(one, faults=(*one.faults, *more))
-    for number, why in _on_others(told.whole, pool, len(ran.nodes)).items():
+    for number in _on_sockets(told.whole, pool, len(ran.nodes)):
         one = found[ran.nodes[number]]
-        found[ran.nodes[number]] = dataclasses.replace(one, faults=(*one.faults, why))
+        found[ran.nodes[number]] = dataclasses.replace(one, faults=(*one.faults, _SOCKETS))
     return Tested(pool=pool, nodes=ran.nodes, told=told, checked=found)
 
 
@@ -220,29 +220,24 @@ def _figures(pool: GpuPool, nodes: int) -> Reference | None:
     return pool.bandwidth if nodes >= bandwidths.MACHINES else None
 
 
-def _on_others(whole: Measurement, pool: GpuPool, nodes: int) -> Mapping[int, str]:
+def _on_sockets(whole: Measurement, pool: GpuPool, nodes: int) -> frozenset[int]:
     """The numbers of nodes on which alone NCCL did not use the network of the GPUs."""
-    if nodes < bandwidths.MACHINES:
-        return {}
-    others = {
-        int(found.group(1)): f"NCCL used {words.listed(used)} there instead of the GPU network"
-        for host, used in bandwidth.on_others(whole, pool).items()
-        if (found := _HOST.search(host)) and int(found.group(1)) < nodes
-    }
-    return others if len(others) < len(whole.used) else {}
+    hosts = bandwidth.on_sockets(whole, pool)
+    if nodes < bandwidths.MACHINES or len(hosts) == len(whole.used):
+        return frozenset()
+    numbers = (int(found.group(1)) for host in hosts if (found := _HOST.search(host)))
+    return frozenset(number for number in numbers if number < nodes)
 
 
 def _everywhere(tested: Tested) -> Problem | None:
     """The problem where NCCL does not use the network of the GPUs on any node."""
     measured = tested.told.whole if tested.told else bandwidth.parse("")
-    others = bandwidth.on_others(measured, tested.pool)
-    if len(tested.nodes) < bandwidths.MACHINES or not others or len(others) < len(measured.used):
+    hosts = bandwidth.on_sockets(measured, tested.pool)
+    if len(tested.nodes) < bandwidths.MACHINES or not hosts or len(hosts) < len(measured.used):
         return None
-    named = words.listed(measured.networks)
-    plain = "plain sockets" if measured.networks == ("Socket",) else named
     return Problem(
         code=Code.TEST_FAILED,
-        what=f"NCCL used {plain} instead of the GPU network",
+        what="NCCL used plain sockets instead of the GPU network",
         why="it is the same on each node, so no single one is at fault: NCCL's plugin is not"
         " installed, or does not find its interfaces",
         fix="check kubectl --namespace kube-system get daemonsets, and the installer's log",

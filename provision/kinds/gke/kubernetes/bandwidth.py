@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from provision import words
-from provision.catalogue import bandwidths, fabrics, machines
+from provision.catalogue import bandwidths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +81,8 @@ _NETWORK: Final = re.compile(r"(?:^|(\S+?):\d+:\d+ .*)Using network (\S+)", re.M
 # What the program of the test writes beside NCCL's output (`test_program`).
 _PAIR: Final = re.compile(r"^aiinfra-pair (\d+) (\d+)\s*$", re.MULTILINE)
 _SILENT: Final = re.compile(r"^aiinfra-silent (\d+)\s*$", re.MULTILINE)
+_SOCKETS: Final = "Socket"
+"""What NCCL calls plain TCP."""
 _HEADER: Final = re.compile(r"^#\s+(size|\(B\))\s")
 
 
@@ -177,19 +178,22 @@ def why_bad(measured: Measurement, pool: GpuPool, nodes: int) -> str:
         return "the measurement did not end, or failed"
     if wrong := max(measured.out_of_bounds or 0, sum(row.wrong for row in measured.rows)):
         return f"NCCL computed {wrong} wrong values"
-    if nodes >= bandwidths.MACHINES and (others := on_others(measured, pool)):
-        return f"NCCL used {words.listed({it for used in others.values() for it in used})} instead"
+    if nodes >= bandwidths.MACHINES and on_sockets(measured, pool):
+        return "NCCL used plain sockets instead of the GPU network"
     return "; ".join(_slow(measured, pool, nodes))
 
 
-def on_others(measured: Measurement, pool: GpuPool) -> Mapping[str, tuple[str, ...]]:
-    """Host -> the networks that NCCL used there, where that of the GPUs is not among them."""
-    fabric = fabrics.of_machine(machines.lookup(pool.machine_type))
+def on_sockets(measured: Measurement, pool: GpuPool) -> frozenset[str]:
+    """The hosts on which NCCL used plain sockets, though the GPUs have a network of their own.
+
+    Args:
+        measured: What was measured.
+        pool: The pool.
+    """
     # Arm machines get no plugin.
-    if fabric is None or pool.is_arm:
-        return {}
-    wanted = fabrics.STACKS[fabric].logged
-    return {host: used for host, used in measured.used.items() if wanted not in used}
+    if pool.gpu_network is None or pool.is_arm:
+        return frozenset()
+    return frozenset(host for host, used in measured.used.items() if _SOCKETS in used)
 
 
 def _row(found: re.Match[str]) -> Row:

@@ -115,8 +115,8 @@ def test_plain_sockets_everywhere_are_no_single_nodes_fault() -> None:
 
 def test_plain_sockets_on_one_node_alone_are_its_fault() -> None:
     used = {"test-w-0-0": ("gIB",), "test-w-0-1": ("Socket",)}
-    found = verdict._on_others(dataclasses.replace(GOOD, used=used), samples.ULTRA, 2)
-    assert found == {1: "NCCL used Socket there instead of the GPU network"}
+    found = verdict._on_sockets(dataclasses.replace(GOOD, used=used), samples.ULTRA, 2)
+    assert found == {1}
 
 
 def test_machines_without_a_published_figure_pass_without_a_verdict() -> None:

@@ -83,7 +83,7 @@ def test_each_machine_with_a_published_figure_has_its_bars_by_the_number_of_node
         ("values : 0 OK", "values : 7 FAILED", "7 wrong values"),
         ("335.67      0", "335.67      3", "3 wrong values"),
         ("# Avg", "# nothing", "did not end"),
-        ("network gIB", "network Socket", "NCCL used Socket instead"),
+        ("network gIB", "network Socket", "NCCL used plain sockets instead"),
     ],
 )
 def test_a_result_that_is_not_as_it_should_be_says_what_is_wrong(
