@@ -86,11 +86,7 @@ def log(world: World, pod: Object, script: str) -> str:
     lines = list(node_look.lines(world, pod, script))
     if pod["metadata"]["labels"].get(_INDEX, "0") != "0":
         return "".join(lines)
-    name = pod["metadata"]["name"]
-    verdict = pod["_nccl"]
-    lines += [f"{name}:51:51 [0] {it}\n" for it in verdict["lines"]]
-    if verdict["problem"] and verdict["problem"] not in verdict["lines"]:
-        lines.append(f"{verdict['problem']}\n")
+    lines.append(fabric.words(pod))
     if pod["status"]["phase"] == "Succeeded":
         lines += _measured(world, pod, script)
     return "".join(lines)
