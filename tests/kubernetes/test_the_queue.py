@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import apply, identity, kueue
+from provision.documents.gke_status import JobState, PodCounts, RequestState
+from provision.kinds.gke.kubernetes import apply, identity, kueue, status
 from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.facts import QueueShare
 from provision.kinds.gke.kubernetes.objects import holds
@@ -19,6 +20,7 @@ from tests.kubernetes.world import PROGRESS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provision.documents.gke_status import Workload
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from tests.kubernetes.world import World
@@ -215,6 +217,50 @@ def test_a_job_that_lost_a_node_gives_the_rest_back_and_asks_anew(clean: World) 
     assert again["spec"]["template"]["spec"]["nodeSelector"][_REQUEST] == "rr-2"
 
 
+def test_status_tells_of_each_job_by_its_pods_and_of_one_in_no_queue(clean: World) -> None:
+    pool = samples.pool_like(samples.A100, max_nodes=4)
+    _set_up(clean, samples.facts(pool))
+    job = _submitted(clean, "told", pool)
+    request = clean.request("told")
+    assert _told(clean, job).state is JobState.WAITING_FOR_NODES
+    clean.answer(request, "Provisioned", "Provisioned", ResizeRequestName="rr-1")
+    # It is let in, and its pod has no node yet.
+    words = "no nodes available to schedule pods"
+    starting = clean.until(lambda: _if(_told(clean, job), JobState.STARTING, words))
+    assert starting.pods == PodCounts(waiting=1)
+    (asked,) = status.read(clean.cluster).requests
+    assert (asked.state, asked.then) == (RequestState.RUNNING, "Google deletes its nodes")
+    clean.add_node(pool, "a100-0", **{_REQUEST: "rr-1"})
+    running = clean.until(lambda: _if(_told(clean, job), JobState.RUNNING))
+    assert running.pods == PodCounts(ready=1)
+    assert (running.pools, running.flavors) == ((pool.name,), (pool.name,))
+    assert running.queue == kueue.LOCAL_QUEUE
+
+    loose = _submitted(clean, "loose", pool, queued=False)
+    name = f"Job {loose['metadata']['name']}"
+
+    def outside() -> Workload | None:
+        found = status.read(clean.cluster).outside
+        return next((it for it in found if it.name == name and it.message), None)
+
+    found = clean.until(outside)
+    assert found.state is JobState.PENDING
+    assert "1 node(s) had untolerated taint" in found.message
+    assert f"{kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}" in found.advice
+    assert [it.name for it in status.read(clean.cluster).outside] == [name]
+
+
+def _told(world: World, job: Object) -> Workload:
+    name = f"Job {job['metadata']['name']}"
+    return world.until(
+        lambda: next((it for it in status.read(world.cluster).workloads if it.name == name), None)
+    )
+
+
+def _if(found: Workload, state: JobState, words: str = "") -> Workload | None:
+    return found if found.state is state and words in found.message else None
+
+
 def _evicted(world: World, thing: Object) -> str:
     """Why it was evicted, now or before."""
     said = _workload(world, thing).get("status", {}).get("conditions") or []
@@ -269,13 +315,16 @@ def test_a_job_of_more_priority_takes_the_place_of_one_of_less(clean: World) -> 
     clean.until(lambda: _now(clean, low)["spec"]["suspend"])
 
 
-def _submitted(world: World, name: str, pool: GpuPool, priority: str = "medium") -> Object:
+def _submitted(
+    world: World, name: str, pool: GpuPool, priority: str = "medium", *, queued: bool = True
+) -> Object:
     """Make a Job of one pod with one GPU, which kwok keeps running."""
     resources = {"requests": {kueue.GPU: "1"}, "limits": {kueue.GPU: "1"}}
     pod = {
         "nodeSelector": {kueue.POOL_LABEL: pool.name},
         "containers": [{"name": "c", "image": "i", "resources": resources}],
         "restartPolicy": "Never",
+        **({} if queued else {"tolerations": [{"key": kueue.GPU, "operator": "Exists"}]}),
     }
     metadata = {"annotations": {processes.STAYS: "true"}}
     labels = {
@@ -289,8 +338,8 @@ def _submitted(world: World, name: str, pool: GpuPool, priority: str = "medium")
             "metadata": {
                 "name": f"{name}-{next(_NUMBERS)}",
                 "namespace": "default",
-                "labels": labels,
+                "labels": labels if queued else {},
             },
-            "spec": {"suspend": True, "template": {"metadata": metadata, "spec": pod}},
+            "spec": {"suspend": queued, "template": {"metadata": metadata, "spec": pod}},
         }
     )

@@ -102,6 +102,8 @@ export NCCL_DEBUG=INFO
 cat >/tmp/train.py <<'END'
 {torch_training.PROGRAM}END
 trap 'told=yes; touch {torch_training.STOP_FILE}' TERM
+# The log then says "Using network ..."; the script of TCPXO has set something else.
+export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET
 {note}torchrun --nnodes="${{NNODES}}" --nproc_per_node="${{NPROC_PER_NODE}}" \\
   --node_rank="${{NODE_RANK}}" --master_addr="${{MASTER_ADDR}}" --master_port="${{MASTER_PORT}}" \\
   /tmp/train.py --checkpoints {folder} --steps {_STEPS} &
@@ -122,9 +124,6 @@ def _container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
         "MASTER_ADDR": f"$(JOB_SET)-{REPLICATED_JOB}-0-0.$(JOB_SET)",
         "MASTER_PORT": _PORT,
         "GLOO_SOCKET_IFNAME": FIRST,
-        # The log then says "Using network ...".
-        "NCCL_DEBUG": "INFO",
-        "NCCL_DEBUG_SUBSYS": "INIT,NET",
     }
     return {
         "name": NAME,
