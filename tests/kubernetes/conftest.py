@@ -1,4 +1,4 @@
-"""A real Kubernetes with a real Kueue, Ray's operator, JobSet's kinds, and nodes that are none."""
+"""A real Kubernetes with a real Kueue, JobSet and Ray's operator, and nodes that are none."""
 
 from __future__ import annotations
 
@@ -94,6 +94,10 @@ def world(go: str, manifest: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             world.cluster.apply(thing)
         kueue = from_yaml(manifest.read_text())
         world.install(processes.on_loopback(kueue, plane.ports["webhook"]))
+        # JobSet first: Kueue looks for its kinds, and the API calls both for each set.
+        authority = plane.start_jobset()
+        for webhook in _jobset_webhooks(go, plane.ports["jobset-webhook"], authority):
+            world.cluster.apply(webhook)
         plane.start_kueue()
         plane.start_ray_operator()
         plane.start_nodes(_stages(go, folder))
@@ -107,6 +111,16 @@ def _definitions(go: str) -> list[Object]:
         for path in sorted(source.glob(pattern)):
             found += from_yaml(path.read_text())
     return found
+
+
+def _jobset_webhooks(go: str, port: int, authority: str) -> list[Object]:
+    """The webhooks for sets; those for pods are for placements that nothing here asks for."""
+    source = programs.source(go, "jobset", "sigs.k8s.io/jobset") / "config/components/webhook"
+    found = from_yaml((source / "manifests.yaml").read_text())
+    for thing in found:
+        thing["metadata"]["name"] = f"jobset-{thing['metadata']['name']}"
+        thing["webhooks"] = [it for it in thing["webhooks"] if "jobset" in it["name"]]
+    return processes.called_directly(found, port, authority)
 
 
 def _stages(go: str, folder: Path) -> Path:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import copy
+import datetime as dt
+import ipaddress
 import os
 import secrets
 import socket
@@ -14,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 import yaml
-from cryptography.hazmat.primitives import serialization
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from provision.kinds.gke.kubernetes import kueue_manager
@@ -49,7 +53,7 @@ class ControlPlane:
     def __post_init__(self) -> None:
         names = (
             *("etcd", "peer", "api", "webhook", "health", "metrics", "kcm", "scheduler", "kwok"),
-            *("ray-health", "ray-metrics"),
+            *("jobset-webhook", "jobset-health", "ray-health", "ray-metrics"),
         )
         self.ports = dict(zip(names, _free_ports(len(names)), strict=True))
 
@@ -116,6 +120,18 @@ class ControlPlane:
         self._await(
             "kueue", lambda: self._is_ready(f"http://127.0.0.1:{self.ports['health']}/readyz")
         )
+
+    def start_jobset(self) -> str:
+        """Start JobSet's controller; the authority by which its webhooks are known, in PEM."""
+        certs = self.folder / "jobset-certs"
+        certs.mkdir()
+        authority = _write_certificate(certs)
+        configuration = self.folder / "jobset.yaml"
+        configuration.write_text(yaml.safe_dump(_jobset_configuration(self, certs)))
+        self._start("jobset", f"--config={configuration}")
+        ready = f"http://127.0.0.1:{self.ports['jobset-health']}/readyz"
+        self._await("jobset", lambda: self._is_ready(ready))
+        return authority
 
     def start_ray_operator(self) -> None:
         """Start what makes pods of RayClusters and RayJobs; their kinds have to be there."""
@@ -281,6 +297,61 @@ def _kueue_configuration(plane: ControlPlane, certs: Path) -> dict[str, Any]:
         | {"timeout": "20s", "recoveryTimeout": "3s"}
         | {"requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 1}},
     }
+
+
+def _jobset_configuration(plane: ControlPlane, certs: Path) -> dict[str, Any]:
+    ports = plane.ports
+    return {
+        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['jobset-health']}"},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": "127.0.0.1", "port": ports["jobset-webhook"], "certDir": str(certs)},
+        "leaderElection": {"leaderElect": False},
+        # Its own would be kept in one folder of the machine, whoever runs it.
+        "internalCertManagement": {"enable": False},
+    }
+
+
+def called_directly(things: Sequence[Mapping[str, Any]], port: int, authority: str) -> list[Any]:
+    """Webhooks' configurations, by which the API calls a port of this machine and no service."""
+    changed = copy.deepcopy(list(things))
+    for settings in (settings for thing in changed for settings in _client_configs(thing)):
+        path = settings.pop("service")["path"]
+        settings["url"] = f"https://127.0.0.1:{port}{path}"
+        settings["caBundle"] = base64.b64encode(authority.encode()).decode()
+    return changed
+
+
+def _write_certificate(folder: Path) -> str:
+    """Write a server's key and certificate for this machine, signed by itself."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    text = made.public_bytes(serialization.Encoding.PEM)
+    (folder / "tls.crt").write_bytes(text)
+    private = folder / "tls.key"
+    private.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        )
+    )
+    private.chmod(0o600)
+    return text.decode()
 
 
 def _write_keys(folder: Path) -> None:

@@ -2,92 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from provision.documents.gke_status import JobState, PodCounts, RequestState
-from provision.kinds.gke.kubernetes import apply, identity, kueue, status
-from provision.kinds.gke.kubernetes.apply import Stage
+from provision.kinds.gke.kubernetes import kueue, status
 from provision.kinds.gke.kubernetes.facts import QueueShare
 from provision.kinds.gke.kubernetes.objects import holds
-from provision.time.retries import TransientError
-from tests.kubernetes import processes, samples
-from tests.kubernetes.world import PROGRESS
+from tests.kubernetes import processes, queues, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.documents.gke_status import Workload
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from tests.kubernetes.world import World
 
 _NUMBERS = itertools.count()
-_JOBS = (
-    ("ray.io/v1", "RayJob"),
-    ("ray.io/v1", "RayCluster"),
-    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-    ("batch/v1", "Job"),
-)
-_REQUEST = "autoscaling.gke.io/provisioning-request"
 
 
 @pytest.fixture
 def clean(world: World) -> Iterator[World]:
     """A cluster without jobs and queues, before and after."""
-    _clear(world)
+    queues.clear(world)
     yield world
-    _clear(world)
-
-
-def _clear(world: World) -> None:
-    """Delete the jobs, then what they waited in, and the nodes."""
-    for version, kind in _JOBS:
-        for thing in _all(world, version, kind):
-            world.cluster.delete(version, kind, thing["metadata"]["name"], "default")
-    world.until(lambda: not world.cluster.all(kueue.API, "Workload", "default"))
-    for kind in ("LocalQueue", "ClusterQueue"):
-        for thing in world.cluster.all(kueue.API, kind):
-            metadata = thing["metadata"]
-            world.cluster.delete(kueue.API, kind, metadata["name"], metadata.get("namespace", ""))
-    world.until(lambda: not world.cluster.all(kueue.API, "ClusterQueue"))
-    for node in world.cluster.all("v1", "Node"):
-        world.cluster.delete("v1", "Node", node["metadata"]["name"])
-
-
-def _all(world: World, version: str, kind: str) -> list[Object]:
-    """All objects of a kind, whose definition may be as young as the cluster."""
-    found: list[list[Object]] = []
-
-    def look() -> bool:
-        with contextlib.suppress(TransientError):
-            found.append(world.cluster.all(version, kind, "default"))
-        return bool(found)
-
-    world.until(look)
-    return found[0]
-
-
-def _set_up(world: World, facts: ClusterFacts) -> None:
-    """The queues of a cluster, whose failed requests are tried again at once."""
-    things = kueue.objects(facts)
-    for thing in things:
-        if thing["kind"] == "ProvisioningRequestConfig":
-            thing["spec"]["retryStrategy"] |= {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
-    stages = [Stage("identity", identity.objects(facts)), Stage("the queue", things)]
-    apply.apply(world.cluster, stages, progress=PROGRESS)
-    queues = [thing for thing in things if thing["kind"] == "ClusterQueue"]
-    world.until(lambda: all(_holds(world, kueue.API, queue, "Active") for queue in queues))
-
-
-def _holds(world: World, version: str, thing: Object, condition: str) -> bool:
-    found = world.cluster.find(
-        version, thing["kind"], thing["metadata"]["name"], thing["metadata"].get("namespace", "")
-    )
-    return holds(found or {}, condition)
+    queues.clear(world)
 
 
 def _set_of_jobs(world: World, name: str, *parts: str, queue: str = "", **selector: str) -> Object:
@@ -120,33 +62,15 @@ def _set_of_jobs(world: World, name: str, *parts: str, queue: str = "", **select
     )
 
 
-def _now(world: World, thing: Object) -> Object:
-    found = world.cluster.find(
-        thing["apiVersion"], thing["kind"], thing["metadata"]["name"], "default"
-    )
-    assert found is not None
-    return found
-
-
-def _workload(world: World, thing: Object) -> Object:
-    def look() -> Object | None:
-        for found in world.cluster.all(kueue.API, "Workload", "default"):
-            if found["metadata"]["ownerReferences"][0]["name"] == thing["metadata"]["name"]:
-                return found
-        return None
-
-    return world.until(look)
-
-
 def _until_admitted(world: World, thing: Object) -> Object:
-    world.until(lambda: holds(_workload(world, thing), "Admitted"))
-    world.until(lambda: _now(world, thing)["spec"]["suspend"] is False)
-    return _now(world, thing)
+    world.until(lambda: holds(queues.workload(world, thing), "Admitted"))
+    world.until(lambda: queues.now(world, thing)["spec"]["suspend"] is False)
+    return queues.now(world, thing)
 
 
 def _flavor(world: World, thing: Object) -> str:
     """The flavor that its GPUs were taken from."""
-    (pods,) = _workload(world, thing)["status"]["admission"]["podSetAssignments"]
+    (pods,) = queues.workload(world, thing)["status"]["admission"]["podSetAssignments"]
     flavor: str = pods["flavors"][kueue.GPU]
     return flavor
 
@@ -156,7 +80,7 @@ def _pods(thing: Object) -> list[Any]:
 
 
 def test_each_pod_of_a_job_is_bound_to_the_nodes_of_its_own_request(clean: World) -> None:
-    _set_up(clean, samples.facts(samples.pool_like(samples.A100, max_nodes=4)))
+    queues.set_up(clean, samples.facts(samples.pool_like(samples.A100, max_nodes=4)))
     job = _set_of_jobs(clean, "bound", "driver", "worker")
     request = clean.request(job["metadata"]["name"])
     details = {"ResizeRequestName": "rr-17"}
@@ -167,11 +91,13 @@ def test_each_pod_of_a_job_is_bound_to_the_nodes_of_its_own_request(clean: World
     assert [pods["metadata"]["annotations"][consumed] for pods in _pods(started)] == [
         request["metadata"]["name"]
     ] * 2
-    assert [pods["spec"]["nodeSelector"][_REQUEST] for pods in _pods(started)] == ["rr-17"] * 2
+    assert [pods["spec"]["nodeSelector"][queues.REQUEST] for pods in _pods(started)] == [
+        "rr-17"
+    ] * 2
 
 
 def test_the_second_of_two_jobs_outlasts_a_pool_that_the_first_still_fills(clean: World) -> None:
-    _set_up(clean, samples.facts(samples.A100))
+    queues.set_up(clean, samples.facts(samples.A100))
     first = _set_of_jobs(clean, "first")
     clean.answer(clean.request("first"), "Provisioned", "Provisioned")
     _until_admitted(clean, first)
@@ -180,7 +106,7 @@ def test_the_second_of_two_jobs_outlasts_a_pool_that_the_first_still_fills(clean
     clean.until(
         lambda: (
             "insufficient unused quota"
-            in str(_workload(clean, second).get("status", {}).get("conditions"))
+            in str(queues.workload(clean, second).get("status", {}).get("conditions"))
         )
     )
     clean.cluster.delete(first["apiVersion"], "JobSet", first["metadata"]["name"], "default")
@@ -194,18 +120,18 @@ def test_the_second_of_two_jobs_outlasts_a_pool_that_the_first_still_fills(clean
 
 def test_a_job_that_lost_a_node_gives_the_rest_back_and_asks_anew(clean: World) -> None:
     pool = samples.pool_like(samples.A100, max_nodes=4)
-    _set_up(clean, samples.facts(pool))
+    queues.set_up(clean, samples.facts(pool))
     job = _submitted(clean, "lost", pool)
     request = clean.request("lost")
-    clean.add_node(pool, "a100-0", **{_REQUEST: "rr-1"})
+    clean.add_node(pool, "a100-0", **{queues.REQUEST: "rr-1"})
     clean.answer(request, "Provisioned", "Provisioned", ResizeRequestName="rr-1")
     _until_admitted(clean, job)
-    clean.until(lambda: holds(_workload(clean, job), "PodsReady"))
+    clean.until(lambda: holds(queues.workload(clean, job), "PodsReady"))
     (pod,) = clean.cluster.all("v1", "Pod", "default", f"job-name={job['metadata']['name']}")
     # The VM is gone, and what ran on it.
     clean.cluster.delete("v1", "Node", "a100-0")
     clean.cluster.delete("v1", "Pod", pod["metadata"]["name"], "default")
-    clean.until(lambda: _evicted(clean, job) == "PodsReadyTimeout")
+    clean.until(lambda: queues.evicted(clean, job) == "PodsReadyTimeout")
 
     def anew() -> Object | None:
         found = clean.request("lost")
@@ -214,12 +140,12 @@ def test_a_job_that_lost_a_node_gives_the_rest_back_and_asks_anew(clean: World) 
     # Another request: the one before is gone, and what it asked for with it.
     clean.answer(clean.until(anew), "Provisioned", "Provisioned", ResizeRequestName="rr-2")
     again = _until_admitted(clean, job)
-    assert again["spec"]["template"]["spec"]["nodeSelector"][_REQUEST] == "rr-2"
+    assert again["spec"]["template"]["spec"]["nodeSelector"][queues.REQUEST] == "rr-2"
 
 
 def test_status_tells_of_each_job_by_its_pods_and_of_one_in_no_queue(clean: World) -> None:
     pool = samples.pool_like(samples.A100, max_nodes=4)
-    _set_up(clean, samples.facts(pool))
+    queues.set_up(clean, samples.facts(pool))
     job = _submitted(clean, "told", pool)
     request = clean.request("told")
     assert _told(clean, job).state is JobState.WAITING_FOR_NODES
@@ -230,7 +156,7 @@ def test_status_tells_of_each_job_by_its_pods_and_of_one_in_no_queue(clean: Worl
     assert starting.pods == PodCounts(waiting=1)
     (asked,) = status.read(clean.cluster).requests
     assert (asked.state, asked.then) == (RequestState.RUNNING, "Google deletes its nodes")
-    clean.add_node(pool, "a100-0", **{_REQUEST: "rr-1"})
+    clean.add_node(pool, "a100-0", **{queues.REQUEST: "rr-1"})
     running = clean.until(lambda: _if(_told(clean, job), JobState.RUNNING))
     assert running.pods == PodCounts(ready=1)
     assert (running.pools, running.flavors) == ((pool.name,), (pool.name,))
@@ -261,15 +187,9 @@ def _if(found: Workload, state: JobState, words: str = "") -> Workload | None:
     return found if found.state is state and words in found.message else None
 
 
-def _evicted(world: World, thing: Object) -> str:
-    """Why it was evicted, now or before."""
-    said = _workload(world, thing).get("status", {}).get("conditions") or []
-    return next((it["reason"] for it in said if it["type"] == "Evicted"), "")
-
-
 def test_a_team_gets_its_share_back_from_one_that_borrowed_it(clean: World) -> None:
     teams = (QueueShare(name="team-a", gpus=1), QueueShare(name="team-b", gpus=1))
-    _set_up(clean, samples.facts(samples.L4, queues=teams))
+    queues.set_up(clean, samples.facts(samples.L4, queues=teams))
     first = _set_of_jobs(clean, "a", queue="team-a")
     borrower = _set_of_jobs(clean, "a-too", queue="team-a")
     _until_admitted(clean, first)
@@ -277,16 +197,16 @@ def test_a_team_gets_its_share_back_from_one_that_borrowed_it(clean: World) -> N
     owner = _set_of_jobs(clean, "b", queue="team-b")
     _until_admitted(clean, owner)
     waiting = clean.until(
-        lambda: [it for it in (first, borrower) if _now(clean, it)["spec"]["suspend"]]
+        lambda: [it for it in (first, borrower) if queues.now(clean, it)["spec"]["suspend"]]
     )
     assert len(waiting) == 1
-    assert holds(_workload(clean, waiting[0]), "Preempted")
+    assert holds(queues.workload(clean, waiting[0]), "Preempted")
 
 
 def test_a_job_takes_reserved_nodes_first_and_asks_for_others_when_they_are_taken(
     clean: World,
 ) -> None:
-    _set_up(clean, samples.facts(samples.A100, samples.RESERVED))
+    queues.set_up(clean, samples.facts(samples.A100, samples.RESERVED))
     first = _set_of_jobs(clean, "first")
     _until_admitted(clean, first)
     assert _flavor(clean, first) == samples.RESERVED.name
@@ -299,7 +219,7 @@ def test_a_job_takes_reserved_nodes_first_and_asks_for_others_when_they_are_take
 
 
 def test_a_job_gets_the_pool_of_the_gpus_that_it_selects(clean: World) -> None:
-    _set_up(clean, samples.facts(samples.RESERVED, samples.L4))
+    queues.set_up(clean, samples.facts(samples.RESERVED, samples.L4))
     job = _set_of_jobs(clean, "picky", **{kueue.ACCELERATOR_LABEL: "nvidia-l4"})
     _until_admitted(clean, job)
     assert _flavor(clean, job) == samples.L4.name
@@ -307,12 +227,12 @@ def test_a_job_gets_the_pool_of_the_gpus_that_it_selects(clean: World) -> None:
 
 def test_a_job_of_more_priority_takes_the_place_of_one_of_less(clean: World) -> None:
     one = samples.pool_like(samples.L4, max_nodes=1)
-    _set_up(clean, samples.facts(one))
+    queues.set_up(clean, samples.facts(one))
     low = _submitted(clean, "low", one, priority="low")
     _until_admitted(clean, low)
     high = _submitted(clean, "high", one, priority="high")
     _until_admitted(clean, high)
-    clean.until(lambda: _now(clean, low)["spec"]["suspend"])
+    clean.until(lambda: queues.now(clean, low)["spec"]["suspend"])
 
 
 def _submitted(

@@ -52,6 +52,8 @@ def _advance(world: World, entries: Sequence[Entry], entry: Entry) -> None:
         objects.tell(world, workload, "Finished", True, *ended)
         checks.forget(world, workload)
         return
+    if objects.holds(workload, "DeactivationTarget"):
+        workload["spec"]["active"] = False
     if workload["spec"].get("active") is False:
         _evict(world, entry, "Deactivated", "The workload is deactivated")
         return
@@ -167,8 +169,13 @@ def _requeue_at(workload: Object, moment: float) -> None:
 
 
 def _deactivate(world: World, entry: Entry, cause: str, words: str) -> None:
-    """Give a job up until somebody sets its workload active again."""
+    """Give a job up: its next run takes another workload.
+
+    The condition stays, and whoever sets the workload active again sees that taken back (seen with
+    the real Kueue 0.18.3).
+    """
     entry.workload["spec"]["active"] = False
+    objects.tell(world, entry.workload, "DeactivationTarget", True, cause, words)
     _evict(world, entry, f"DeactivatedDueTo{cause}", f"The workload is deactivated due to {words}")
     for name in ("requeueAt", "count"):
         entry.workload["status"].get("requeueState", {}).pop(name, None)

@@ -2,7 +2,7 @@
 
 Google documents no notice for the end of a run, and deletes the VMs. Kueue's own limit counts from
 a job's admission, when its nodes have just been granted, and stops it as an eviction does: SIGTERM
-to all pods, and time to save. Its workload then waits for whoever sets it active again (ADR 41).
+to all pods, and time to save. Whoever deletes its workload then lets its next run begin (ADR 41).
 """
 
 from __future__ import annotations

@@ -16,15 +16,16 @@ PROGRAM: Final = '''\
     torchrun --nnodes ... train_torch.py --checkpoints /mnt/data/run --steps 10000
 
 It trains nothing of use, and shows which network the processes use, with the gradients of a large
-model. The first process saves every `--every` steps, and once more when the file of `--stop` is
-there, which ends all of them with exit code 75: saved, and to be begun again. Without a GPU it runs
-on processors, to be tried.
+model. The first process saves every `--every` steps, and once more at SIGTERM, or when the file of
+`--stop` is there; either ends all of them with exit code 75: saved, and to be begun again. Without
+a GPU it runs on processors, to be tried.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -56,9 +57,9 @@ def save(folder: Path, step: int, model: torch.nn.Module, optimizer: torch.optim
         old.unlink()
 
 
-def all_agree(stop: Path, device: torch.device) -> bool:
+def all_agree(device: torch.device, *, stop: bool) -> bool:
     """Whether any process is to stop: then all do, at the same step."""
-    flag = torch.tensor([float(stop.exists())], device=device)
+    flag = torch.tensor([float(stop)], device=device)
     dist.all_reduce(flag)
     return bool(flag.item() > 0)
 
@@ -86,6 +87,8 @@ def main() -> int:
     parser.add_argument("--stop", type=Path, default=Path("/tmp/stop"))  # noqa: S108
     options = parser.parse_args()
 
+    told: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     gpus = torch.cuda.is_available()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpus else torch.device("cpu")
     if gpus:
@@ -111,8 +114,9 @@ def main() -> int:
         loss.backward()
         optimizer.step()
         step += 1
-        stopping = all_agree(options.stop, device)
-        if rank == 0 and (step % options.every == 0 or stopping):
+        stopping = all_agree(device, stop=bool(told) or options.stop.exists())
+        last = stopping or step == options.steps
+        if rank == 0 and (last or step % options.every == 0):
             save(options.checkpoints, step, model, optimizer)
             seconds = time.monotonic() - begun
             print(f"step {step}: loss {loss.item():.4f}, {seconds:.3f} s", flush=True)

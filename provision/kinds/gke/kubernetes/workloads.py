@@ -19,6 +19,13 @@ GIVEN_UP: Final = (
     "Kueue makes no more attempts: see why the last request failed, then delete the job and submit"
     " it again"
 )
+NEXT_RUN: Final = (
+    "it had time to save what it did: its next run, with new nodes, begins with"
+    " `kubectl delete workload {name} --namespace {namespace}`; the job itself stays"
+)
+"""What to do about a job that was stopped before its nodes' end, as it asked."""
+
+_STOPPED: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _RESET: Final = "Reset to Pending"
 """How Kueue's words about a check begin that is made again after an eviction."""
 _CHECKED: Final = "AdmissionCheckUpdated"
@@ -130,7 +137,10 @@ def _said(
         case JobState.GIVEN_UP:
             # Between its deactivation and its eviction, the condition tells of the attempt before.
             kind = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
-            found = _refused(said.get(kind, ""), said_before, GIVEN_UP)
+            if conditions(thing).get("Evicted", {}).get("reason") == _STOPPED:
+                found = said[kind], NEXT_RUN.format_map(thing["metadata"])
+            else:
+                found = _refused(said.get(kind, ""), said_before, GIVEN_UP)
         case JobState.WAITING_FOR_NODES:
             checks = (thing.get("status") or {}).get("admissionChecks") or []
             words = "; ".join(check["message"] for check in checks if check.get("message"))

@@ -323,11 +323,13 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     (work,) = status.read(cluster.api).workloads
     assert work.state == "given up"
     assert "maximum execution time" in work.message
-    # The next run: no new job, so it keeps its name, its age and its checkpoint.
+    assert f"kubectl delete workload {_workload(cluster)['metadata']['name']} " in work.advice
+    # The next run: another workload of the same job, which keeps its name and its checkpoint.
     name = _workload(cluster)["metadata"]["name"]
     path = f"/apis/{kueue.API}/namespaces/default/workloads/{name}"
-    body = {"spec": {"active": True}}
-    cluster.raw("PATCH", path, body, "application/merge-patch+json")
+    cluster.raw("PATCH", path, {"spec": {"active": True}}, "application/merge-patch+json")
+    assert _workload(cluster)["spec"]["active"] is False
+    cluster.api.delete(kueue.API, "Workload", name, "default")
     _until(clock, lambda: _why(cluster, "PodsReady"))
     step = int(_began(cluster).rpartition(" ")[2])
     assert 54_000 <= step <= 60_000

@@ -1,0 +1,173 @@
+"""What the real Kueue and JobSet make of the training example: its failures, and its end."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.kinds.gke.kubernetes import kueue, run_ends, torchrun
+from provision.kinds.gke.kubernetes.client import Body
+from provision.kinds.gke.kubernetes.objects import conditions, holds
+from tests.kubernetes import processes, queues, samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.kinds.gke.kubernetes.objects import Object
+    from tests.kubernetes.world import World
+
+POOL = samples.pool_like(samples.A100, max_nodes=4)
+FACTS = samples.facts(POOL)
+_NODES = itertools.count()
+
+
+@pytest.fixture
+def clean(world: World) -> Iterator[World]:
+    """A cluster with a queue, and without jobs before and after."""
+    queues.clear(world)
+    queues.set_up(world, FACTS)
+    yield world
+    queues.clear(world)
+
+
+def _submit(world: World, **labels: str) -> Object:
+    """The example for two nodes, whose pods run until somebody ends them."""
+    thing = torchrun.job_set(FACTS, POOL, 2)
+    thing["metadata"]["labels"] |= labels
+    (part,) = thing["spec"]["replicatedJobs"]
+    template = part["template"]["spec"]["template"]
+    annotations = {**template.get("metadata", {}).get("annotations", {}), processes.STAYS: "true"}
+    template["metadata"] = {"annotations": annotations}
+    return world.cluster.create(thing)
+
+
+def _grant(world: World, job_set: Object, other_than: str = "") -> Object:
+    """Answer the request of a job, as soon as there is another one, and bring its nodes."""
+
+    def look() -> Object | None:
+        found = world.request(job_set["metadata"]["name"])
+        return None if found["metadata"]["uid"] == other_than else found
+
+    request = world.until(look)
+    number = next(_NODES)
+    for each in ("a", "b"):
+        world.add_node(POOL, f"node-{number}-{each}", **{queues.REQUEST: f"rr-{number}"})
+    world.answer(request, "Provisioned", "Provisioned", ResizeRequestName=f"rr-{number}")
+    world.until(lambda: _ready(world, job_set))
+    return request
+
+
+def _ready(world: World, job_set: Object) -> bool:
+    return holds(queues.workload(world, job_set), "PodsReady")
+
+
+def _pods(world: World, job_set: Object) -> list[Object]:
+    selector = f"jobset.sigs.k8s.io/jobset-name={job_set['metadata']['name']}"
+    return world.cluster.all("v1", "Pod", "default", selector)
+
+
+def _fail(world: World, pod: Object, code: int) -> None:
+    """Let the program of a pod end, as a kubelet tells it."""
+    moment = pod["status"]["startTime"]
+    ended = {"exitCode": code, "reason": "Error", "startedAt": moment, "finishedAt": moment}
+    state = {"name": torchrun.NAME, "image": "i", "imageID": "", "ready": False}
+    state |= {"restartCount": 0, "state": {"terminated": ended}}
+    world.patch_status(pod, {"phase": "Failed", "containerStatuses": [state]})
+
+
+def _lose(world: World, pod: Object) -> None:
+    """Take a pod's node away, and do what the collector of pods does then."""
+    world.cluster.delete("v1", "Node", pod["spec"]["nodeName"])
+    told = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
+    others = [it for it in pod["status"]["conditions"] if it["type"] != "Ready"]
+    gone = {"type": "Ready", "status": "False"}
+    world.patch_status(pod, {"phase": "Failed", "conditions": [*others, gone, told]})
+    world.cluster.delete("v1", "Pod", pod["metadata"]["name"], "default")
+
+
+def _restarts(world: World, job_set: Object) -> tuple[int, int]:
+    """How often it began again, and how much of that is held against it."""
+    told = queues.now(world, job_set).get("status") or {}
+    return told.get("restarts", 0), told.get("restartsCountTowardsMax", 0)
+
+
+@pytest.mark.parametrize(("code", "counted"), [(1, 1), (75, 0)])
+def test_a_program_that_fails_begins_all_again_and_counts_unless_it_was_stopped(
+    clean: World, code: int, counted: int
+) -> None:
+    job_set = _submit(clean)
+    _grant(clean, job_set)
+    before = {it["metadata"]["uid"] for it in _pods(clean, job_set)}
+    _fail(clean, _pods(clean, job_set)[0], code)
+    clean.until(lambda: _restarts(clean, job_set) == (1, counted))
+    clean.until(lambda: len(_pods(clean, job_set)) == 2 and _ready(clean, job_set))
+    # On the same nodes: the job keeps what it was let in with.
+    clean.until(lambda: not before & {it["metadata"]["uid"] for it in _pods(clean, job_set)})
+    assert holds(queues.workload(clean, job_set), "Admitted")
+
+
+def test_a_lost_node_begins_all_again_on_nodes_of_another_request(clean: World) -> None:
+    job_set = _submit(clean)
+    request = _grant(clean, job_set)
+    lost = _pods(clean, job_set)[0]
+    _lose(clean, lost)
+    clean.until(lambda: _restarts(clean, job_set) == (1, 0))
+    clean.until(lambda: queues.evicted(clean, job_set) == "PodsReadyTimeout")
+    again = _grant(clean, job_set, other_than=request["metadata"]["uid"])
+    assert again["metadata"]["name"] == request["metadata"]["name"]
+    clean.until(lambda: len(_pods(clean, job_set)) == 2)
+    nodes = {it["spec"].get("nodeName") for it in _pods(clean, job_set)}
+    assert lost["spec"]["nodeName"] not in nodes
+    assert _restarts(clean, job_set) == (1, 0)
+
+
+def test_a_job_is_stopped_before_its_nodes_end_and_goes_on_in_its_next_run(clean: World) -> None:
+    job_set = _submit(clean, **{run_ends.LABEL: "4"})
+    request = _grant(clean, job_set)
+    grace = {it["spec"]["terminationGracePeriodSeconds"] for it in _pods(clean, job_set)}
+    assert grace == {600}
+    reason = "DeactivatedDueToMaximumExecutionTimeExceeded"
+    clean.until(lambda: queues.evicted(clean, job_set) == reason)
+    clean.until(lambda: queues.now(clean, job_set)["spec"]["suspend"])
+    clean.until(lambda: not _pods(clean, job_set))
+    work = queues.workload(clean, job_set)
+    said = conditions(work)["Evicted"]["message"]
+    assert said == "The workload is deactivated due to exceeding the maximum execution time"
+    # Google buys no nodes for it meanwhile, and it is no failure.
+    assert _requests(clean) == []
+    assert _restarts(clean, job_set) == (0, 0)
+    # No next run: Kueue takes back what is set here.
+    _activate(clean, work)
+    clean.until(lambda: queues.workload(clean, job_set)["spec"]["active"] is False)
+    _next_run(clean, job_set, work, request)
+
+
+def test_a_job_whose_nodes_were_revoked_goes_on_in_its_next_run(clean: World) -> None:
+    job_set = _submit(clean)
+    request = _grant(clean, job_set)
+    clean.answer(queues.now(clean, request), "CapacityRevoked", "CapacityRevoked", "reclaimed")
+    reason = "DeactivatedDueToAdmissionCheck"
+    clean.until(lambda: queues.evicted(clean, job_set) == reason)
+    clean.until(lambda: not _pods(clean, job_set))
+    _next_run(clean, job_set, queues.workload(clean, job_set), request)
+
+
+def _requests(world: World) -> list[Object]:
+    return world.cluster.all("autoscaling.x-k8s.io/v1", "ProvisioningRequest", "default")
+
+
+def _activate(world: World, work: Object) -> None:
+    body = Body({"spec": {"active": True}}, "application/merge-patch+json")
+    world.cluster._json("activate", "PATCH", world.cluster._path_of(work), body=body)
+
+
+def _next_run(world: World, job_set: Object, work: Object, request: Object) -> None:
+    """Delete the workload, as the guide says: the job gets another one, which asks anew."""
+    world.cluster.delete(kueue.API, "Workload", work["metadata"]["name"], "default")
+    _grant(world, job_set, other_than=request["metadata"]["uid"])
+    again = queues.workload(world, job_set)
+    assert again["metadata"]["uid"] != work["metadata"]["uid"]
+    assert holds(again, "Admitted")
+    assert queues.now(world, job_set)["metadata"]["uid"] == job_set["metadata"]["uid"]
