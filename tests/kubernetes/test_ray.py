@@ -95,6 +95,11 @@ def test_the_operators_workers_have_all_parts_of_the_fabric(
         assert after != script.strip()
         assert "ray start" not in before
         assert re.match(r"\s*&& .*ray start", after), after
+        assert f"--num-cpus={ours['resources']['requests']['cpu']}" in after
+        assert _shared_memory(pod) == {
+            "medium": "Memory",
+            "sizeLimit": ours["resources"]["limits"]["memory"],
+        }
         # The gate and the daemon are in the order in which they were asked for.
         names = [it["name"] for it in pod["spec"]["initContainers"]]
         asked = [it["name"] for it in wanted["spec"]["initContainers"]]
@@ -102,6 +107,15 @@ def test_the_operators_workers_have_all_parts_of_the_fabric(
         stays = [it.get("restartPolicy") for it in wanted["spec"]["initContainers"]]
         kept = {it["name"]: it.get("restartPolicy") for it in pod["spec"]["initContainers"]}
         assert [kept[name] for name in asked] == stays
+
+
+def _shared_memory(pod: Object) -> Object:
+    """What is at /dev/shm of a worker: the operator's, where we mount nothing."""
+    mounts = pod["spec"]["containers"][0]["volumeMounts"]
+    (name,) = (it["name"] for it in mounts if it["mountPath"] == "/dev/shm")  # noqa: S108 - shared memory, no file
+    (volume,) = (it for it in pod["spec"]["volumes"] if it["name"] == name)
+    found: Object = volume["emptyDir"]
+    return found
 
 
 def _named(entries: list[Object]) -> set[tuple[str, str]]:

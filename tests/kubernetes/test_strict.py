@@ -11,7 +11,7 @@ import pytest
 from provision.kinds.gke.kubernetes import jobs, stages, torchrun
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.facts import QueueShare
-from provision.kinds.gke.kubernetes.objects import from_yaml
+from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ CLUSTERS = {
     "a3-mega": samples.facts(samples.MEGA, networks=samples.TCPXO),
     "a3-high": samples.facts(samples.HIGH, networks=samples.TCPX),
 }
-_STRICT = {"fieldManager": "try", "fieldValidation": "Strict", "dryRun": "All"}
+# As the program itself: what another manager has applied before would stay.
+_STRICT = {"fieldManager": MANAGER, "fieldValidation": "Strict", "dryRun": "All"}
 
 
 def _applied(facts: ClusterFacts) -> list[Object]:

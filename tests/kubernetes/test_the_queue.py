@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import kueue
+from provision.documents.gke_status import JobState, PodCounts, RequestState
+from provision.kinds.gke.kubernetes import kueue, status
 from provision.kinds.gke.kubernetes.facts import QueueShare
 from provision.kinds.gke.kubernetes.objects import holds
 from tests.kubernetes import processes, queues, samples
@@ -15,6 +16,7 @@ from tests.kubernetes import processes, queues, samples
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provision.documents.gke_status import Workload
     from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from tests.kubernetes.world import World
@@ -141,6 +143,50 @@ def test_a_job_that_lost_a_node_gives_the_rest_back_and_asks_anew(clean: World) 
     assert again["spec"]["template"]["spec"]["nodeSelector"][queues.REQUEST] == "rr-2"
 
 
+def test_status_tells_of_each_job_by_its_pods_and_of_one_in_no_queue(clean: World) -> None:
+    pool = samples.pool_like(samples.A100, max_nodes=4)
+    queues.set_up(clean, samples.facts(pool))
+    job = _submitted(clean, "told", pool)
+    request = clean.request("told")
+    assert _told(clean, job).state is JobState.WAITING_FOR_NODES
+    clean.answer(request, "Provisioned", "Provisioned", ResizeRequestName="rr-1")
+    # It is let in, and its pod has no node yet.
+    words = "no nodes available to schedule pods"
+    starting = clean.until(lambda: _if(_told(clean, job), JobState.STARTING, words))
+    assert starting.pods == PodCounts(waiting=1)
+    (asked,) = status.read(clean.cluster).requests
+    assert (asked.state, asked.then) == (RequestState.RUNNING, "Google deletes its nodes")
+    clean.add_node(pool, "a100-0", **{queues.REQUEST: "rr-1"})
+    running = clean.until(lambda: _if(_told(clean, job), JobState.RUNNING))
+    assert running.pods == PodCounts(ready=1)
+    assert (running.pools, running.flavors) == ((pool.name,), (pool.name,))
+    assert running.queue == kueue.LOCAL_QUEUE
+
+    loose = _submitted(clean, "loose", pool, queued=False)
+    name = f"Job {loose['metadata']['name']}"
+
+    def outside() -> Workload | None:
+        found = status.read(clean.cluster).outside
+        return next((it for it in found if it.name == name and it.message), None)
+
+    found = clean.until(outside)
+    assert found.state is JobState.PENDING
+    assert "1 node(s) had untolerated taint" in found.message
+    assert f"{kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}" in found.advice
+    assert [it.name for it in status.read(clean.cluster).outside] == [name]
+
+
+def _told(world: World, job: Object) -> Workload:
+    name = f"Job {job['metadata']['name']}"
+    return world.until(
+        lambda: next((it for it in status.read(world.cluster).workloads if it.name == name), None)
+    )
+
+
+def _if(found: Workload, state: JobState, words: str = "") -> Workload | None:
+    return found if found.state is state and words in found.message else None
+
+
 def test_a_team_gets_its_share_back_from_one_that_borrowed_it(clean: World) -> None:
     teams = (QueueShare(name="team-a", gpus=1), QueueShare(name="team-b", gpus=1))
     queues.set_up(clean, samples.facts(samples.L4, queues=teams))
@@ -189,13 +235,16 @@ def test_a_job_of_more_priority_takes_the_place_of_one_of_less(clean: World) -> 
     clean.until(lambda: queues.now(clean, low)["spec"]["suspend"])
 
 
-def _submitted(world: World, name: str, pool: GpuPool, priority: str = "medium") -> Object:
+def _submitted(
+    world: World, name: str, pool: GpuPool, priority: str = "medium", *, queued: bool = True
+) -> Object:
     """Make a Job of one pod with one GPU, which kwok keeps running."""
     resources = {"requests": {kueue.GPU: "1"}, "limits": {kueue.GPU: "1"}}
     pod = {
         "nodeSelector": {kueue.POOL_LABEL: pool.name},
         "containers": [{"name": "c", "image": "i", "resources": resources}],
         "restartPolicy": "Never",
+        **({} if queued else {"tolerations": [{"key": kueue.GPU, "operator": "Exists"}]}),
     }
     metadata = {"annotations": {processes.STAYS: "true"}}
     labels = {
@@ -209,8 +258,8 @@ def _submitted(world: World, name: str, pool: GpuPool, priority: str = "medium")
             "metadata": {
                 "name": f"{name}-{next(_NUMBERS)}",
                 "namespace": "default",
-                "labels": labels,
+                "labels": labels if queued else {},
             },
-            "spec": {"suspend": True, "template": {"metadata": metadata, "spec": pod}},
+            "spec": {"suspend": queued, "template": {"metadata": metadata, "spec": pod}},
         }
     )

@@ -32,25 +32,31 @@ class Story:
 
     Attributes:
         pools: Each GPU pool's mode, in order, and the nodes that Create leaves it with.
-        jobs: The rendered examples that run on it, with the GPUs that each gets.
+        jobs: The rendered examples that run on it.
+        trained: The pool that the rendered training runs on, and the network that NCCL then says.
         tested: Whether Test measures the bandwidth between two of its nodes.
     """
 
     pools: tuple[tuple[str, int], ...]
     jobs: tuple[str, ...] = ()
+    trained: tuple[str, str] | None = None
     tested: bool = False
 
 
 STORIES = {
+    "gke-a3-high": Story(
+        (("standard", 2),), trained=("gke-high-nodepool-1", "GPUDirectTCPX_v7"), tested=True
+    ),
     "gke-a3-mega": Story(
-        (("standard", 2),), jobs=("torchrun-gke-mega-nodepool-1.yaml",), tested=True
+        (("standard", 2),), trained=("gke-mega-nodepool-1", "FasTrak"), tested=True
     ),
     "gke-a3-ultra-flex": Story((("flex_start", 0),), tested=True),
     "gke-a3-ultra-flex-queued": Story(
-        (("flex_start_queued", 0),), jobs=("torchrun-ultra-queue-nodepool-1.yaml",), tested=True
+        (("flex_start_queued", 0),), trained=("ultra-queue-nodepool-1", "gIB"), tested=True
     ),
+    "gke-a4": Story((("flex_start", 0),), trained=("gke-a4-nodepool-1", "gIB"), tested=True),
     "gke-plain": Story((("standard", 2),), jobs=("sample-job-gke-l4-nodepool-1.yaml",)),
-    "gke-ray-h200": Story((("flex_start_queued", 0),), jobs=("ray-job.yaml",)),
+    "gke-ray-h200": Story((("flex_start_queued", 0),), jobs=("ray-job.yaml",), tested=True),
     "gke-t4-a100-queued": Story(
         (("queued", 0), ("queued", 0)), jobs=("sample-job-dws-t4.yaml", "sample-job-dws-a100.yaml")
     ),
@@ -98,7 +104,9 @@ def test_a_gke_story_comes_works_and_goes(rehearsal: Rehearsal, name: str) -> No
     assert again.document["connection"] == connection
 
     for file in story.jobs:
-        _run(rehearsal, connection, file)
+        _delete(rehearsal, connection, _run(rehearsal, connection, file))
+    if story.trained:
+        _train(rehearsal, connection, *story.trained)
     if story.tested:
         _test(rehearsal, connection)
 
@@ -110,15 +118,15 @@ def test_a_gke_story_comes_works_and_goes(rehearsal: Rehearsal, name: str) -> No
     assert rights.of(rehearsal.requests()) <= set(role)
 
 
-def _run(rehearsal: Rehearsal, connection: dict[str, Any], file: str) -> None:
-    """Submit a rendered example, and see it end well."""
+def _run(rehearsal: Rehearsal, connection: dict[str, Any], file: str) -> Object:
+    """Submit a rendered example, as the how-to says, and see it end well."""
     cluster = cluster_side.kubectl(rehearsal, connection)
     made = cluster.create(cluster_side.job(rehearsal, connection, file))
     deadline = time.monotonic() + real_provider.seconds(A_MINUTE)
     while not _is_done(cluster, made):
         assert time.monotonic() < deadline, f"{file} does not end: {made}"
         time.sleep(0.1)
-    cluster.delete(made["apiVersion"], made["kind"], made["metadata"]["name"], "default")
+    return made
 
 
 def _is_done(cluster: Cluster, thing: Object) -> bool:
@@ -130,6 +138,23 @@ def _is_done(cluster: Cluster, thing: Object) -> bool:
     if thing["kind"] == "RayJob":
         return (found.get("status") or {}).get("jobStatus") == "SUCCEEDED"
     return holds(found, "Completed" if thing["kind"] == "JobSet" else "Complete")
+
+
+def _train(rehearsal: Rehearsal, connection: dict[str, Any], pool: str, network: str) -> None:
+    """Train on two nodes, over the network of their GPUs."""
+    made = _run(rehearsal, connection, f"torchrun-{pool}.yaml")
+    cluster = cluster_side.kubectl(rehearsal, connection)
+    selector = f"jobset.sigs.k8s.io/jobset-name={made['metadata']['name']}"
+    pods = [it["metadata"]["name"] for it in cluster.all("v1", "Pod", "default", selector)]
+    logs = [cluster.log("default", pod, "torchrun") for pod in pods]
+    assert len(logs) == 2
+    assert all(f"Using network {network}" in log for log in logs), logs
+    _delete(rehearsal, connection, made)
+
+
+def _delete(rehearsal: Rehearsal, connection: dict[str, Any], made: Object) -> None:
+    cluster = cluster_side.kubectl(rehearsal, connection)
+    cluster.delete(made["apiVersion"], made["kind"], made["metadata"]["name"], "default")
 
 
 def _test(rehearsal: Rehearsal, connection: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from provision.errors import ClusterError
 from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane, states
-from provision.kinds.gke.kubernetes import apply, facts, jobs, stages
+from provision.kinds.gke.kubernetes import apply, facts, jobs, rollout, stages
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:
     changed = apply.apply(cluster, wanted, progress=context.progress)
     if not changed:
         context.console.progress("Kubernetes: no changes")
+    context.note(rollout.wait(cluster, known, progress=context.progress))
 
 
 def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:

@@ -93,10 +93,7 @@ def log(world: World, pod: Object, script: str) -> str:
     if not own:
         return "".join(lines)
     verdict = pod["_nccl"]
-    name = pod["metadata"]["name"]
-    lines += [f"{name}:51:51 [0] {it}\n" for it in verdict["lines"]]
-    if verdict["problem"] and verdict["problem"] not in verdict["lines"]:
-        lines.append(f"{verdict['problem']}\n")
+    lines.append(fabric.words(pod))
     if pod["status"]["phase"] == "Succeeded":
         gpus = max(pools.gpus_of(pod["spec"]), 1)
         if not _has_mpi(pod, script):

@@ -34,6 +34,12 @@ _GIB_SCRIPT: Final = "set_nccl_env.sh"
 _APERTURES: Final = "/dev/aperture_devices"
 _PROGRAMS: Final = ("all_gather_perf", "all_reduce_perf", "torchrun")
 _RAY_WORKER: Final = "ray-worker"
+_INFO: Final = "NCCL INFO"
+_WARN: Final = "NCCL WARN"
+_NO_SPACE: Final = (
+    "NCCL WARN Error: failed to extend /dev/shm/nccl-hGVyXr to 9637892 bytes, error: No space left"
+    " on device (28)"
+)
 _SHOWN: Final = frozenset({"INFO", "TRACE"})
 _WARNED: Final = frozenset({"VERSION", "WARN", *_SHOWN})
 _TRIES: Final = "Failed to connect to buffer operation client: UNAVAILABLE: Connection refused,"
@@ -47,7 +53,8 @@ class Verdict:
         network: What it uses; "" where it ends.
         on_fabric: Whether that is the network of the GPUs.
         share: The part of it that it can use.
-        lines: What it logs of its start.
+        lines: What it has to log of its start.
+        level: How much of that it logs: NCCL_DEBUG.
         problem: With what it ends, or the shell before it; "" where it goes on.
     """
 
@@ -55,6 +62,7 @@ class Verdict:
     on_fabric: bool = False
     share: float = 1.0
     lines: list[str] = field(default_factory=list)
+    level: str = ""
     problem: str = ""
 
 
@@ -91,23 +99,32 @@ def judge(world: World, pod: Object, node: Object) -> Verdict:
         way.read(words)
     if way.problem or not uses_nccl(container):
         return Verdict(problem=way.problem)
-    level = way.variables.get("NCCL_DEBUG", "").upper()
     size = folders.shared_memory(pod, container)
-    if pools.gpus_of(pod["spec"]) > 1 and size < fabrics.LEAST_SHARED_MEMORY:
-        words = (
-            "NCCL WARN Error: failed to extend /dev/shm/nccl-hGVyXr to 9637892 bytes, error: No"
-            " space left on device (28)"
-        )
-        return Verdict(problem=words, lines=[words] if level in _WARNED else [])
     case = _Case(world, pod, container, on_node, way.variables)
     found = _network(case, stack_of(node))
-    if found.problem:
-        return Verdict(problem=found.problem, lines=found.lines if level in _WARNED else [])
-    if level in _SHOWN:
-        found.lines.append(f"NCCL INFO Using network {found.network}")
-    else:
-        found.lines = []
+    if pools.gpus_of(pod["spec"]) > 1 and size < fabrics.LEAST_SHARED_MEMORY:
+        found = Verdict(problem=_NO_SPACE, lines=[_NO_SPACE])
+    elif not found.problem:
+        found.lines.append(f"{_INFO} Using network {found.network}")
+    found.level = way.variables.get("NCCL_DEBUG", "").upper()
     return found
+
+
+def words(pod: Object, level: str = "") -> str:
+    """What NCCL said in a pod that has started, or the shell before it.
+
+    Args:
+        pod: The pod.
+        level: What NCCL_DEBUG is there; "" for what the pod says.
+    """
+    said = pod["_nccl"]
+    shown = level or said["level"]
+    hidden = [it for it, levels in ((_INFO, _SHOWN), (_WARN, _WARNED)) if shown not in levels]
+    lines = [it for it in said["lines"] if not it.startswith(tuple(hidden))]
+    own = [f"{pod['metadata']['name']}:51:51 [0] {it}\n" for it in lines]
+    if said["problem"] and said["problem"] not in said["lines"]:
+        own.append(f"{said['problem']}\n")
+    return "".join(own)
 
 
 @dataclass(frozen=True)

@@ -54,21 +54,13 @@ def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
     if all_gather.PROGRAM in text:
         return all_gather.log(world, pod, text)
     if training.is_one(pod) and not exit_code(pod):
-        return training.log(pod)
+        said = fabric.words(pod) if fabric.uses_nccl(container) else ""
+        return said + training.log(pod)
     if container["name"] == RAY_SUBMITTER:
         return _of_ray(world, pod, text)
     if fabric.uses_nccl(container):
-        return nccl_lines(pod)
+        return fabric.words(pod)
     return f"{pod['_nccl']['problem']}\n" if exit_code(pod) else ""
-
-
-def nccl_lines(pod: Object) -> str:
-    """What NCCL said in a pod, and the shell before it."""
-    said = pod["_nccl"]
-    lines = [f"{pod['metadata']['name']}:51:51 [0] {it}\n" for it in said["lines"]]
-    if said["problem"] and said["problem"] not in said["lines"]:
-        lines.append(f"{said['problem']}\n")
-    return "".join(lines)
 
 
 def _of_ray(world: World, pod: Object, entrypoint: str) -> str:
@@ -83,11 +75,14 @@ def _of_ray(world: World, pod: Object, entrypoint: str) -> str:
             labels = worker["metadata"]["labels"]
             own = labels.get("ray.io/cluster", "").startswith(f"{name}-")
             if own and labels.get("ray.io/node-type") == "worker" and "_nccl" in worker:
-                lines += [f"(worker) {it}\n" for it in nccl_lines(worker).splitlines()]
+                said = fabric.words(worker, "INFO" if _ASKS in entrypoint else "")
+                lines += [f"(worker) {it}\n" for it in said.splitlines()]
     return "".join([*lines, f"SUCC cli.py: Job '{name}' succeeded\n"])
 
 
 RAY_SUBMITTER: Final = "ray-job-submitter"
+_ASKS: Final = "NCCL_DEBUG"
+"""In an entrypoint: its processes have NCCL log what it uses, whatever the worker's pod says."""
 _FAILURE_SECONDS: Final = 5.0
 _RAY_LOG: Final = """\
 INFO cli.py: Job submission server address: http://{name}-head-svc.default.svc.cluster.local:8265

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.kubernetes import jobs, objects, pods, programs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rehearsal.cloud.kubernetes.kinds import Kind
     from rehearsal.cloud.kubernetes.objects import Object, World
 
 _API: Final = "ray.io/v1"
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where systems have it
 _FAILED: Final = "Job entrypoint command failed with exit code 1"
 
 
@@ -48,7 +51,8 @@ def _look_at_cluster(world: World, cluster: Object) -> None:
                 "ray.io/group": it.group,
             }
             prefix = f"{name}-head" if it.is_head else f"{name}-{it.group}-worker-{number}"
-            pods.make(world, cluster, prefix, it.template, labels=labels, seconds=pods.FOREVER)
+            template = _with_shared_memory(it.template)
+            pods.make(world, cluster, prefix, template, labels=labels, seconds=pods.FOREVER)
     running = [pod for pod in own if pod["status"]["phase"] == "Running"]
     workers = sum(it.count for it in wanted if not it.is_head)
     status |= {
@@ -64,6 +68,25 @@ def _look_at_cluster(world: World, cluster: Object) -> None:
     elif status.get("state") == "suspended":
         # KubeRay never takes "ready" back, whatever it loses (its source of 1.6.2).
         status.pop("state", None)
+
+
+def _with_shared_memory(template: Mapping[str, Any]) -> Object:
+    """What KubeRay makes of a pod that mounts no /dev/shm: it gets one as large as its memory.
+
+    Source: KubeRay feeaf72fa, ray-operator/controllers/ray/common/pod.go.
+    """
+    made = copy.deepcopy(dict(template))
+    spec = made.get("spec") or {}
+    container: Object = next(iter(spec.get("containers") or []), {})
+    mounts = container.get("volumeMounts") or []
+    if not container or any(it["mountPath"] == _SHARED_MEMORY for it in mounts):
+        return made
+    limit = ((container.get("resources") or {}).get("limits") or {}).get("memory")
+    volume: Object = {"medium": "Memory", **({"sizeLimit": limit} if limit else {})}
+    mount = {"name": "shared-mem", "mountPath": _SHARED_MEMORY}
+    container["volumeMounts"] = [*mounts, mount]
+    spec["volumes"] = [*(spec.get("volumes") or []), {"name": "shared-mem", "emptyDir": volume}]
+    return made
 
 
 def _look_at_job(world: World, of_clusters: Kind, job: Object) -> None:

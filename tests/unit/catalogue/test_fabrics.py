@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from provision.catalogue import fabrics, machines
@@ -51,3 +53,31 @@ def test_what_vms_get_is_pinned() -> None:
             assert stack.package.count("=") == 1
     assert STACKS[Fabric.GIB].version == "1.1.0"
     assert STACKS[Fabric.TCPXO].version == "1.0.15"
+
+
+def test_images_without_a_digest_are_listed_where_the_beliefs_stand() -> None:
+    gotchas = (Path(__file__).parents[3] / "docs" / "gotchas.md").read_text(encoding="utf-8")
+    by_tag = {it for it in fabrics.container_images() if not it.digest}
+    listed = {it for it in fabrics.container_images() if f"`{it.name}:{it.version}`" in gotchas}
+    assert by_tag == listed
+    assert by_tag
+
+
+@pytest.mark.parametrize(
+    ("version", "pair"),
+    [
+        ("", ("v3.1.12", "v2.0.15")),
+        ("1.33.5-gke.1125000", ("v3.1.9", "v2.0.12")),
+        ("1.34.1-gke.3899000", ("v3.1.12", "v2.0.15")),
+    ],
+)
+def test_plugin_and_daemon_of_tcpx_change_together(version: str, pair: tuple[str, str]) -> None:
+    stack = fabrics.on_gke(Fabric.TCPX, version)
+    assert stack.daemon is not None
+    assert (stack.plugin.version, stack.daemon.version) == pair
+    assert stack.test == stack.plugin
+
+
+@pytest.mark.parametrize("fabric", [Fabric.TCPXO, Fabric.GIB])
+def test_the_others_are_the_same_on_all_versions(fabric: Fabric) -> None:
+    assert fabrics.on_gke(fabric, "1.30.1-gke.1") == STACKS[fabric]

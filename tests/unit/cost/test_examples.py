@@ -28,6 +28,7 @@ A2_ULTRAGPU_8G = 40.550383123
 A3_HIGHGPU_8G, A3_MEGAGPU_8G = 88.490000119, 93.400712807
 A3_ULTRAGPU_8G_SPOT = 50.874449096
 A3_HIGHGPU_8G_FLEX, A3_ULTRAGPU_8G_FLEX, A2_HIGHGPU_1G_FLEX = 38.320038, 42.338776, 2.02038
+A4_HIGHGPU_8G_FLEX = 64.44
 G2_STANDARD_24, G2_STANDARD_24_SPOT, G2_STANDARD_24_IN_EUROPE_WEST4 = 2.000833, 1.124816, 2.102975
 N1_STANDARD_8_T4 = 8 * 0.031611 + 30 * 0.004237 + 0.35
 N1_STANDARD_2_T4 = 2 * 0.031611 + 7.5 * 0.004237 + 0.35
@@ -86,6 +87,10 @@ BILLS = {
         2 * node(A3_HIGHGPU_8G_FLEX, 2000 * SSD) + MONTH * NAT_ADDRESS,
         2 * 48 * (A3_HIGHGPU_8G_FLEX + 2000 * SSD / MONTH),
     ),
+    "gke-a3-high": Bill(
+        gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), SYSTEM),
+        gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), 3 * SYSTEM),
+    ),
     "gke-a3-mega": Bill(
         gke(2 * node(A3_MEGAGPU_8G, 100 * SSD), SYSTEM),
         gke(2 * node(A3_MEGAGPU_8G, 100 * SSD), 3 * SYSTEM),
@@ -99,6 +104,11 @@ BILLS = {
         gke(SYSTEM),
         gke(4 * ULTRA, 3 * SYSTEM),
         4 * WEEK * (A3_ULTRAGPU_8G_FLEX + HYPERDISK_100 / MONTH),
+    ),
+    "gke-a4": Bill(
+        gke(SYSTEM),
+        gke(4 * node(A4_HIGHGPU_8G_FLEX, HYPERDISK_100), 3 * SYSTEM),
+        4 * 3 * 24 * (A4_HIGHGPU_8G_FLEX + HYPERDISK_100 / MONTH),
     ),
     "gke-plain": Bill(
         gke(2 * node(G2_STANDARD_24, 100 * SSD), SYSTEM),
@@ -136,7 +146,7 @@ FILES = sorted(EXAMPLES.glob("*.list"))
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {path.name.partition(".")[0] for path in FILES} == set(BILLS)
-    assert len(FILES) == 17
+    assert len(FILES) == 19
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])

@@ -78,10 +78,12 @@ _ADVICE: Final = (
         "it asks for more CPUs, memory or storage than nodes have free: ask for less",
     ),
     (
+        # Kubernetes' scheduler (1.34.2, tried) does not always name the taint.
         r"affinity/selector|untolerated taint",
         (
             "no node has the labels that it selects by and lets it on: compare its node selector"
-            " and tolerations with the pool's"
+            " and tolerations with the pool's; queued pools take jobs of the queue alone, with the"
+            f" label {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}"
         ),
     ),
 )

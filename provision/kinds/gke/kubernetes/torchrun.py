@@ -95,11 +95,15 @@ def _script(facts: ClusterFacts) -> str:
     folder = f"{kept[0]}/checkpoints/${{JOB_SET}}" if kept else "/tmp/checkpoints"  # noqa: S108
     note = "" if kept else _NOTE
     # A shell gets the signals: torchrun would give its processes half a minute, not the pod's time.
+    # The profile of A3 Mega makes NCCL say warnings alone.
     return f"""\
 set -u
+export NCCL_DEBUG=INFO
 cat >/tmp/train.py <<'END'
 {torch_training.PROGRAM}END
 trap 'told=yes; touch {torch_training.STOP_FILE}' TERM
+# The log then says "Using network ..."; the script of TCPXO has set something else.
+export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET
 {note}torchrun --nnodes="${{NNODES}}" --nproc_per_node="${{NPROC_PER_NODE}}" \\
   --node_rank="${{NODE_RANK}}" --master_addr="${{MASTER_ADDR}}" --master_port="${{MASTER_PORT}}" \\
   /tmp/train.py --checkpoints {folder} --steps {_STEPS} &
@@ -120,9 +124,6 @@ def _container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
         "MASTER_ADDR": f"$(JOB_SET)-{REPLICATED_JOB}-0-0.$(JOB_SET)",
         "MASTER_PORT": _PORT,
         "GLOO_SOCKET_IFNAME": FIRST,
-        # The log then says "Using network ...".
-        "NCCL_DEBUG": "INFO",
-        "NCCL_DEBUG_SUBSYS": "INIT,NET",
     }
     return {
         "name": NAME,

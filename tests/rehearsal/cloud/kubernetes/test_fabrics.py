@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth, jobs
+from provision.kinds.gke.kubernetes import bandwidth, jobs, nccl, rollout, torchrun
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
@@ -97,6 +97,32 @@ def test_pods_of_the_program_are_on_the_network_of_their_machines(
     measured = bandwidth.parse(_log(cluster))
     assert measured.networks == (network,)
     assert measured.peak_in_place == pytest.approx(peak, abs=1.5)
+
+
+@pytest.mark.parametrize(("kind", "network"), [(MEGA, "FasTrak"), (HIGH, "GPUDirectTCPX_v7")])
+def test_training_says_which_network_it_uses(
+    made: Callable[..., Gke], kind: Any, network: str
+) -> None:
+    cluster = made(kind)
+    thing = torchrun.job_set(cluster.facts, jobs.main_pool(cluster.facts), 2)
+    cluster.api.create(thing)
+    logs = [cluster.api.log("default", it["metadata"]["name"], "torchrun") for it in cluster.pods()]
+    assert len(logs) == 2
+    assert all(f"Using network {network}" in log for log in logs), logs
+
+
+@pytest.mark.parametrize(("kind", "network"), [(MEGA, "FasTrak"), (ULTRA, "gIB")])
+def test_processes_of_a_ray_job_say_which_network_they_use(
+    made: Callable[..., Gke], kind: Any, network: str
+) -> None:
+    cluster = made(kind, ENABLE_RAY_OPERATOR="yes")
+    thing = jobs.ray_job(cluster.facts, jobs.main_pool(cluster.facts))
+    thing["spec"]["entrypoint"] = "NCCL_DEBUG=INFO python -c 'init_process_group(\"nccl\")'"
+    thing["spec"]["shutdownAfterJobFinishes"] = False
+    cluster.api.create(thing)
+    (submitter,) = (it for it in cluster.pods() if "job-name" in it["metadata"]["labels"])
+    log = cluster.api.log("default", submitter["metadata"]["name"], "ray-job-submitter")
+    assert log.count(f"Using network {network}") == 2
 
 
 def _interfaces(count: int) -> Callable[[Object], None]:
@@ -297,16 +323,14 @@ def test_pods_wait_until_their_new_node_has_the_plugin(
 
 
 def test_an_image_that_its_registry_lacks_is_never_installed(made: Callable[..., Gke]) -> None:
-    cluster = made(ULTRA)
-    (found,) = cluster.api.all("apps/v1", "DaemonSet", "kube-system")
-    for it in found["spec"]["template"]["spec"]["initContainers"]:
-        it["image"] = it["image"].replace("v1.1.1", "v9.9.9")
-    again = {key: found[key] for key in ("metadata", "spec")}
-    name = found["metadata"]["name"]
-    _daemon_sets(cluster, name)
-    again["metadata"] = {"name": name, "namespace": "kube-system"}
-    cluster.api.create({"apiVersion": "apps/v1", "kind": "DaemonSet", **again})
-    assert cluster.api.all("apps/v1", "DaemonSet", "kube-system")[0]["status"]["numberReady"] == 0
+    cluster = made(MEGA)
+    name = "nccl-tcpxo-installer"
+    thing = next(it for it in nccl.objects(cluster.facts) if it["metadata"]["name"] == name)
+    for it in thing["spec"]["template"]["spec"]["initContainers"]:
+        it["image"] = it["image"].replace("v1.0.15", "v9.9.9")
+    cluster.api.apply(thing)
+    (note,) = rollout.wait(cluster.api, cluster.facts, progress=cluster.progress)
+    assert "nccl-tcpxo-installer is ready on 0 of 2 GPU nodes" in note.what
     assert _submit(cluster)["status"]["phase"] == "Failed"
 
 

@@ -144,11 +144,55 @@ def test_jobs_alike_wait_as_one_and_do_not_repeat_what_their_request_says() -> N
     assert _broken(works=works, requests=(request,)) == []
 
 
+def test_what_waits_says_until_when_and_what_comes_then() -> None:
+    soon, past = "2999-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
+    works = tuple(
+        Workload(name=f"Job {number}", state=JobState.PENDING, next_try=moment)
+        for number, moment in enumerate((soon, "2999-01-02T00:00:00Z"))
+    )
+    request = NodeRequest(
+        name="r", state=RequestState.PENDING, waits_for="quota", until=past, then="it fails"
+    )
+    jobs, asks = trouble.waiting(_case(works=works, requests=(request,)))
+    assert (jobs.until, jobs.then) == (soon, "Kueue asks for nodes again")
+    assert jobs.until_seconds
+    # What is over is not announced.
+    assert (asks.until, asks.until_seconds, asks.then) == (None, None, "")
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (JobState.PENDING, "Job a waits for nodes, in no queue"),
+        (JobState.STARTING, "Job a is starting, in no queue"),
+        (JobState.RUNNING, None),
+    ],
+)
+def test_a_job_in_no_queue_waits_like_the_others(state: JobState, words: str | None) -> None:
+    waits = _waits(outside=(Workload(name="Job a", state=state),))
+    assert waits == ([words] if words else [])
+
+
+def test_a_job_of_the_queue_that_starts_is_not_running_yet() -> None:
+    starts = Workload(name="Job a", state=JobState.STARTING, message="ImagePullBackOff")
+    (found,) = trouble.waiting(_case(works=(starts,)))
+    assert (found.what, found.why) == ("Job a starting", ("ImagePullBackOff",))
+
+
 def test_a_job_that_was_given_up_and_a_request_that_failed_are_broken() -> None:
     work = Workload(name="Job a", state=JobState.GIVEN_UP, message="no quota", advice="ask for it")
-    request = NodeRequest(name="r", state=RequestState.FAILED, message="no quota", advice="ask")
+    request = NodeRequest(
+        name="r",
+        state=RequestState.FAILED,
+        message="no quota",
+        advice="ask",
+        waits_for="quota",
+    )
     found = list(trouble.found(_case(works=(work,), requests=(request,))))
-    assert [one.what for one in found] == ["Job a given up", "the request r failed"]
+    assert [one.what for one in found] == [
+        "Job a given up",
+        "the request r failed for want of quota",
+    ]
     assert [one.fix for one in found] == ["ask for it", "ask"]
     assert _waits(works=(work,), requests=(request,)) == []
 

@@ -1,0 +1,139 @@
+"""Create looks whether NCCL's software is on the GPU nodes that there are."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.codes import Code
+from provision.errors import ClusterError
+from provision.kinds.gke.kubernetes import rollout
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.time import deadline
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+from provision.time.retries import TransientError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from provision.kinds.gke.kubernetes.client import Cluster
+
+FACTS = ClusterFacts(
+    project="p",
+    name="demo",
+    location="r",
+    endpoint="e",
+    pools=(
+        GpuPool(
+            name="ultra",
+            machine_type="a3-ultragpu-8g",
+            accelerator="nvidia-h200-141gb",
+            gpus=8,
+            max_nodes=2,
+            mode="standard",
+        ),
+    ),
+    workload_account="w@p",
+)
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.1)
+
+
+def _at(ready: int, nodes: int = 2, *, updated: int = 2, observed: int = 1) -> dict[str, Any]:
+    status = {
+        "observedGeneration": observed,
+        "desiredNumberScheduled": nodes,
+        "numberReady": ready,
+        "updatedNumberScheduled": updated,
+    }
+    return {"metadata": {"generation": 1}, "status": status}
+
+
+class Answers:
+    """A cluster whose DaemonSet gets on from look to look, and stays at the last."""
+
+    def __init__(self, *looks: Any, pods: Iterable[Any] = ()) -> None:
+        self._looks = list(looks)
+        self._pods = list(pods)
+        self.asked = 0
+
+    def find(self, api_version: str, kind: str, name: str, namespace: str) -> Any:
+        assert (api_version, kind, namespace) == ("apps/v1", "DaemonSet", "kube-system")
+        assert name == "nccl-rdma-installer"
+        self.asked += 1
+        found = self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def all(self, api_version: str, kind: str, namespace: str, selector: str) -> list[Any]:
+        assert (kind, namespace, api_version) == ("Pod", "kube-system", "v1")
+        assert selector == "k8s-app=nccl-rdma-installer"
+        return self._pods
+
+
+def _wait(cluster: Answers, facts: ClusterFacts = FACTS, timeout: float = 60) -> tuple[Any, Any]:
+    told: list[str] = []
+    progress = Progress(Clock(0), told.append)
+    return rollout.wait(cast("Cluster", cluster), facts, progress=progress, timeout=timeout), told
+
+
+@pytest.mark.parametrize("done", [_at(2), _at(0, 0)])
+def test_what_is_there_already_takes_one_look_and_no_words(done: Any) -> None:
+    cluster = Answers(done)
+    assert _wait(cluster) == ([], [])
+    assert cluster.asked == 1
+
+
+def test_it_is_waited_for_also_where_kubernetes_has_not_looked_or_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Answers(None, TransientError("busy"), _at(2, observed=0), _at(2, updated=1), _at(2))
+    monkeypatch.setattr(deadline, "_SHORTEST", 5.0)
+    notes, _ = _wait(cluster)
+    assert notes == []
+    assert cluster.asked == 5
+
+
+def test_a_cluster_without_gpu_networks_is_asked_for_nothing() -> None:
+    cluster = Answers(_at(0))
+    assert _wait(cluster, dataclasses.replace(FACTS, pools=())) == ([], [])
+    assert cluster.asked == 0
+
+
+def test_a_pool_of_arm_machines_gets_nothing_and_is_told_so() -> None:
+    (pool,) = FACTS.pools
+    arm = dataclasses.replace(pool, name="grace", machine_type="a4x-highgpu-4g")
+    cluster = Answers(_at(0))
+    (note,), _ = _wait(cluster, dataclasses.replace(FACTS, pools=(arm,)))
+    assert note.what.endswith("the nodes of grace (a4x-highgpu-4g)")
+    assert cluster.asked == 0
+
+
+def test_what_is_slow_is_a_note() -> None:
+    slow = {"status": {"initContainerStatuses": [{"name": "i", "state": {"running": {}}}]}}
+    (note,), _ = _wait(Answers(_at(1), pods=[slow]), timeout=0)
+    assert note.code is Code.STILL_RUNNING
+    assert "nccl-rdma-installer is ready on 1 of 2 GPU nodes" in note.what
+    assert "kubectl --namespace kube-system describe pods" in note.fix
+
+
+def test_what_goes_wrong_fails_with_its_reason() -> None:
+    waiting = {"reason": "ImagePullBackOff", "message": "not found"}
+    pod = {
+        "spec": {"nodeName": "node-1"},
+        "status": {"initContainerStatuses": [{"name": "i", "state": {"waiting": waiting}}]},
+    }
+    with pytest.raises(ClusterError) as caught:
+        _wait(Answers(_at(1), pods=[pod]), timeout=0)
+    (problem,) = caught.value.problems
+    assert problem.code is Code.KUBERNETES_FAILED
+    assert "1 of 2 GPU nodes" in problem.what
+    assert problem.why == "i on node-1: ImagePullBackOff: not found"
+    assert "Create again" in problem.fix
