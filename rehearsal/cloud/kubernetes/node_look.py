@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.compute.startup_checks import DRIVER, GPU_NAMES
-from rehearsal.cloud.facts import machines
 from rehearsal.cloud.kubernetes import node_faults, pools
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def lines(world: World, pod: Object, script: str) -> Iterator[str]:
     if asked:
         bad = node_faults.strikes(world, node_faults.BAD_GPU, pod)
         for number in range(pools.gpus_of(pod["spec"])):
-            values = _gpu(_kind(world, pod), bad=bad and number == 0)
+            values = _gpu(pod["_gpu"], bad=bad and number == 0)
             cells = [values.get(name, "[N/A]") for name in asked.group(1).split(",")]
             yield f"{asked.group(2)}{', '.join(cells)}\n"
 
@@ -57,13 +56,3 @@ def _gpu(kind: str, *, bad: bool) -> dict[str, str]:
         "driver_version": DRIVER,
         "ecc.errors.uncorrected.volatile.total": errors,
     }
-
-
-def _kind(world: World, pod: Object) -> str:
-    """The GPUs of a pod's node, by the API's name."""
-    kind = world.kind("v1", "nodes")
-    node = world.get(kind, "", pod["spec"].get("nodeName", "")) if kind else None
-    if node is not None:
-        return str(node["metadata"]["labels"].get(pools.ACCELERATOR, ""))
-    machine = machines.find(pod["_machine"])
-    return machine.gpu if machine else ""

@@ -92,7 +92,9 @@ def _place(
     free[chosen] -= wanted
     pod["spec"]["nodeName"] = chosen
     pod["status"]["startTime"] = world.stamp
-    pod["_machine"] = nodes[chosen]["metadata"]["labels"][_MACHINE]
+    labels = nodes[chosen]["metadata"]["labels"]
+    # What its log tells of when the node is gone.
+    pod["_machine"], pod["_gpu"] = labels[_MACHINE], labels.get(pools.ACCELERATOR, "")
     objects.tell(world, pod, "PodScheduled", True, "", "")
     _start(world, kind, pod, nodes[chosen])
     of_nodes = world.kind("v1", "nodes")
