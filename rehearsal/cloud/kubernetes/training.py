@@ -103,8 +103,7 @@ def _claim(pod: Object) -> str:
 
 
 def _folder(pod: Object) -> str:
-    words = _words(pod)
-    folder = words[words.index(_FOLDER) + 1].rstrip("/")
+    folder = _after(_words(pod), _FOLDER).rstrip("/")
     return _VARIABLE.sub(lambda found: _variable(pod, found.group(1)), folder)
 
 
@@ -119,7 +118,12 @@ def _variable(pod: Object, name: str) -> str:
 
 def _number(pod: Object, name: str) -> int:
     words = _words(pod)
-    return int(words[words.index(name) + 1]) if name in words else _USUAL[name]
+    return int(_after(words, name)) if name in words else _USUAL[name]
+
+
+def _after(words: list[str], name: str) -> str:
+    """What follows an option where it is last: a script may tell of it before it uses it."""
+    return words[len(words) - words[::-1].index(name)]
 
 
 def _words(pod: Object) -> list[str]:

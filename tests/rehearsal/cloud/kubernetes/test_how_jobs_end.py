@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from provision.kinds.gke.kubernetes import jobs, kueue, status
+from provision.kinds.gke.kubernetes import jobs, kueue, status, torchrun
+from provision.kinds.gke.kubernetes.facts import Bucket
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
@@ -134,10 +137,10 @@ def _lose_a_node(cluster: Gke, name: str = "") -> str:
     return found
 
 
-def _began(cluster: Gke) -> str:
+def _began(cluster: Gke, container: str = "main") -> str:
     """The step that the training began with, in its own words."""
     pod = next(it for it in cluster.pods() if it["status"]["phase"] != "Pending")
-    return cluster.api.log("default", pod["metadata"]["name"], "main").splitlines()[0]
+    return cluster.api.log("default", pod["metadata"]["name"], container).splitlines()[0]
 
 
 # ------------------------------------------------------------------ by themselves
@@ -333,6 +336,28 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     _until(clock, lambda: _why(cluster, "PodsReady"))
     step = int(_began(cluster).rpartition(" ")[2])
     assert 54_000 <= step <= 60_000
+
+
+def test_the_example_is_stopped_before_its_nodes_end_and_goes_on_in_its_next_run(
+    cluster: Gke, clock: Clock
+) -> None:
+    facts = dataclasses.replace(cluster.facts, buckets=(Bucket(bucket="b", path="/mnt/data"),))
+    text = json.dumps(torchrun.job_set(facts, jobs.main_pool(facts), 2))
+    made = cluster.api.create(json.loads(text.replace("--steps 500", "--steps 144000")))
+    _until(clock, lambda: _why(cluster, "PodsReady"))
+    node = cluster.api.find("v1", "Node", cluster.pods()[0]["spec"]["nodeName"])
+    assert node is not None
+    ends = _moment(node["metadata"]["annotations"]["node.gke.io/machine-termination-datetime"])
+    reason = "DeactivatedDueToMaximumExecutionTimeExceeded"
+    _until(clock, lambda: _why(cluster, "Evicted") == reason)
+    # Ten minutes for saving, and some for what lies between its nodes' start and its admission.
+    stopped = conditions(_workload(cluster))["Evicted"]["lastTransitionTime"]
+    assert 600 < ends - _moment(stopped) < 960
+    cluster.api.delete(kueue.API, "Workload", _workload(cluster)["metadata"]["name"], "default")
+    _until(clock, lambda: _why(cluster, "PodsReady"))
+    step = int(_began(cluster, "torchrun").rpartition(" ")[2])
+    assert 48_000 < step < 54_000
+    assert not cluster.find(made)["status"].get("restarts")
 
 
 def test_a_job_that_runs_to_the_end_of_its_nodes_is_given_up(cluster: Gke, clock: Clock) -> None:
