@@ -22,7 +22,7 @@ from provision.kinds import machines
 from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
-from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_test, trial
+from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_test, rollout, trial
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import out_of_date, startup, tasks, waiting
@@ -233,6 +233,15 @@ def _earlier_run(run: Run) -> None:
     settle.wait(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
 
 
+def _rollout(run: Run) -> None:
+    """Installers that are ready on no node."""
+    status = {"observedGeneration": 1, "desiredNumberScheduled": 2}
+    cluster = SimpleNamespace(
+        find=lambda *_: {"metadata": {"generation": 1}, "status": status}, all=lambda *_: []
+    )
+    rollout.wait(cast("Any", cluster), samples.FLEX_QUEUED_ULTRA, progress=run.progress)
+
+
 WAITS: dict[StageName, Callable[[Run], None]] = {
     StageName.MACHINES: _machines,
     StageName.REQUESTS: _requests,
@@ -253,6 +262,7 @@ MODULES = {
     "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/kubernetes/apply.py",
     "kinds/gke/kubernetes/bandwidth_test.py",
+    "kinds/gke/kubernetes/rollout.py",
     "kinds/gke/kubernetes/ray_test.py",
     "kinds/gke/kubernetes/trial.py",
     "kinds/gke/release.py",
@@ -280,6 +290,7 @@ def _stage_of(event: Event) -> StageName | None:
     [
         *(pytest.param(name, wait, id=name) for name, wait in WAITS.items()),
         pytest.param(StageName.TEST, _tasks, id="test of VMs"),
+        pytest.param(StageName.OBJECTS, _rollout, id="installers on nodes"),
         pytest.param(StageName.TEST, _ray, id="test through Ray"),
     ],
 )
