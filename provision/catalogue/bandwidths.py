@@ -79,6 +79,11 @@ class Reference:
         """The better of the two figures, in GB/s."""
         return max(self.out_of_place, self.in_place or 0.0)
 
+    @property
+    def least(self) -> float:
+        """The peak that is enough, in GB/s."""
+        return self.tolerance * self.peak
+
     def average_over(self, smallest: int, largest: int) -> float | None:
         """The average, if it is that over the very same sizes: others have other averages."""
         return self.average if self.averaged == (smallest, largest) else None

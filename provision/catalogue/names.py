@@ -10,7 +10,10 @@ import dataclasses
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _BOUND: Final = 8
 """Hexadecimal digits at the end of the name of what is bound to a place."""
@@ -150,3 +153,17 @@ def node_pool(prefix: str, name: str) -> str:
         return whole
     digest = hashlib.sha256(whole.encode()).hexdigest()[:_DIGEST]
     return f"{whole[: _LONGEST_POOL - _DIGEST - 1].rstrip('-')}-{digest}"
+
+
+def own_pool(prefix: str, asked: str, known: Collection[str]) -> str | None:
+    """The full name of a node pool that somebody names, in full or as in the settings.
+
+    Args:
+        prefix: NAME_PREFIX.
+        asked: What it is called.
+        known: The full names of the cluster's pools.
+
+    Returns:
+        None if the cluster has no such pool.
+    """
+    return next((it for it in (asked, node_pool(prefix, asked)) if it in known), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +24,62 @@ class BandwidthRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeCheck:
+    """What a pod of the test found on its node, and what Kubernetes says of the node.
+
+    Attributes:
+        gpus: The number of GPUs that answer, or that the node offers to pods; None if not known.
+        names: The name of each, as the driver has it.
+        driver: The driver's version; None if not known.
+        ecc_errors: The uncorrected memory errors of all since the boot; None where no GPU counts
+            them.
+        interfaces: The number of network interfaces of the pod; None if not known.
+        faults: What is wrong with it, in words; none if nothing is.
+    """
+
+    gpus: int | None = None
+    names: tuple[str, ...] = ()
+    driver: str | None = None
+    ecc_errors: int | None = None
+    interfaces: int | None = None
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodesTry:
+    """One measurement between nodes.
+
+    Attributes:
+        nodes: The nodes that took part.
+        passed: Whether it was good enough.
+        bandwidth: The peak of the bus bandwidth, in GB/s; None if it failed.
+        why: Why it failed; "" if it did not.
+    """
+
+    nodes: tuple[str, ...]
+    passed: bool
+    bandwidth: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayCheck:
+    """What became of the test through Ray.
+
+    Attributes:
+        passed: Whether Ray found all GPUs, and each was well.
+        gpus: Node -> the number of GPUs that did Ray's work there.
+        why: Why it failed; "" if it did not.
+    """
+
+    passed: bool
+    gpus: Mapping[str, int]
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Bandwidth:
-    """The bandwidth between the nodes of a pool; bandwidths are NCCL's bus bandwidth.
+    """The nodes of a pool and the bandwidth between them; NCCL's bus bandwidth.
 
     Attributes:
         nodes: How many nodes took part.
@@ -36,6 +90,15 @@ class Bandwidth:
         interfaces: Node -> the number of its network interfaces.
         networks: The networks that NCCL used, such as "gIB" or "Socket".
         rows: The results by size.
+        expected: The published peak in GB/s; None if there is none.
+        least: The peak that is enough, in GB/s; None if there is no published figure.
+        source: Where the published figure is from.
+        checked: Node -> what was found on it.
+        tries: All measurements, the first with all nodes; others look for the nodes at fault.
+        faulty: The nodes at fault: each failed with nobody but nodes that passed with others.
+        suspects: Nodes that failed only with others that failed.
+        cordoned: The nodes that this run has cordoned.
+        ray: What became of the test through Ray; None where Ray is not on.
     """
 
     nodes: int
@@ -46,6 +109,15 @@ class Bandwidth:
     interfaces: Mapping[str, int]
     networks: tuple[str, ...]
     rows: tuple[BandwidthRow, ...]
+    expected: float | None = None
+    least: float | None = None
+    source: str = ""
+    checked: Mapping[str, NodeCheck] = field(default_factory=dict)
+    tries: tuple[NodesTry, ...] = ()
+    faulty: tuple[str, ...] = ()
+    suspects: tuple[str, ...] = ()
+    cordoned: tuple[str, ...] = ()
+    ray: RayCheck | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

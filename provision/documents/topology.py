@@ -26,6 +26,7 @@ class Network:
         mtu: The MTU in bytes; None if it is not known, as that of a network that was there.
         is_made: Whether it is made for this cluster; otherwise it is the project's "default".
         has_nat: Whether it gets a Cloud NAT for outgoing connections.
+        pools: The groups or pools whose machines have an interface in it, by name.
     """
 
     role: NetworkRole
@@ -35,6 +36,7 @@ class Network:
     mtu: int | None = None
     is_made: bool = True
     has_nat: bool = False
+    pools: tuple[str, ...] = ()
 
     @property
     def interfaces(self) -> int:

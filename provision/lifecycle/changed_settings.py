@@ -23,7 +23,9 @@ _OF_THE_RUN: Final = frozenset(
         "PROTECT",
         "SHOW_PROXY_URL",
         "SKIP_CHECKS",
+        "TEST_CORDON",
         "TEST_NODES",
+        "TEST_POOL",
     }
 )
 """Settings of which nothing in the cloud depends."""

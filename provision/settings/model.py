@@ -55,6 +55,7 @@ from provision.settings.values import (
     Nodes,
     OrchestratorWord,
     PoolCount,
+    PoolName,
     Presence,
     PriceWord,
     ProjectId,
@@ -537,6 +538,17 @@ class Settings(BaseSettings):
         "The number of nodes of the bandwidth test.",
         "2",
         derived.TEST_NODES,
+        only_with=_GKE,
+    )
+    test_pool: PoolName | None = _setting(
+        "The node pool that Test tests; if unset, it tests each, the cheapest first.",
+        "nodepool-1",
+        only_with=_GKE,
+    )
+    test_cordon: Switch = _setting(
+        "Let Test cordon each node that it finds at fault, so that no new pod starts there.",
+        "yes",
+        False,
         only_with=_GKE,
     )
 

@@ -72,6 +72,7 @@ def _first(spec: ClusterSpec) -> Network:
         mtu=_OWN_MTU if spec.makes_network else None,
         is_made=spec.makes_network,
         has_nat=spec.makes_network,
+        pools=tuple(pool.name for pool in spec.pools),
     )
 
 
@@ -80,6 +81,7 @@ def _additional(spec: ClusterSpec) -> Iterator[Network]:
     kinds = (pool.machine.gpu_network for pool in spec.pools if pool.machine)
     of_gpus = {(kind.nic_type, kind.mtu) for kind in kinds if kind}
     for networks in (spec.gpu_networks, *spec.more_gpu_networks.values()):
+        pools = tuple(pool.name for pool in spec.pools if _networks(spec, pool) == networks)
         for network, same in itertools.groupby(networks):
             is_of_gpus = (network.nic_type, network.mtu) in of_gpus
             yield Network(
@@ -88,6 +90,7 @@ def _additional(spec: ClusterSpec) -> Iterator[Network]:
                 subnets=network.subnets,
                 nic_type=network.nic_type,
                 mtu=network.mtu,
+                pools=pools,
             )
 
 

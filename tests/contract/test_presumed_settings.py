@@ -52,7 +52,9 @@ NAMES_NOTHING = {
     "SYSTEM_NODE_POOL_SPOT",
     "SYSTEM_NODE_POOL_VM_TYPE",
     "SYSTEM_NODE_POOL_ZONE",
+    "TEST_CORDON",
     "TEST_NODES",
+    "TEST_POOL",
     "VM_LOCALFILE_DEST_PATH",
     # Each project has the network "default" from the start.
     "NETWORK_CONFIG",

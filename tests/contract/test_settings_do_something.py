@@ -25,6 +25,8 @@ OF_THE_RUN: Final = {
     "prices",
     "protect",
     "terraform_gcs_path",
+    "test_cordon",
+    "test_pool",
 }
 """Settings that are for the program, whatever the cluster is."""
 OTHERS: Final = {

@@ -161,11 +161,10 @@ class GkeCluster:
         return "Cluster", f"kubernetes/clusters/details/{cluster_path}"
 
     def test(self, context: Context, cloud: Cloud, record: Record) -> str:
-        """Measure NCCL's bandwidth between nodes, and judge it."""
-        from provision.kinds.gke import bandwidth_check
+        """Look at nodes of each pool, measure NCCL's bandwidth between them, and judge both."""
+        from provision.kinds.gke import testing
 
-        del record
-        return bandwidth_check.run(context, cloud)
+        return testing.run(context, cloud, record)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """The volumes that were made for claims, as far as they go with these."""

@@ -37,7 +37,7 @@ def existing(
     if document is None or facts is None:
         return None
     known = {pool.name: pool for pool in facts.pools}
-    pools = [_pool_of(pool, known.get(pool["name"])) for pool in document.get("nodePools", [])]
+    pools = [pool_of(pool, known.get(pool["name"])) for pool in document.get("nodePools", [])]
     return spending.Existing(
         project_id=record.project_id,
         name_prefix=record.name_prefix,
@@ -56,8 +56,13 @@ def existing(
     )
 
 
-def _pool_of(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:
-    """A node pool as a specification has it, by what Google says of it."""
+def pool_of(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:
+    """A node pool as a specification has it, by what Google says of it.
+
+    Args:
+        pool: The node pool as Google's API returns it.
+        mine: What Create has kept of it; None for a pool that runs no jobs.
+    """
     config = pool["config"]
     least, most = scale(pool)
     usual = Mode.SPOT if config.get("spot") else Mode.STANDARD

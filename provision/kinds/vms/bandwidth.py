@@ -15,13 +15,14 @@ from provision.catalogue import bandwidths, fabrics, machines
 from provision.catalogue.bandwidths import GIB, MIB, Collective
 from provision.catalogue.fabrics import Fabric
 from provision.documents.checks import BandwidthRow
+from provision.kinds.faults import Tried
 from provision.kinds.vms import health
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provision.catalogue.bandwidths import Reference
-    from provision.kinds.vms.faults import Vms
+    from provision.kinds.faults import Members
     from provision.kinds.vms.instances import Vm
     from provision.kinds.vms.tasks import Answer
 
@@ -66,9 +67,9 @@ class Plan:
     @property
     def least(self) -> float | None:
         """What is enough; None if there is no published figure."""
-        return None if self.reference is None else self.reference.tolerance * self.reference.peak
+        return None if self.reference is None else self.reference.least
 
-    def arguments(self, groups: Sequence[Vms]) -> dict[str, Any]:
+    def arguments(self, groups: Sequence[Members]) -> dict[str, Any]:
         """The arguments of the task for groups that measure at the same time."""
         sizes = [_SMALLEST]
         while sizes[-1] < self.size:
@@ -100,7 +101,7 @@ class Outcome:
         nccl: NCCL's version.
     """
 
-    vms: Vms
+    vms: Members
     rows: tuple[BandwidthRow, ...] = ()
     bandwidth: float | None = None
     why: str = ""
@@ -112,6 +113,11 @@ class Outcome:
     def passed(self) -> bool:
         """Whether it was good enough."""
         return not self.why
+
+    @property
+    def tried(self) -> Tried:
+        """It for the search for the VMs at fault."""
+        return Tried(self.vms, self.passed, self.bandwidth, self.why)
 
 
 def plan(vms: Sequence[Vm]) -> Plan | None:
@@ -140,7 +146,7 @@ def plan(vms: Sequence[Vm]) -> Plan | None:
     )
 
 
-def outcome(plan: Plan, group: Vms, answers: Mapping[str, Answer]) -> Outcome:
+def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcome:
     """Judge what a group measured.
 
     Args:

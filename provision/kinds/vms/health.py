@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.catalogue import machines
 from provision.documents.checks import VmCheck
+from provision.kinds import gpu_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +31,11 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         found: The answer to the task `check`.
     """
     gpus = _list(found, "gpus")
-    counted = [gpu["ecc_volatile"] for gpu in gpus if gpu.get("ecc_volatile") is not None]
     return VmCheck(
         gpus=len(gpus),
         names=tuple(str(gpu.get("name")) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None),
-        ecc_errors=sum(counted) if counted else None,
+        ecc_errors=gpu_faults.counted(gpus),
         diagnostic=_diagnostic(found),
         interfaces=len(_list(found, "interfaces")),
         local_ssds=_local_ssd(found).get("disks"),
@@ -55,7 +55,7 @@ def reported(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
     faults = []
     if count is not None and found.get("gpus") != count:
         faults.append(f"{found.get('gpus')} GPUs instead of {count}")
-    faults += _strange(names, kind)
+    faults += gpu_faults.strange(names, kind)
     if found.get("ecc_errors"):
         faults.append(f"{found['ecc_errors']} uncorrected memory (ECC) errors")
     if found.get("interfaces") != vm.interfaces:
@@ -92,7 +92,7 @@ def without_diagnostic(found: Mapping[str, Any]) -> str:
 def _faults(vm: Vm, found: Mapping[str, Any]) -> Iterator[str]:
     count, kind = due(vm)
     if count != 0:
-        yield from _of_gpus(_list(found, "gpus"), str(found.get("error") or ""), count, kind)
+        yield from gpu_faults.of(_list(found, "gpus"), str(found.get("error") or ""), count, kind)
     diagnostic = found.get("diagnostic")
     failures = diagnostic.get("failures") if isinstance(diagnostic, dict) else None
     if failures:
@@ -106,39 +106,6 @@ def _faults(vm: Vm, found: Mapping[str, Any]) -> Iterator[str]:
     yield from _of_interfaces(vm, _list(found, "interfaces"), machine)
     if machine is not None and not vm.attached:
         yield from _of_local_ssds(_local_ssd(found), machine)
-
-
-def _of_gpus(
-    gpus: Sequence[Mapping[str, Any]], error: str, count: int | None, kind: Gpu | None
-) -> Iterator[str]:
-    if error:
-        yield error
-    if count is not None and len(gpus) != count:
-        yield f"{len(gpus)} GPUs instead of {count}"
-    yield from _strange([str(gpu.get("name")) for gpu in gpus], kind)
-    numbered = list(enumerate(gpus))
-    errors = {number: gpu["ecc_volatile"] for number, gpu in numbered if gpu.get("ecc_volatile")}
-    if errors:
-        yield (
-            f"{sum(errors.values())} uncorrected memory (ECC) errors since its boot, on"
-            f" {_named(errors)}"
-        )
-    if broken := [number for number, gpu in numbered if gpu.get("repair_failed")]:
-        yield f"{_named(broken)} can't repair its memory any more"
-    if pending := [number for number, gpu in numbered if gpu.get("repair_pending")]:
-        yield f"{_named(pending)} waits for a restart to repair its memory"
-
-
-def _named(numbers: Mapping[int, int] | Sequence[int]) -> str:
-    return words.listed([f"GPU {number}" for number in numbers])
-
-
-def _strange(names: Sequence[str], kind: Gpu | None) -> list[str]:
-    if kind is None:
-        return []
-    # A part of an RTX PRO 6000 calls itself "RTX Pro 6000".
-    other = sorted({it for it in names if kind.model.casefold() not in it.casefold()})
-    return [f"{', '.join(other)} instead of {kind.model}"] if other else []
 
 
 def _of_interfaces(

@@ -13,10 +13,11 @@ from provision.catalogue import bandwidths, names
 from provision.documents.checks import VmCheck
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError
+from provision.kinds import faults
+from provision.kinds.faults import Tried
 from provision.kinds.vms import (
     bandwidth,
     complete,
-    faults,
     health,
     instances,
     out_of_date,
@@ -24,7 +25,6 @@ from provision.kinds.vms import (
     tasks,
     verdict,
 )
-from provision.kinds.vms.faults import Tried
 from provision.kinds.vms.verdict import Measured
 from provision.lifecycle import older_machines
 from provision.screens import checks as screen
@@ -165,14 +165,14 @@ def _measure(cloud: Cloud, plan: Plan, stage: OpenStage) -> Measured:
         elif any(it.blamed for it in now):
             groups = []
         else:
-            tried += [Tried(it.vms, it.passed) for it in now]
+            tried += [it.tried for it in now]
             groups = faults.next_round(tried)
         if not groups:
             break
     return Measured(plan, outcomes, blamed, faults.find(tried))
 
 
-def _words(plan: Plan, groups: Sequence[faults.Vms], number: int, most: int) -> str:
+def _words(plan: Plan, groups: Sequence[faults.Members], number: int, most: int) -> str:
     """What is measured now, and how long it and what may follow take at most."""
     at_most = words.duration(bandwidth.SECONDS)
     if number == 0:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.catalogue import bandwidths
 from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.documents.checks import BandwidthTry, VmBandwidth
 from provision.errors import Problem
+from provision.kinds import blame
+from provision.kinds.blame import Remedies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provision.documents.checks import VmCheck
-    from provision.kinds.vms import faults
+    from provision.kinds import faults
     from provision.kinds.vms.bandwidth import Outcome, Plan
     from provision.kinds.vms.instances import Vm
 
@@ -127,13 +128,11 @@ def between(measured: Measured | None, where: str) -> list[Problem]:
     """
     if measured is None or measured.not_measured:
         return []
-    first, finding = measured.outcomes[0], measured.finding
-    bar = _bar(measured.plan)
-    problems = []
+    first = measured.outcomes[0]
     if len(measured.blamed) == len(first.vms):
-        problems.append(_of_all(measured))
+        alone = [_of_all(measured)]
     else:
-        problems += [
+        alone = [
             Problem(
                 code=Code.TEST_FAILED,
                 what=f"{name}: {why}",
@@ -142,36 +141,19 @@ def between(measured: Measured | None, where: str) -> list[Problem]:
             )
             for name, why in measured.blamed.items()
         ]
-    problems += [
-        Problem(
-            code=Code.TEST_FAILED,
-            what=f"{name} is at fault: {_worst(measured, name)}",
-            why=f"it failed with nobody but VMs that passed with others; {bar}",
-            fix=_recreate(name, where),
-        )
-        for name in finding.faulty
-    ]
-    if finding.suspects:
-        problems.append(
-            Problem(
-                code=Code.TEST_FAILED,
-                what=f"between {words.listed(finding.suspects)}: {_last(measured)}",
-                why=f"which of them is at fault shows only beside two that are not; {bar}",
-                fix=f"{_recreate(','.join(finding.suspects), where)}; or set INSTANCE_COUNT to"
-                " more, run Create, and Test again",
-            )
-        )
-    problems += [
-        Problem(
-            code=Code.TEST_FAILED,
-            what=f"{len(vms)} VMs together: {_why(measured, vms)}",
-            why=f"parts of them are as fast as they should be; {bar}",
-            fix="set ENABLE_COMPACT_PLACEMENT=yes, so that new VMs stand close to each other, and"
-            " run Create with --replace-vms",
-        )
-        for vms in finding.together
-    ]
-    return problems
+    tried = [it.tried for it in measured.outcomes]
+    bar = blame.bar(_machine(measured.plan), measured.plan.reference)
+    return [*alone, *blame.problems(measured.finding, tried, bar, _remedies(where))]
+
+
+def _remedies(where: str) -> Remedies:
+    return Remedies(
+        members="VMs",
+        another=lambda vms: _recreate(",".join(vms), where),
+        more="set INSTANCE_COUNT to more, run Create, and Test again",
+        closer="set ENABLE_COMPACT_PLACEMENT=yes, so that new VMs stand close to each other, and"
+        " run Create with --replace-vms",
+    )
 
 
 def _of_all(measured: Measured) -> Problem:
@@ -187,34 +169,8 @@ def _of_all(measured: Measured) -> Problem:
     )
 
 
-def _bar(plan: Plan) -> str:
-    """What the measurements are judged by."""
-    if plan.reference is None or plan.least is None:
-        return f"there is no published figure for {_machine(plan)}"
-    return (
-        f"{plan.reference.tolerance:.0%} of the {plan.reference.peak:g} GB/s published for"
-        f" {bandwidths.MACHINES} x {_machine(plan)} is {plan.least:.1f} GB/s"
-    )
-
-
 def _machine(plan: Plan) -> str:
     return next(iter(plan.vms.values())).machine_type
-
-
-def _worst(measured: Measured, name: str) -> str:
-    """Why the smallest group with a VM failed."""
-    failed = [it for it in measured.outcomes if name in it.vms and not it.passed]
-    return min(failed, key=lambda it: len(it.vms)).why
-
-
-def _last(measured: Measured) -> str:
-    suspects = set(measured.finding.suspects)
-    failed = [it for it in measured.outcomes if suspects & set(it.vms) and not it.passed]
-    return failed[-1].why
-
-
-def _why(measured: Measured, vms: faults.Vms) -> str:
-    return next(it.why for it in measured.outcomes if it.vms == vms and not it.passed)
 
 
 def not_measured(found: VmBandwidth) -> Problem:
@@ -240,12 +196,5 @@ def passed(checked: Mapping[str, VmCheck], measured: VmBandwidth | None) -> str:
     text = f"{well} with {gpus} GPUs: no faults"
     if measured is None or measured.not_measured:
         return f"{text}; bandwidth not measured" if measured else text
-    reached = f"{measured.collective} reaches {measured.bandwidth:.1f} GB/s"
-    if measured.expected is None or measured.bandwidth is None:
-        return f"{text}; {reached}, without a verdict: no figure is published for this machine"
-    part = measured.bandwidth / measured.expected
-    more = "" if measured.vms <= bandwidths.MACHINES else " (none is for more)"
-    return (
-        f"{text}; {reached}, {part:.0%} of the {measured.expected:g} GB/s published for"
-        f" {bandwidths.MACHINES}{more}: good"
-    )
+    reached = blame.reached(measured.bandwidth, measured.vms, measured.expected)
+    return f"{text}; {measured.collective} reaches {reached}"

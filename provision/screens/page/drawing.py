@@ -235,7 +235,7 @@ def _lines(topology: Topology, placed: Sequence[Sequence[_Place]]) -> Iterator[E
         yield _line(place.right, networks[0].left, f"door {door.reach}")
     for number, network in enumerate(topology.networks):
         for pool, place in zip(topology.machines, pools, strict=False):
-            if number and pool.interfaces == 1:
+            if pool.name not in network.pools:
                 continue
             entry = place.entry(number, len(topology.networks))
             weight = min(2 + network.interfaces * 0.6, 7) if number else 2

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rehearsal.cloud.compute.resources import Call, Resource
 
-_DRIVER = "580.95.05"
+DRIVER = "580.95.05"
 """The driver of an image that somebody made: nobody knows what is on it, so it is a good one."""
 
 _SILENT = "the NVIDIA driver does not answer: nvidia-smi -L fails, 15 minutes after the boot"
@@ -33,7 +33,7 @@ _NO_MLX5 = "an image without their driver (mlx5, DOCA-OFED) has none"
 
 _NOT_USED = "NCCL would not use the GPU network on this VM: see above"
 
-_GPU_NAMES: Mapping[str, str] = {
+GPU_NAMES: Mapping[str, str] = {
     "nvidia-a100-80gb": "NVIDIA A100-SXM4-80GB",
     "nvidia-b200": "NVIDIA B200",
     "nvidia-gb200": "NVIDIA GB200",
@@ -74,7 +74,7 @@ def checks(
         if silent := _no_gpus(content, wanted):
             # The check comes after the driver's first answer.
             return {"failing": "gpu", "failure": silent}
-        driver = content.driver.version if content and content.driver else _DRIVER
+        driver = content.driver.version if content and content.driver else DRIVER
         faulty = told["failing"] == "gpu"
         result["gpu_check"] = _gpu_check(config, wanted, driver, faulty=faulty)
     if "fabric" not in told["skipped"] and told["failing"] != "gpu":
@@ -166,7 +166,7 @@ def local_ssds(wanted: Resource) -> int:
 def _gpu_check(config: Resource, wanted: Resource, driver: str, *, faulty: bool) -> Resource:
     """What the VM's look at its GPUs shows; a faulty one has lost the last of them."""
     names = [
-        _GPU_NAMES.get(kind, kind)
+        GPU_NAMES.get(kind, kind)
         for kind, count in properties.accelerators(wanted)
         for _ in range(count)
     ]

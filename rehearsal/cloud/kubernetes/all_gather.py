@@ -7,15 +7,15 @@ and the log says so. What NCCL says of its network was judged when the pod start
 
 from __future__ import annotations
 
-import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rehearsal.cloud.facts import fabrics
-from rehearsal.cloud.kubernetes import fabric, installed, pools
+from rehearsal.cloud.kubernetes import fabric, installed, node_faults, node_look, pairs, pools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rehearsal.cloud.kubernetes.objects import Object, World
 
@@ -58,13 +58,12 @@ _WITHIN_A_NODE: Final = 1.3
 _WITH_MPI: Final = "/third_party/nccl-tests/build/"
 _PATH: Final = re.compile(r"(\S*/)all_gather_perf")
 _FLOAT_BYTES: Final = 4
+_HALF: Final = 0.5
 _JOB_SET: Final = "jobset.sigs.k8s.io/jobset-name"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
-_INTERFACES: Final = "networking.gke.io/interfaces"
 _UNITS: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
+_BEGIN: Final = re.compile(r"-b\s+(\d+)([KMG])")
 _LARGEST: Final = re.compile(r"-e\s+(\d+)([KMG])")
-# The script may count its interfaces, under a word of its own.
-_COUNTING: Final = re.compile(r'echo "(\S+) \$\{HOSTNAME\} \$\(find /sys/class/net')
 
 _HEAD: Final = """\
 # A rehearsal: nothing was measured, the table is made from published figures.
@@ -84,26 +83,37 @@ def log(world: World, pod: Object, script: str) -> str:
         pod: The pod, which has started.
         script: Its command.
     """
-    names = _pods(world, pod)
-    count = len(json.loads((pod["metadata"].get("annotations") or {}).get(_INTERFACES, "[0]")))
-    word = _COUNTING.search(script)
-    own = pod["metadata"]["labels"].get(_INDEX, "0") == "0"
-    reported = names if own else [pod["metadata"]["name"]]
-    lines = [f"{word.group(1)} {name} {count}\n" for name in reported] if word else []
-    if not own:
+    lines = list(node_look.lines(world, pod, script))
+    if pod["metadata"]["labels"].get(_INDEX, "0") != "0":
         return "".join(lines)
-    verdict = pod["_nccl"]
     lines.append(fabric.words(pod))
     if pod["status"]["phase"] == "Succeeded":
-        gpus = max(pools.gpus_of(pod["spec"]), 1)
-        if not _has_mpi(pod, script):
-            # Each process that MPI starts believes that it is the only one.
-            for _ in range(len(names) * gpus):
-                lines += _table(1, _WITHIN_A_NODE, _largest(script))
-        else:
-            part = _part(pod, verdict) if len(names) > 1 else _WITHIN_A_NODE
-            lines += _table(len(names) * gpus, part, _largest(script))
+        lines += _measured(world, pod, script)
     return "".join(lines)
+
+
+def _measured(world: World, pod: Object, script: str) -> Iterator[str]:
+    """The table of all nodes, and where the script finds that too slow, those of its pairs."""
+    slow = [node_faults.strikes(world, node_faults.SLOW, it) for it in _pods(world, pod)]
+    gpus = max(pools.gpus_of(pod["spec"]), 1)
+    part = _part(pod, pod["_nccl"]) if len(slow) > 1 else _WITHIN_A_NODE
+    smallest, largest = _sizes(script)
+    if not _has_mpi(pod, script):
+        # Each process that MPI starts believes that it is the only one.
+        single = Table.of(1, _WITHIN_A_NODE, smallest, largest)
+        yield from [single.text] * (len(slow) * gpus)
+        return
+
+    def table(members: Sequence[int]) -> Table:
+        share = part * (_HALF if any(slow[number] for number in members) else 1.0)
+        return Table.of(len(members) * gpus, share, smallest, largest)
+
+    whole = table(range(len(slow)))
+    yield whole.text
+    if pairs.searches(script, whole.out_of_place, whole.in_place, whole.average):
+        for one, other in pairs.of(script):
+            yield f"{pairs.word(script)} {one} {other}\n"
+            yield table((one, other)).text
 
 
 def _has_mpi(pod: Object, script: str) -> bool:
@@ -121,42 +131,72 @@ def _part(pod: Object, verdict: Mapping[str, Any]) -> float:
     return float(carried * verdict["share"] / whole)
 
 
-def _pods(world: World, pod: Object) -> list[str]:
-    """The names of the test's pods, the given one first."""
-    name, labels = pod["metadata"]["name"], pod["metadata"]["labels"]
+def _pods(world: World, pod: Object) -> list[Object]:
+    """The test's pods, in the order of their numbers."""
+    labels = pod["metadata"]["labels"]
     kind = world.kind("v1", "pods")
     if kind is None or _JOB_SET not in labels:
-        return [name]
-    others = (
-        it["metadata"]["name"]
+        return [pod]
+    mates = [
+        it
         for it in world.each(kind, pod["metadata"]["namespace"])
         if it["metadata"]["labels"].get(_JOB_SET) == labels[_JOB_SET]
+    ]
+    return sorted(mates, key=lambda it: int(it["metadata"]["labels"].get(_INDEX, "0")))
+
+
+def _sizes(script: str) -> tuple[int, int]:
+    """The smallest and the largest message that a script asks for."""
+    smallest, largest = _BEGIN.search(script), _LARGEST.search(script)
+    return (
+        int(smallest.group(1)) * _UNITS[smallest.group(2)] if smallest else _SMALLEST,
+        int(largest.group(1)) * _UNITS[largest.group(2)]
+        if largest
+        else _SMALLEST << len(_TIMES) - 1,
     )
-    return [name, *(it for it in others if it != name)]
 
 
-def _largest(script: str) -> int:
-    found = _LARGEST.search(script)
-    return int(found.group(1)) * _UNITS[found.group(2)] if found else _SMALLEST << len(_TIMES) - 1
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """What the test writes of one measurement.
 
+    Attributes:
+        text: The table.
+        out_of_place: The highest bus bandwidth in it, in GB/s, with the results in another buffer.
+        in_place: The same with the results in the same buffer.
+        average: The average of all, in GB/s.
+    """
 
-def _table(ranks: int, part: float, largest: int) -> Iterator[str]:
-    yield _HEAD
-    total, values = 0.0, 0
-    for number, times in enumerate(_TIMES):
-        size = _SMALLEST << number
-        if size > largest:
-            break
-        cells = []
-        for reference in times:
-            time = _LATENCY + (reference - _LATENCY) / part
-            algorithm = size / time / 1000
-            bus = algorithm * (ranks - 1) / ranks
-            cells.append(f"{_rounded(time):>9} {algorithm:7.2f} {bus:7.2f} {0:6d}")
-            total, values = total + bus, values + 1
-        count = size // _FLOAT_BYTES // ranks
-        yield f"{size:12d} {count:13d}     float    none      -1{cells[0]}{cells[1]}\n"
-    yield f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {total / values:g}\n"
+    text: str
+    out_of_place: float
+    in_place: float
+    average: float
+
+    @classmethod
+    def of(cls, ranks: int, part: float, smallest: int, largest: int) -> Self:
+        """Make it for a network that carries a part of what that of A3 Ultra does."""
+        lines, reached = [_HEAD], list[list[float]]()
+        for number, times in enumerate(_TIMES):
+            size = _SMALLEST << number
+            if not smallest <= size <= largest:
+                continue
+            cells, row = [], list[float]()
+            for reference in times:
+                time = _LATENCY + (reference - _LATENCY) / part
+                algorithm = size / time / 1000
+                row.append(algorithm * (ranks - 1) / ranks)
+                cells.append(f"{_rounded(time):>9} {algorithm:7.2f} {row[-1]:7.2f} {0:6d}")
+            reached.append(row)
+            count = size // _FLOAT_BYTES // ranks
+            lines.append(f"{size:12d} {count:13d}     float    none      -1{cells[0]}{cells[1]}\n")
+        average = sum(map(sum, reached)) / (2 * len(reached))
+        lines.append(f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {average:g}\n")
+        return cls(
+            text="".join(lines),
+            out_of_place=max(row[0] for row in reached),
+            in_place=max(row[1] for row in reached),
+            average=average,
+        )
 
 
 def _rounded(time: float) -> str:

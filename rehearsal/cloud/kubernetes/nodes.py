@@ -102,6 +102,8 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
             "providerID": f"gce://{vm['selfLink'].partition('/projects/')[2].split('/')[0]}"
             f"/{zone}/{vm['name']}",
             "taints": pool.taints,
+            # A cordon stays as long as the node.
+            **({"unschedulable": True} if _is_cordoned(before) else {}),
         },
         "status": {"capacity": capacity, "allocatable": allocatable, "conditions": [condition]},
         "_ready": ready,
@@ -110,6 +112,10 @@ def _node(world: World, pool: Pool, vm: Object, before: Object | None) -> Object
         "_ready_since": world.now if ready else None,
         "_joined": (before or {}).get("_joined", world.now),
     }
+
+
+def _is_cordoned(node: Object | None) -> bool:
+    return node is not None and bool(node["spec"].get("unschedulable"))
 
 
 def _readiness(before: Object | None, *, ready: bool) -> Object:

@@ -9,7 +9,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import all_gather, fabric, training
+from rehearsal.cloud.kubernetes import all_gather, fabric, ray_programs, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,13 @@ def _of_ray(world: World, pod: Object, entrypoint: str) -> str:
             if own and labels.get("ray.io/node-type") == "worker" and "_nccl" in worker:
                 said = fabric.words(worker, "INFO" if _ASKS in entrypoint else "")
                 lines += [f"(worker) {it}\n" for it in said.splitlines()]
-    return "".join([*lines, f"SUCC cli.py: Job '{name}' succeeded\n"])
+    of_jobs = world.kind("ray.io/v1", "rayjobs")
+    job = world.get(of_jobs, pod["metadata"]["namespace"], name) if of_jobs else None
+    end = "succeeded"
+    if job is not None:
+        lines.append(ray_programs.said(job))
+        end = "failed" if ray_programs.fails(job) else end
+    return "".join([*lines, f"SUCC cli.py: Job '{name}' {end}\n"])
 
 
 RAY_SUBMITTER: Final = "ray-job-submitter"

@@ -6,7 +6,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import jobs, objects, pods, programs
+from rehearsal.cloud.kubernetes import jobs, objects, pods, programs, ray_programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,6 +136,7 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
     status = job["status"]
     submitter = world.get(kind, namespace, name) if kind else None
     if kind is not None and submitter is None:
+        ray_programs.begin(world, job, cluster)
         entrypoint = str(job["spec"].get("entrypoint", ""))
         container = {"name": programs.RAY_SUBMITTER, "command": ["/bin/bash", "-c", entrypoint]}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
@@ -149,11 +150,12 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
     status |= {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"}
     if submitter is None:
         return
-    if (submitter.get("status") or {}).get("failed"):
+    done = objects.holds(submitter, "Complete")
+    if (submitter.get("status") or {}).get("failed") or (done and ray_programs.fails(job)):
         # The operator asks Ray, and waits for no other try of the submitter.
         status |= {"jobDeploymentStatus": "Failed", "jobStatus": "FAILED"}
         status |= {"reason": "AppFailed", "message": _FAILED, "endTime": world.stamp}
-    elif objects.holds(submitter, "Complete"):
+    elif done:
         status |= {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
         status |= {"message": "Job finished successfully.", "endTime": world.stamp}
     if status["jobStatus"] in jobs.RAY_ENDS and job["spec"].get("shutdownAfterJobFinishes"):

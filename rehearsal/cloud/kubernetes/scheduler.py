@@ -167,6 +167,8 @@ def _suits(pod: Object, node: Object) -> bool:
     if node["spec"].get("unschedulable"):
         return False
     spec, labels = pod["spec"], node["metadata"]["labels"]
+    if node["spec"].get("unschedulable"):
+        return False  # somebody has cordoned it
     selector = spec.get("nodeSelector") or {}
     if any(labels.get(key) != value for key, value in selector.items()):
         return False

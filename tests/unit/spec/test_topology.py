@@ -9,7 +9,8 @@ import pytest
 from provision.documents.topology import NetworkRole, Reach, StoreKind, Topology
 from provision.intake import load
 from provision.kinds import registry
-from provision.spec import topology
+from provision.settings.model import Settings
+from provision.spec import cluster, topology
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NAMES = sorted(
@@ -27,9 +28,10 @@ def of_example(name: str, **environ: str) -> Topology:
 @pytest.mark.parametrize("name", NAMES)
 def test_machines_have_an_interface_in_every_network_that_is_theirs(name: str) -> None:
     found = of_example(name)
-    everywhere = sum(network.interfaces for network in found.networks)
     for pool in found.machines:
-        assert pool.interfaces == (1 if pool.is_system or not pool.gpus else everywhere)
+        own = sum(it.interfaces for it in found.networks if pool.name in it.pools)
+        assert pool.interfaces == own
+        assert (own == 1) == (len(found.networks) == 1 or pool.is_system or not pool.gpus)
         assert 0 <= pool.first <= pool.most
 
 
@@ -46,6 +48,26 @@ def test_equal_networks_are_one_entry_and_the_gpus_networks_are_told_apart() -> 
         (NetworkRole.MORE, 1, 1, "GVNIC"),
         (NetworkRole.GPUS, 1, 8, "MRDMA"),
     ]
+
+
+def test_each_pool_is_in_the_networks_of_its_own_kind() -> None:
+    settings = {
+        "project_id": "my-project",
+        "name_prefix": "np",
+        "zone": "us-central1-b",
+        "orchestrator_type": "gke",
+        "gke_node_pools": "name=mega,vm_type=a3-megagpu-8g;name=l4,vm_type=g2-standard-4;"
+        "name=ultra,vm_type=a3-ultragpu-8g;name=high,vm_type=a3-highgpu-8g",
+    }
+    found = topology.of(cluster.gke(Settings(settings)))
+    (_, *more) = found.networks
+    assert [(it.role, it.count, it.subnets, it.pools[0].rpartition("-")[2]) for it in more] == [
+        (NetworkRole.GPUS, 8, 1, "mega"),
+        (NetworkRole.MORE, 1, 1, "ultra"),
+        (NetworkRole.GPUS, 1, 8, "ultra"),
+        (NetworkRole.GPUS, 4, 1, "high"),
+    ]
+    assert [pool.interfaces for pool in found.machines] == [9, 1, 10, 5, 1]
 
 
 def test_what_is_public_is_the_first_door() -> None:

@@ -21,7 +21,8 @@ from provision.google.api import GoogleApi, Service
 from provision.kinds import machines
 from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import status as gke_status
-from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing
+from provision.kinds.gke import testing as gke_testing
+from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_test, trial
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import out_of_date, startup, tasks, waiting
@@ -151,12 +152,26 @@ def _objects(run: Run) -> None:
 
 def _test_nodes(run: Run) -> None:
     cluster = cast("Any", Nodes(looks=1_000_000))
-    bandwidth_test.run(cluster, samples.FLEX_QUEUED_ULTRA, timeout=LONG, progress=run.progress)
+    bandwidth_test.run(
+        cluster,
+        samples.FLEX_QUEUED_ULTRA,
+        samples.ULTRA,
+        2,
+        timeout=LONG,
+        progress=run.progress,
+    )
 
 
 def _test(run: Run) -> None:
     cluster = cast("Any", Nodes(condition="Suspended"))
-    bandwidth_test.run(cluster, samples.FLEX_QUEUED_ULTRA, timeout=LONG, progress=run.progress)
+    bandwidth_test.run(
+        cluster,
+        samples.FLEX_QUEUED_ULTRA,
+        samples.ULTRA,
+        2,
+        timeout=LONG,
+        progress=run.progress,
+    )
 
 
 def _tasks(run: Run) -> None:
@@ -172,9 +187,32 @@ def _tasks(run: Run) -> None:
         tasks.ask(cast("Any", folder), stage, "check", {}, vms={"vm-1": "1"}, seconds=1800)
 
 
+def _ray(run: Run) -> None:
+    """A job of Ray's that runs, and never ends."""
+    cluster = SimpleNamespace(
+        delete=lambda *_: True,
+        all=lambda *_: [],
+        apply=lambda thing: thing,
+        find=lambda *_: {"status": {"jobStatus": "RUNNING"}},
+    )
+    facts = samples.FLEX_QUEUED_ULTRA
+    ray_test.run(cast("Any", cluster), facts, samples.ULTRA, 2, timeout=LONG, progress=run.progress)
+
+
 def _test_cleaning(run: Run) -> None:
-    cluster = SimpleNamespace(delete=lambda *_: True, all=lambda *_: [{"kind": "Pod"}])
-    bandwidth_test._clean(cast("Any", cluster), run.progress)
+    cluster = SimpleNamespace(
+        delete=lambda *_: True, all=lambda *_: [{"kind": "Pod"}], apply=lambda thing: thing
+    )
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
+    tried = trial.Trial(
+        cluster=cast("Any", cluster),
+        wanted=job,
+        words="the test",
+        pods=cluster.all,
+        has_started=lambda: True,
+    )
+    with tried.there(run.progress):
+        pass
 
 
 def _release(run: Run) -> None:
@@ -215,8 +253,11 @@ MODULES = {
     "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/kubernetes/apply.py",
     "kinds/gke/kubernetes/bandwidth_test.py",
+    "kinds/gke/kubernetes/ray_test.py",
+    "kinds/gke/kubernetes/trial.py",
     "kinds/gke/release.py",
     "kinds/gke/status.py",
+    "kinds/gke/testing.py",
     "kinds/machines.py",
     "kinds/vms/out_of_date.py",
     "kinds/vms/startup.py",
@@ -239,6 +280,7 @@ def _stage_of(event: Event) -> StageName | None:
     [
         *(pytest.param(name, wait, id=name) for name, wait in WAITS.items()),
         pytest.param(StageName.TEST, _tasks, id="test of VMs"),
+        pytest.param(StageName.TEST, _ray, id="test through Ray"),
     ],
 )
 def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
@@ -314,6 +356,19 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
     assert len(run.waiting) == LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"trying to look at the cluster"}
     assert len(troubles) == 1
+
+
+def test_a_look_at_the_nodes_before_a_test_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch)
+
+    def no_answer(*_: object, **__: object) -> None:
+        raise TransientError("503")
+
+    context = SimpleNamespace(progress=run.progress)
+    monkeypatch.setattr(gke_testing, "_CHANGING", LONG)
+    with pytest.raises(ProvisionError):
+        gke_testing._nodes(cast("Any", context), cast("Any", SimpleNamespace(all=no_answer)), "p")
+    assert {event.words for event in run.waiting} == {"trying to look at the nodes"}
 
 
 def test_a_terraform_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:

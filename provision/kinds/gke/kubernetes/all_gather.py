@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import fabrics
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes import nccl, pod_fabrics
-from provision.kinds.gke.kubernetes.bandwidth import INTERFACES_WORD
+from provision.kinds.gke.kubernetes import nccl, pod_fabrics, test_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,64 +60,13 @@ FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
 _SOCKETS: Final = fabrics.STACKS[fabrics.Fabric.GIB]
 """What brings NCCL and its tests to nodes that have no plugin."""
 
-_SCRIPT: Final = """\
-set -eu
-nodes={nodes}
-gpus={gpus}
-# The plain interfaces are eth0 and so on, whatever they are used for.
-echo "{interfaces_word} ${{HOSTNAME}} $(find /sys/class/net -name 'eth*' | wc -l)"
-/sbin/ldconfig
-/scripts/container_entry.sh daemon &
-
-connect() {{
-  ssh -p 222 -o LogLevel=ERROR -o StrictHostKeyChecking=no "$@"
-}}
-peer() {{
-  echo "${{JOB_SET}}-{job}-0-$1.${{JOB_SET}}"
-}}
-
-if [ "${{JOB_COMPLETION_INDEX}}" != 0 ]; then
-  # The first node's processes run here by ssh; it says when they are done.
-  until [ -e /tmp/all-gather-is-done ]; do sleep 2; done
-  exit 0
-fi
-
-for number in $(seq 0 $((nodes - 1))); do
-  until connect "$(peer "${{number}}")" true; do sleep 5; done
-  echo "$(peer "${{number}}") port=222 slots=${{gpus}}" >>/tmp/hosts
-  [ "${{number}}" = 0 ] || echo "{interfaces_word} $(peer "${{number}}")" \\
-    "$(connect "$(peer "${{number}}")" "find /sys/class/net -name 'eth*' | wc -l")"
-done
-
-# The environment is that of every job on this network; mpirun forwards what it is told to.
-export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT
-settings=()
-for name in $(compgen -e | grep -E '^(NCCL_|CUDA_VISIBLE_DEVICES$|LD_LIBRARY_PATH$|PATH$)'); do
-  settings+=(-x "${{name}}")
-done
-mpirun --allow-run-as-root --hostfile /tmp/hosts "${{settings[@]}}" \\
-  --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \\
-  --mca btl self,tcp --mca btl_tcp_if_include eth0 --bind-to none \\
-  --mca plm_rsh_agent "ssh -q -p 222 -o LogLevel=ERROR -o StrictHostKeyChecking=no" \\
-  {program} -b 1K -e {largest} -f 2 -g 1 -w 5 --iters 100 -c 1
-
-for number in $(seq 1 $((nodes - 1))); do
-  connect "$(peer "${{number}}")" touch /tmp/all-gather-is-done
-done
-"""
-
 
 def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The test's container, the same on each of `nodes` nodes of a pool."""
     fabric = FABRICS[pool.gpu_network]
     stack = nccl.software(facts, pool)
-    script = _SCRIPT.format(
-        nodes=nodes,
-        gpus=pool.gpus,
-        interfaces_word=INTERFACES_WORD,
-        job=REPLICATED_JOB,
-        program=fabric.program,
-        largest=fabric.largest,
+    script = test_program.text(
+        pool, nodes, job=REPLICATED_JOB, program=fabric.program, largest=fabric.largest
     )
     label = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"
     env: list[Object] = [{"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": label}}}]

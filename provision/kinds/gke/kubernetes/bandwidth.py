@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import bandwidths
-from provision.codes import Code
-from provision.errors import ClusterError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.kinds.gke.kubernetes.facts import GpuPool
-
-INTERFACES_WORD: Final = "aiinfra-interfaces"
-"""The first word of the lines in which the job reports the interfaces of each node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,17 +39,25 @@ class Measurement:
         rows: The rows of the table, by message size.
         average: The average bus bandwidth over all sizes, in GB/s; None if the test did not end.
         out_of_bounds: The total of wrong values; None if the test did not end.
-        interfaces: Node -> the number of its interfaces, as counted by the job.
-        networks: The networks that NCCL used, such as "gIB" or "Socket".
+        used: Host -> the networks that NCCL used there, such as "gIB" or "Socket".
         table: The lines of the table as NCCL printed them.
     """
 
     rows: tuple[Row, ...]
     average: float | None
     out_of_bounds: int | None
-    interfaces: Mapping[str, int]
-    networks: tuple[str, ...]
+    used: Mapping[str, tuple[str, ...]]
     table: str
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The networks that NCCL used on any host."""
+        return tuple(dict.fromkeys(it for used in self.used.values() for it in used))
+
+    @property
+    def peak(self) -> float:
+        """The highest bus bandwidth, in GB/s."""
+        return max(self.peak_out_of_place, self.peak_in_place)
 
     @property
     def peak_out_of_place(self) -> float:
@@ -74,79 +77,123 @@ _ROW: Final = re.compile(
 )
 _AVERAGE: Final = re.compile(r"^#\s*Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?)", re.MULTILINE)
 _BOUNDS: Final = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)", re.MULTILINE)
-_NETWORK: Final = re.compile(r"Using network (\S+)")
-_COUNT: Final = re.compile(rf"^{INTERFACES_WORD} (\S+) (\d+)\s*$", re.MULTILINE)
+_NETWORK: Final = re.compile(r"(?:^|(\S+?):\d+:\d+ .*)Using network (\S+)", re.MULTILINE)
+# What the program of the test writes beside NCCL's output (`test_program`).
+_PAIR: Final = re.compile(r"^aiinfra-pair (\d+) (\d+)\s*$", re.MULTILINE)
+_SILENT: Final = re.compile(r"^aiinfra-silent (\d+)\s*$", re.MULTILINE)
+_SOCKETS: Final = "Socket"
+"""What NCCL calls plain TCP."""
 _HEADER: Final = re.compile(r"^#\s+(size|\(B\))\s")
 
 
 def parse(log: str) -> Measurement:
-    """Read the log of the node that ran the test; lines of other programs are ignored."""
+    """Read what one measurement wrote; lines of other programs are ignored."""
     lines = log.replace("\r", "").splitlines()
     average, bounds = _AVERAGE.search(log), _BOUNDS.search(log)
     shown = [line for line in lines if _ROW.match(line) or _HEADER.match(line)]
     shown += [found.group().rstrip() for found in (bounds, average) if found]
+    used: dict[str, dict[str, None]] = {}
+    for host, network in _NETWORK.findall(log):
+        used.setdefault(host, {})[network] = None
     return Measurement(
         rows=tuple(_row(found) for found in map(_ROW.match, lines) if found),
         average=float(average.group(1)) if average else None,
         out_of_bounds=int(bounds.group(1)) if bounds else None,
-        interfaces={node: int(count) for node, count in _COUNT.findall(log)},
-        networks=tuple(dict.fromkeys(_NETWORK.findall(log))),
+        used={host: tuple(networks) for host, networks in used.items()},
         table="\n".join(shown),
     )
 
 
-def judge(measured: Measurement, pool: GpuPool, nodes: int) -> str:
-    """Judge the results.
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What the first pod of a test has told.
+
+    Attributes:
+        whole: What was measured between all nodes.
+        pairs: Two nodes, by the numbers of their pods -> what was measured between them.
+        silent: The numbers of the pods that have not answered the first one.
+    """
+
+    whole: Measurement
+    pairs: Mapping[tuple[int, int], Measurement]
+    silent: tuple[int, ...]
+
+
+def read(log: str) -> Told:
+    """Read the log of the pod that measured."""
+    whole, *rest = _PAIR.split(log)
+    numbered = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
+    return Told(
+        whole=parse(whole),
+        pairs={(int(one), int(other)): parse(text) for one, other, text in numbered},
+        silent=tuple(map(int, _SILENT.findall(whole))),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bars:
+    """What is enough, in GB/s of bus bandwidth; 0 for what is not judged.
+
+    Attributes:
+        out_of_place: The peak with the results in another buffer.
+        in_place: The peak with the results in the same buffer.
+        average: The average over all sizes.
+    """
+
+    out_of_place: float = 0.0
+    in_place: float = 0.0
+    average: float = 0.0
+
+
+def bars(pool: GpuPool, nodes: int) -> Bars:
+    """What is enough between nodes of a pool, by what is published.
+
+    All figures are of two machines. Between more, small messages take longer and weigh in the
+    average, so the peak alone is judged there; within one there is no network to judge.
 
     Args:
-        measured: The results.
-        pool: The pool that the test ran on.
-        nodes: The number of nodes.
-
-    Returns:
-        The verdict, in one sentence.
-
-    Raises:
-        ClusterError: The test did not end, computed wrong values, or was too slow; the error has
-            a diagnosis.
+        pool: The pool.
+        nodes: Between how many of its nodes.
     """
-    problems = _incomplete(measured) or [
-        *_wrong(measured),
-        *_slow(measured, pool, nodes),
-    ]
-    if problems:
-        raise ClusterError.of([*problems, *diagnose(measured, pool)])
-    if pool.bandwidth is None or nodes < 2:  # noqa: PLR2004 - one node has no network
-        return f"No verdict: there is no reference bandwidth for {nodes} x {pool.machine_type}"
-    more = nodes > bandwidths.MACHINES
-    of_two = f", by the figures of {bandwidths.MACHINES}: there are none for more" if more else ""
-    return f"The bandwidth is as expected for {pool.machine_type}{of_two}"
+    figures = pool.bandwidth
+    if figures is None or nodes < bandwidths.MACHINES:
+        return Bars()
+    average = figures.average if nodes == bandwidths.MACHINES else None
+    return Bars(
+        out_of_place=figures.tolerance * figures.out_of_place,
+        in_place=figures.tolerance * (figures.in_place or 0.0),
+        average=figures.tolerance * (average or 0.0),
+    )
 
 
-def diagnose(measured: Measurement, pool: GpuPool) -> list[Problem]:
-    """Possible causes of a bad result that the log shows."""
-    found = []
-    few = {node: count for node, count in measured.interfaces.items() if count < pool.interfaces}
-    if few:
-        nodes = ", ".join(f"{node} has {count}" for node, count in sorted(few.items()))
-        found.append(
-            Problem(
-                code=Code.TEST_FAILED,
-                what=f"The pods do not have all network interfaces: {nodes} of {pool.interfaces}",
-                why="the Network and GKENetworkParamSet objects, or the pool's networks, are wrong",
-                fix="run Create again, then: kubectl get networks,gkenetworkparamsets",
-            )
-        )
-    if pool.gpu_network and "Socket" in measured.networks:
-        found.append(
-            Problem(
-                code=Code.TEST_FAILED,
-                what="NCCL used plain sockets instead of the GPU network",
-                why="NCCL's plugin is not installed on the node, or does not find its interfaces",
-                fix="check kubectl --namespace kube-system get daemonsets, and the installer's log",
-            )
-        )
-    return found
+def why_bad(measured: Measurement, pool: GpuPool, nodes: int) -> str:
+    """Why a measurement is not as it should be; "" if it is.
+
+    Args:
+        measured: What was measured.
+        pool: The pool.
+        nodes: Between how many of its nodes.
+    """
+    if not measured.rows or measured.average is None:
+        return "the measurement did not end, or failed"
+    if wrong := max(measured.out_of_bounds or 0, sum(row.wrong for row in measured.rows)):
+        return f"NCCL computed {wrong} wrong values"
+    if nodes >= bandwidths.MACHINES and on_sockets(measured, pool):
+        return "NCCL used plain sockets instead of the GPU network"
+    return "; ".join(_slow(measured, pool, nodes))
+
+
+def on_sockets(measured: Measurement, pool: GpuPool) -> frozenset[str]:
+    """The hosts on which NCCL used plain sockets, though the GPUs have a network of their own.
+
+    Args:
+        measured: What was measured.
+        pool: The pool.
+    """
+    # Arm machines get no plugin.
+    if pool.gpu_network is None or pool.is_arm:
+        return frozenset()
+    return frozenset(host for host, used in measured.used.items() if _SOCKETS in used)
 
 
 def _row(found: re.Match[str]) -> Row:
@@ -158,56 +205,19 @@ def _row(found: re.Match[str]) -> Row:
     )
 
 
-def _incomplete(measured: Measurement) -> list[Problem]:
-    if measured.rows and measured.average is not None:
+def _slow(measured: Measurement, pool: GpuPool, nodes: int) -> list[str]:
+    figures = pool.bandwidth
+    if figures is None:
         return []
-    return [
-        Problem(
-            code=Code.TEST_FAILED,
-            what="The bandwidth test did not finish: its log has no result",
-            fix="read the log above",
-        )
-    ]
-
-
-def _wrong(measured: Measurement) -> list[Problem]:
-    wrong = max(measured.out_of_bounds or 0, sum(row.wrong for row in measured.rows))
-    if not wrong:
-        return []
-    return [
-        Problem(
-            code=Code.TEST_FAILED,
-            what=f"NCCL computed {wrong} wrong values",
-            why="a GPU, its memory or a network interface is broken",
-            fix="delete the node, so that another machine replaces it, and run Test again",
-        )
-    ]
-
-
-def _slow(measured: Measurement, pool: GpuPool, nodes: int) -> list[Problem]:
-    expected = pool.bandwidth
-    if expected is None or nodes < 2:  # noqa: PLR2004 - one node has no network
-        return []
-    sizes = [row.size for row in measured.rows]
-    # Small messages take longer with more machines, and weigh in the average.
-    averages = nodes == bandwidths.MACHINES
-    figures = (
-        (
-            "average bus bandwidth",
-            measured.average or 0.0,
-            expected.average_over(sizes[0], sizes[-1]) if averages else None,
-        ),
-        ("peak bus bandwidth out of place", measured.peak_out_of_place, expected.out_of_place),
-        ("peak bus bandwidth in place", measured.peak_in_place, expected.in_place),
+    enough = bars(pool, nodes)
+    compared = (
+        ("peak bus bandwidth out of place", measured.peak_out_of_place, enough.out_of_place),
+        ("peak bus bandwidth in place", measured.peak_in_place, enough.in_place),
+        ("average bus bandwidth", measured.average or 0.0, enough.average),
     )
     return [
-        Problem(
-            code=Code.TEST_FAILED,
-            what=f"The {name} is {value:g} GB/s, {value / wanted:.0%} of what {pool.machine_type}"
-            f" reaches ({wanted:g} GB/s)",
-            why=f"less than {expected.tolerance:.0%} is more than normal variation; the figure is"
-            f" of {bandwidths.MACHINES} nodes: {expected.source}",
-        )
-        for name, value, wanted in figures
-        if wanted is not None and value < expected.tolerance * wanted
+        f"its {name} is {value:.1f} GB/s, {value / (least / figures.tolerance):.0%} of the"
+        f" {least / figures.tolerance:g} GB/s published"
+        for name, value, least in compared
+        if value < least
     ]

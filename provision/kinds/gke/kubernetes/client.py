@@ -179,6 +179,21 @@ class Cluster:
             raise
         return [{"apiVersion": api_version, "kind": kind, **item} for item in answer["items"]]
 
+    def merge(self, api_version: str, kind: str, name: str, change: Object) -> bool:
+        """Change some fields of an object of no namespace that exists; returns whether it does.
+
+        Unlike `apply`, this never makes one: a node may be gone meanwhile.
+        """
+        try:
+            path = f"{self._path(api_version, kind, '')}/{name}"
+            body = Body(change, "application/merge-patch+json")
+            self._json(f"change {kind} {name}", "PATCH", path, {"fieldManager": MANAGER}, body)
+        except KubernetesError as error:
+            if error.code == http.HTTPStatus.NOT_FOUND:
+                return False
+            raise
+        return True
+
     def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> bool:
         """Delete an object and what it owns; returns whether it existed."""
         try:

@@ -16,7 +16,8 @@ from provision.deployment.deployment import RunInputs
 from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.gke import variables as gke
-from provision.kinds.gke.kubernetes import apply, facts, stages
+from provision.kinds.gke import verdict
+from provision.kinds.gke.kubernetes import apply, bandwidth_test, facts, jobs, stages
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
 from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.verdict import Tested
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 ACCOUNT = "w@my-project.iam.gserviceaccount.com"
@@ -61,6 +63,15 @@ class Gke:
         """Bring everything into the cluster that Create does; how many objects changed."""
         wanted, _ = stages.stages(self.facts, self.environ)
         return apply.apply(self.api, wanted, progress=self.progress)
+
+    def test(self, timeout: float = 10) -> Tested:
+        """What Test finds on the pool that jobs get without asking for one."""
+        pool = jobs.main_pool(self.facts)
+        nodes = min(self.facts.test_nodes, pool.max_nodes)
+        ran = bandwidth_test.run(
+            self.api, self.facts, pool, nodes, timeout=timeout, progress=self.progress
+        )
+        return verdict.of(pool, ran, {})
 
     def google(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """One request to an API of Google's."""

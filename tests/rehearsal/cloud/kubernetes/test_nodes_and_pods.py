@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth, bandwidth_test, jobs, status
+from provision.kinds.gke import verdict
+from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
@@ -306,23 +307,20 @@ def test_the_all_gather_of_machines_without_a_gpu_network_is_slow_and_ends_earli
 ) -> None:
     cluster = gke_of("gke-plain")
     cluster.create()
-    measured, _ = bandwidth_test.run(
-        cluster.api, cluster.facts, timeout=10, progress=cluster.progress
-    )
+    tested = cluster.test()
+    measured = tested.document
     assert measured.networks == ("Socket",)
     assert set(measured.interfaces.values()) == {1}
     assert len(measured.interfaces) == 2
     assert measured.rows[-1].size == 2**30
     assert measured.peak_in_place < 20
-    words = bandwidth.judge(measured, jobs.main_pool(cluster.facts), 2)
-    assert "No verdict" in words
+    assert "without a verdict" in verdict.passed(tested)
 
 
 def test_the_all_gather_within_one_node_is_fast(gke_of: Callable[..., Gke]) -> None:
     cluster = gke_of("gke-plain", TEST_NODES="1")
     cluster.create()
-    measured, _ = bandwidth_test.run(
-        cluster.api, cluster.facts, timeout=10, progress=cluster.progress
-    )
+    tested = cluster.test()
+    measured = tested.document
     assert len(measured.interfaces) == 1
     assert measured.peak_in_place > 100

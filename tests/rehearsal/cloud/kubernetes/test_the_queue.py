@@ -8,7 +8,6 @@ import pytest
 
 from provision.errors import CapacityError
 from provision.kinds.gke.kubernetes import (
-    bandwidth_test,
     cancel,
     jobs,
     kueue,
@@ -334,7 +333,7 @@ def test_the_bandwidth_test_tells_why_it_got_no_nodes(gke_of: Callable[..., Gke]
     cluster = gke_of(EXAMPLE, "stockout")
     cluster.create()
     with pytest.raises(CapacityError) as caught:
-        bandwidth_test.run(cluster.api, cluster.facts, timeout=10, progress=cluster.progress)
+        cluster.test()
     assert "another zone" in caught.value.problems[0].fix
 
 

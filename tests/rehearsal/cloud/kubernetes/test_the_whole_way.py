@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth, bandwidth_test, jobs, status
+from provision.kinds.gke import verdict
+from provision.kinds.gke.kubernetes import jobs, status
 from provision.kinds.gke.kubernetes.objects import from_yaml
 
 if TYPE_CHECKING:
@@ -53,14 +54,12 @@ def test_the_bandwidth_test_of_an_a3_ultra_cluster_comes_to_the_reference(
 ) -> None:
     cluster = gke_of(example)
     cluster.create()
-    measured, log = bandwidth_test.run(
-        cluster.api, cluster.facts, timeout=60, progress=cluster.progress
-    )
+    tested = cluster.test(timeout=60)
+    measured = tested.document
     assert measured.average == pytest.approx(120.248, abs=0.01)
     assert measured.peak_in_place == pytest.approx(335.67, abs=0.02)
     assert measured.peak_out_of_place == pytest.approx(328.85, abs=0.02)
     assert set(measured.interfaces.values()) == {10}
-    assert "nothing was measured" in log
-    pool = jobs.main_pool(cluster.facts)
-    assert "as expected for a3-ultragpu-8g" in bandwidth.judge(measured, pool, 2)
+    assert verdict.problems(tested) == []
+    assert "335.7 GB/s, 100% of the 335.67 GB/s published" in verdict.passed(tested)
     assert not status.read(cluster.api).workloads

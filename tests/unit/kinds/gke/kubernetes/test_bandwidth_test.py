@@ -15,10 +15,12 @@ from tests.kubernetes import samples
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.objects import Object
 
 LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="utf-8")
+INDEX = "batch.kubernetes.io/job-completion-index"
 WAITING = {"type": "QuotaReserved", "status": "True"}
 GIVEN_UP = {
     "type": "Evicted",
@@ -82,13 +84,21 @@ class Nodes:
             return []
         self._looks -= "index" in selector
         phase = "Running" if self._looks < 0 else "Pending"
-        return [{"metadata": {"name": "pod", "uid": "pod"}, "status": {"phase": phase}}]
+        return [
+            {
+                "metadata": {"name": f"pod-{number}", "uid": "pod", "labels": {INDEX: str(number)}},
+                "spec": {"nodeName": f"node-{number}"},
+                "status": {"phase": phase},
+            }
+            for number in (1, 0)
+        ]
 
     def find(self, *_: str) -> Object:
         return {"status": {"conditions": [{"type": self._condition, "status": "True"}]}}
 
-    def log(self, *_: str) -> str:
-        return LOG
+    def log(self, namespace: str, pod: str, container: str) -> str:
+        assert (namespace, container) == ("default", "nccl")
+        return LOG if pod == "pod-0" else "of the other one"
 
 
 def _event(uid: str, time: str) -> Object:
@@ -105,20 +115,21 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.3)
 
 
-def _run(cluster: Nodes, tell: Callable[[str], None] = lambda _: None) -> float | None:
-    measured, log = bandwidth_test.run(
+def _run(cluster: Nodes, tell: Callable[[str], None] = lambda _: None) -> Ran:
+    return bandwidth_test.run(
         cast("Cluster", cluster),
         samples.FLEX_QUEUED_ULTRA,
+        samples.ULTRA,
+        2,
         timeout=0,
         progress=Progress(Clock(0), tell),
     )
-    assert log == LOG
-    return measured.average
 
 
 def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
     cluster, told = Nodes(), list[str]()
-    assert _run(cluster, told.append) == 120.248
+    ran = _run(cluster, told.append)
+    assert (ran.nodes, ran.logs) == (("node-0", "node-1"), (LOG, "of the other one"))
     assert told == [
         "2 nodes of demo-h200: waiting for nodes",
         "2 nodes of demo-h200",
@@ -131,7 +142,7 @@ def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
 
 
 def test_a_test_that_fails_still_gives_its_log() -> None:
-    assert _run(Nodes(condition="Failed")) == 120.248
+    assert _run(Nodes(condition="Failed")).logs[0] == LOG
 
 
 def test_nodes_that_do_not_come_in_time_leave_no_test_behind() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.kinds.vms import faults
-from provision.kinds.vms.faults import Tried
+from provision.kinds import faults
+from provision.kinds.faults import Tried
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -75,7 +75,7 @@ def test_each_round_tries_something_new_and_no_vm_twice(
         members = [vm for group in groups for vm in group]
         assert len(members) == len(set(members))
         assert all(len(group) >= 2 for group in groups)
-        before = {frozenset(one.vms) for one in tried}
+        before = {frozenset(one.members) for one in tried}
         assert not before & {frozenset(group) for group in groups}
         tried += _try(groups, bad)
 
@@ -124,3 +124,35 @@ def test_the_rounds_of_small_groups(count: int, bad: set[str], rounds: list[list
         sizes.append([len(group) for group in groups])
         tried += _try(groups, bad)
     assert sizes == rounds
+
+
+@given(st.integers(min_value=3, max_value=64), st.integers(min_value=0))
+def test_pairs_find_one_bad_machine_in_rounds_that_are_known_beforehand(
+    count: int, number: int
+) -> None:
+    vms = _names(count)
+    rounds = faults.pairs(count)
+    assert len(rounds) == 2 + count % 2
+    for one in rounds:
+        members = [it for pair in one for it in pair]
+        assert len(members) == len(set(members))
+    tried = _try(
+        [vms, *((vms[a], vms[b]) for one in rounds for a, b in one)], {vms[number % count]}
+    )
+    found = faults.find(tried)
+    assert (found.faulty, found.suspects) == ((vms[number % count],), ())
+
+
+@given(_cases())
+def test_pairs_blame_nobody_good_and_clear_nobody_bad(
+    case: tuple[tuple[str, ...], set[str]],
+) -> None:
+    vms, bad = case
+    pairs = [(vms[a], vms[b]) for one in faults.pairs(len(vms)) for a, b in one]
+    found = faults.find(_try([vms, *pairs], bad))
+    assert set(found.faulty) <= bad
+    assert bad <= {*found.faulty, *found.suspects}
+
+
+def test_two_machines_have_no_pairs_but_themselves() -> None:
+    assert faults.pairs(2) == []

@@ -1,0 +1,186 @@
+"""Test of a cluster with several pools: whose wait is how long, what fails, who is cordoned."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.errors import CapacityError, ClusterError, ProvisionError, StillWaiting
+from provision.kinds.gke import control_plane, testing
+from provision.kinds.gke.kubernetes import bandwidth_test, ray_test
+from provision.kinds.gke.kubernetes.bandwidth_test import Ran
+from provision.lifecycle import pricing
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.objects import Object
+
+ONE = dataclasses.replace(samples.facts(samples.MEGA), ray_operator=False)
+FACTS = dataclasses.replace(ONE, pools=(samples.L4, samples.MEGA))
+TABLE = (Path(__file__).parent / "kubernetes" / "a3-ultra-all-gather.log").read_text()
+POOL = "cloud.google.com/gke-nodepool"
+
+
+def _log(pool: GpuPool, errors: int = 0) -> str:
+    name = {"demo-l4": "NVIDIA L4", "demo-mega": "NVIDIA H100 80GB HBM3"}[pool.name]
+    gpus = [f"aiinfra-gpu {name}, 580.95.05, {errors}"] * pool.gpus
+    return "\n".join([f"aiinfra-interfaces h {pool.interfaces}", *gpus, ""])
+
+
+class World:
+    """A cluster with its context; pools answer as they are told to.
+
+    Args:
+        monkeypatch: Puts it in the place of what talks to Google.
+        facts: The facts of the cluster.
+        cordon: TEST_CORDON.
+    """
+
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        facts: ClusterFacts = FACTS,
+        *,
+        cordon: bool = False,
+    ) -> None:
+        self.waits: dict[str, float] = {}
+        self.merged: list[tuple[str, Object]] = []
+        self.nodes: list[Object] = []
+        self.answers: dict[str, ProvisionError | int] = {}
+        self.told: list[str] = []
+        settings = SimpleNamespace(
+            capacity_timeout=600,
+            test_pool=None,
+            test_cordon=cordon,
+            test_nodes=2,
+            model_fields_set=set(),
+        )
+        console = SimpleNamespace(
+            progress=self.told.append, show=lambda *_, **__: None, result=lambda _: None, width=100
+        )
+        self.report = SimpleNamespace(checks=None)
+        self.context = SimpleNamespace(
+            settings=settings,
+            console=console,
+            report=self.report,
+            environ={},
+            progress=Progress(Clock(0), self.told.append),
+        )
+        cluster = SimpleNamespace(all=self._all, merge=self._merge)
+        monkeypatch.setattr(control_plane, "kept", lambda _: facts)
+        monkeypatch.setattr(control_plane, "reach", lambda *_: cluster)
+        monkeypatch.setattr(pricing, "known", lambda *_: None)
+        monkeypatch.setattr(bandwidth_test, "run", self._run)
+
+    def run(self) -> str:
+        """What Test says of a cluster without faults."""
+        cloud = SimpleNamespace(folder=None, api=None)
+        record = SimpleNamespace(name_prefix="demo")
+        return testing.run(cast("Any", self.context), cast("Any", cloud), cast("Any", record))
+
+    def fails(self) -> ProvisionError:
+        """The error that Test ends with."""
+        with pytest.raises(ProvisionError) as caught:
+            self.run()
+        return caught.value
+
+    def _all(self, _: str, kind: str, selector: str = "") -> list[Object]:
+        assert kind == "Node"
+        pool = selector.partition("=")[2]
+        return [it for it in self.nodes if it["metadata"]["labels"][POOL] == pool]
+
+    def _merge(self, _: str, kind: str, name: str, change: Object) -> bool:
+        assert kind == "Node"
+        self.merged.append((name, change))
+        return True
+
+    def _run(self, _cluster: object, _facts: object, pool: GpuPool, nodes: int, **how: Any) -> Ran:
+        self.waits[pool.name] = how["timeout"]
+        answer = self.answers.get(pool.name, 0)
+        if isinstance(answer, ProvisionError):
+            raise answer
+        names = tuple(f"{pool.name}-{number}" for number in range(nodes))
+        # The table is that of a faster machine.
+        first = _log(pool, answer) + TABLE
+        return Ran(nodes=names, logs=(first, *[_log(pool)] * (nodes - 1)), waited=100)
+
+
+def _node(name: str, *, cordoned: bool) -> Object:
+    metadata = {"name": name, "labels": {POOL: "demo-mega"}}
+    return {"metadata": metadata, "spec": {"unschedulable": cordoned}, "status": {}}
+
+
+def test_all_pools_are_tested_and_share_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    said = world.run().splitlines()
+    assert [line.partition(":")[0] for line in said] == ["demo-l4", "demo-mega"]
+    # Half of all for the first; what that has left is the other's.
+    assert world.waits == {"demo-l4": 300, "demo-mega": 500}
+    assert list(world.report.checks) == ["demo-l4", "demo-mega"]
+    assert world.told[0].startswith(
+        "Test of 2 pools, the cheapest first: demo-l4 (2 nodes, 2 GPUs)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind"),
+    [
+        ({"demo-l4": StillWaiting("no nodes")}, StillWaiting),
+        ({"demo-l4": StillWaiting("no nodes"), "demo-mega": CapacityError("none")}, CapacityError),
+        ({"demo-l4": CapacityError("none"), "demo-mega": 17}, ClusterError),
+    ],
+)
+def test_a_pool_that_fails_stops_no_other_and_all_of_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    answers: dict[str, ProvisionError | int],
+    kind: type[ProvisionError],
+) -> None:
+    world = World(monkeypatch)
+    world.answers = answers
+    error = world.fails()
+    assert type(error) is kind
+    assert list(world.waits) == ["demo-l4", "demo-mega"]
+    assert {problem.what[:5] for problem in error.problems} == {"demo-"}
+    assert len(error.problems) == len(answers)
+
+
+@pytest.mark.parametrize("cordoned", [[], ["demo-mega-0"]], ids=["not-asked", "asked"])
+def test_a_bad_node_is_cordoned_when_asked_and_never_unasked(
+    monkeypatch: pytest.MonkeyPatch, cordoned: list[str]
+) -> None:
+    world = World(monkeypatch, ONE, cordon=bool(cordoned))
+    world.answers = {"demo-mega": 17}
+    (problem,) = world.fails().problems
+    assert problem.what.startswith("demo-mega-0: 136 uncorrected memory (ECC) errors")
+    assert [name for name, _ in world.merged] == cordoned
+    assert ("it is cordoned" in problem.fix) is bool(cordoned)
+    assert list(world.report.checks["demo-mega"].cordoned) == cordoned
+
+
+def test_nodes_that_are_cordoned_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, ONE)
+    world.nodes = [_node("a", cordoned=True), _node("b", cordoned=False)]
+    assert "demo-mega: 1 node with 8 GPUs: no faults" in world.run()
+    world.nodes = [_node(name, cordoned=True) for name in ("a", "b")]
+    (problem,) = world.fails().problems
+    assert problem.what == "No node of demo-mega can be tested: all are cordoned"
+    assert problem.fix == "kubectl uncordon a b"
+
+
+def test_what_was_measured_is_told_though_ray_gets_no_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none(*_: object, **__: object) -> None:
+        raise StillWaiting("No nodes came for the test through Ray in time")
+
+    world = World(monkeypatch, dataclasses.replace(ONE, ray_operator=True))
+    monkeypatch.setattr(ray_test, "run", none)
+    assert "through Ray" in world.fails().problems[0].what
+    assert world.report.checks["demo-mega"].peak_in_place == 335.67
