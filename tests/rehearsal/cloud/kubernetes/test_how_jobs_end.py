@@ -140,7 +140,8 @@ def _lose_a_node(cluster: Gke, name: str = "") -> str:
 def _began(cluster: Gke, container: str = "main") -> str:
     """The step that the training began with, in its own words."""
     pod = next(it for it in cluster.pods() if it["status"]["phase"] != "Pending")
-    return cluster.api.log("default", pod["metadata"]["name"], container).splitlines()[0]
+    lines = cluster.api.log("default", pod["metadata"]["name"], container).splitlines()
+    return next(line for line in lines if line.startswith("begins"))
 
 
 # ------------------------------------------------------------------ by themselves
