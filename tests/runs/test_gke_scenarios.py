@@ -203,7 +203,7 @@ def test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why(
 def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
     queue: Callable[..., Rehearsal],
 ) -> None:
-    rehearsal = queue(scenario="queue", rate=0.01)
+    rehearsal = queue(scenario="queue", rate=0.02)
     tested = _ok(rehearsal.run("Test"))
     assert "waiting for nodes; us-central1-" in tested.said
     assert "The bandwidth test is running" in tested.said
