@@ -30,25 +30,25 @@ _JOBS = (
 def clear(world: World) -> None:
     """Delete the jobs, then what they waited in, and the nodes."""
     for version, kind in _JOBS:
-        for thing in _all(world, version, kind):
+        for thing in _all(world, version, kind, "default"):
             world.cluster.delete(version, kind, thing["metadata"]["name"], "default")
-    world.until(lambda: not world.cluster.all(kueue.API, "Workload", "default"))
+    world.until(lambda: not _all(world, kueue.API, "Workload", "default"))
     for kind in ("LocalQueue", "ClusterQueue"):
-        for thing in world.cluster.all(kueue.API, kind):
+        for thing in _all(world, kueue.API, kind):
             metadata = thing["metadata"]
             world.cluster.delete(kueue.API, kind, metadata["name"], metadata.get("namespace", ""))
-    world.until(lambda: not world.cluster.all(kueue.API, "ClusterQueue"))
+    world.until(lambda: not _all(world, kueue.API, "ClusterQueue"))
     for node in world.cluster.all("v1", "Node"):
         world.cluster.delete("v1", "Node", node["metadata"]["name"])
 
 
-def _all(world: World, version: str, kind: str) -> list[Object]:
+def _all(world: World, version: str, kind: str, namespace: str = "") -> list[Object]:
     """All objects of a kind, whose definition may be as young as the cluster."""
     found: list[list[Object]] = []
 
     def look() -> bool:
         with contextlib.suppress(TransientError):
-            found.append(world.cluster.all(version, kind, "default"))
+            found.append(world.cluster.all(version, kind, namespace))
         return bool(found)
 
     world.until(look)

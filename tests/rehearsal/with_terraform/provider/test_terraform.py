@@ -128,7 +128,8 @@ def make_root(folder: Path, command: list[str], installed: Path) -> Root:
     python = folder / "fake-python"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} {HERE / 'fake_plugin.py'}\n")
     python.chmod(0o755)
-    module, cloud, sockets = folder / "root", folder / "cloud", folder / "sockets"
+    # A socket's path has 107 characters at most, of which pytest's folder takes most.
+    module, cloud, sockets = folder / "root", folder / "cloud", folder / "s"
     for each in (module, cloud, sockets):
         each.mkdir()
     environment = {
@@ -217,7 +218,7 @@ def test_a_root_lives_through_create_update_replacement_and_destroy(
     root.plan(expect=0)
     root.run("destroy", "-auto-approve")
     assert not list((tmp_path / "cloud").rglob("*.json"))
-    assert not list((tmp_path / "sockets").iterdir())
+    assert not list((tmp_path / "s").iterdir())
 
 
 def test_deeply_nested_blocks_plan_empty_a_second_time(root: Root) -> None:
@@ -373,7 +374,7 @@ def test_the_plugin_ends_when_terraform_is_killed(root: Root, tmp_path: Path) ->
     await_file(tmp_path / "cloud/started")
     apply.kill()
     apply.wait(timeout=10)
-    await_gone(tmp_path / "sockets")
+    await_gone(tmp_path / "s")
 
 
 def await_file(path: Path) -> None:
