@@ -94,6 +94,8 @@ def wait(
             stage.counts("; ".join(map(str, left)))
             deadline.pause()
             left = deadline.retry(lambda: _look(cluster, names), _DOING)
+        if not left:
+            stage.counts("NCCL is installed on the GPU nodes")
     if any(it.wrong for it in left):
         raise ClusterError.of([_problem(it) for it in left if it.wrong])
     return [*notes, *(_note(it) for it in left)]

@@ -96,9 +96,10 @@ def test_it_is_waited_for_also_where_kubernetes_has_not_looked_or_does_not_answe
 ) -> None:
     cluster = Answers(None, TransientError("busy"), _at(2, observed=0), _at(2, updated=1), _at(2))
     monkeypatch.setattr(deadline, "_SHORTEST", 5.0)
-    notes, _ = _wait(cluster)
+    notes, told = _wait(cluster)
     assert notes == []
     assert cluster.asked == 5
+    assert "NCCL is installed on the GPU nodes" in told[-1]
 
 
 def test_a_cluster_without_gpu_networks_is_asked_for_nothing() -> None:
