@@ -71,6 +71,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--every", type=int, default=100, help="steps between checkpoints")
     parser.add_argument("--width", type=int, default=8192, help="of the model")
+    # Nobody else is on these machines.
     parser.add_argument("--stop", type=Path, default=Path("/tmp/stop"))  # noqa: S108
     options = parser.parse_args()
 

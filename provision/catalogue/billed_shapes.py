@@ -102,7 +102,8 @@ _PRICED_WHOLE: Final[Mapping[str, Decimal]] = MappingProxyType(
     }
 )
 """Machine type whose memory has no price of its own -> its memory in GiB (Compute Engine,
-"Accelerator-optimized machine family", 2026-04)."""
+"Accelerator-optimized machine family" and, for A4X, "Arm VMs on Compute", read 2026-11-23; parts of
+a G4 by what others copied of that page, #59472778636 and #61959670744)."""
 
 
 def memory(name: str) -> Decimal | None:

@@ -60,7 +60,7 @@ DRIVER_OF_H200: Final = Floor("the default driver on A3 Ultra", "1.31.5-gke.1169
 _OF_MACHINES: Final[Mapping[str, Floor]] = MappingProxyType(
     {
         # For GPUDirect-TCPX and -TCPXO: GKE, "Maximize GPU network bandwidth in Standard mode
-        # clusters", as the Cluster Toolkit took it over (gpu_direct.tf, 2024-12). Since 2026 the
+        # clusters", as the Cluster Toolkit took it over (gpu_direct.tf of 2024). Since 2026 the
         # Toolkit has other ones, which are those of security bulletins about the nodes' kernel.
         "a3-highgpu-8g": Floor(
             "GPUDirect-TCPX on A3 High",
