@@ -91,9 +91,7 @@ class Bench(Program):
         environ = terraform.environment(self.environ)
         for command in (
             arguments.init(backend=True, color=False),
-            arguments.plan(
-                var_file=workspace.VARIABLES_FILE, destroy=False, lock=True, color=False
-            ),
+            arguments.plan(var_file=workspace.VARIABLES_FILE, destroy=False, color=False),
             arguments.show(),
             arguments.apply(color=False),
             arguments.output(),

@@ -22,9 +22,9 @@ class ExitCode(enum.IntEnum):
     UNEXPECTED = 1, "unexpected: a bug in this program"
     USAGE = 2, "command line or settings"
     CREDENTIALS = 3, "no usable Google credentials"
-    CHECK = 4, "an online check failed; nothing was made"
+    CHECK = 4, "an online check failed; nothing was changed"
     STATE = 5, "state: bucket, lock, or a state of another kind or owner"
-    TERRAFORM = 6, "Terraform failed"
+    TERRAFORM = 6, "Terraform failed, or a request to Google beside it"
     CAPACITY = 7, "capacity refused: stock-out, quota, or a failed request"
     CLUSTER = 8, "part of the cluster failed, was lost, or could not be removed"
     WAITING = 75, "still waiting for capacity; everything is kept"
@@ -462,9 +462,9 @@ class Code(enum.StrEnum):
     )
     NOT_CONFIRMED = (
         "not-confirmed",
-        "everything was created, but a request afterwards failed, so its state is not known",
+        "a request to Google failed after Create had begun, so not all is known of what was made",
         "run Create again: it continues",
-        _CLUSTER,
+        (ExitCode.TERRAFORM, ExitCode.CLUSTER),
         Again.MAY_HELP,
     )
     # ---------------------------------------------------------------- the end

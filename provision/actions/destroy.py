@@ -8,7 +8,8 @@ from provision.context import connect
 from provision.deployment import workspace
 from provision.documents.changes import Changes
 from provision.kinds import registry
-from provision.lifecycle import confirmation, exclusive, ownership, remove
+from provision.lifecycle import confirmation, exclusive, ownership, phases, remove
+from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -38,11 +39,14 @@ def destroy(context: Context) -> None:
         context.log(cloud, "destroy") as log,
         workspace.removal_folder(kind.root, location, record) as root,
         exclusive.explained(cloud, "run Destroy again to remove the rest"),
+        phases.during(Phase.REMOVING, cloud),
     ):
         tool = context.terraform(root, log)
         with exclusive.alone(context, cloud, record, root, tool):
+            ownership.require_same(context, cloud, record)
+            cloud.folder.begin_state(tool.binary.version)
             tool.init()
             remove.remove(context, cloud, record, tool, kind)
-    cloud.folder.clear()
+            cloud.folder.clear()
     count = (context.report.changes or Changes()).destroy
     context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")

@@ -51,7 +51,7 @@ class Workspace:
     live: bool
 
     def plan(self, tell: Callable[[str], None]) -> Plan:
-        """Run `terraform plan`; it takes the lock if the state may be changed.
+        """Run `terraform plan`.
 
         A plan that Google would refuse, as something would be in its way, is made again with that
         replaced too.
@@ -61,7 +61,7 @@ class Workspace:
         """
         replace: list[str] = []
         while True:
-            found = self.tool.plan(var_file=VARIABLES_FILE, lock=self.live, replace=replace)
+            found = self.tool.plan(var_file=VARIABLES_FILE, replace=replace)
             more = [address for address in found.replaced_too if address not in replace]
             if not more:
                 return found

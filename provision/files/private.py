@@ -56,6 +56,9 @@ def _is_free(file: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    with file.open("xb") as opened:
+    made = file.with_name(f"{file.name}.new")
+    with made.open("xb") as opened:
         fcntl.flock(opened, fcntl.LOCK_EX)
+        # Only now by its name: without the lock another run would take the folder for left.
+        made.rename(file)
         yield

@@ -16,6 +16,7 @@ from provision.documents.connection import (
 )
 from provision.errors import Problem
 from provision.google.owner import MARKER
+from provision.lifecycle import ownership
 from provision.screens import ready
 
 if TYPE_CHECKING:
@@ -82,6 +83,9 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
         found: Makes the document of what every kind of cluster has, as keyword arguments.
         is_ready: Whether Create has done all that it was to do.
         remark: What else is to be said of it when it is ready.
+
+    Raises:
+        StateError: A Destroy has removed the cluster meanwhile.
     """
     target = made.target
     dashboard = made.outputs.get("dashboard") or {}
@@ -91,6 +95,8 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
         billing_label=f"{MARKER}={target.owner.id}",
         dashboard=dashboard.get("url"),
     )
+    # A wait of hours holds no lock.
+    ownership.require_standing(context, cloud)
     context.report.connection = connection
     cloud.folder.write(
         "connection.json", json.dumps(plain(connection), indent=2) + "\n", "application/json"

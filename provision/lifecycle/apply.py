@@ -11,9 +11,19 @@ from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.documents.changes import Changes
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import SettingsError
+from provision.errors import Interrupted, SettingsError
 from provision.google import resources
-from provision.lifecycle import adopt, approval, exclusive, ownership, planned, pricing, sweep
+from provision.lifecycle import (
+    adopt,
+    approval,
+    exclusive,
+    ownership,
+    phases,
+    planned,
+    pricing,
+    sweep,
+)
+from provision.lifecycle.phases import Phase
 from provision.settings.choices import OnlineCheck
 from provision.spec import topology
 from provision.state.record import Record
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
+    from provision.documents.plan import Plan as PlanDocument
     from provision.files.archive import Archive
     from provision.terraform.plan import Plan
 
@@ -71,7 +82,9 @@ def settle(
     if bucket:
         context.note(cloud.folder.audit(needs_uniform=of_kind.grants_in_state_folder))
     spec = kind.resolve(found.require(), record)
-    context.report.plan = planned.begun(context, kind, spec, record, found.checks)
+    # As long as nothing was made, nobody has said yes to it.
+    deployed = record if record and cloud.folder.has_state() else None
+    context.report.plan = planned.begun(context, kind, spec, deployed, found.checks)
     pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket))
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
@@ -108,10 +121,42 @@ def plan(
         return found, older
 
 
-def apply(
+def agree(
     context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT]
+) -> PlanDocument | None:
+    """Have a person agree to a new cluster before anything is made: bucket, record, lock or log.
+
+    Returns:
+        The plan that they agreed to; None where nobody is asked.
+
+    Raises:
+        Declined: They said no.
+    """
+    if not approval.asks_first(context):
+        return None
+    try:
+        found, _ = plan(context, cloud, kind, target, backend=False)
+        approval.require(context, found)
+    except Interrupted as error:
+        raise Interrupted(error.signum, "Interrupted; nothing was made") from error
+    return context.report.plan
+
+
+def apply(
+    context: Context,
+    cloud: Cloud,
+    kind: Kind[SpecT],
+    target: Deployment[SpecT],
+    agreed: PlanDocument | None = None,
 ) -> Applied[SpecT]:
     """Plan, show the plan, apply exactly that plan, and write the deployment's record.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+        kind: The kind of cluster.
+        target: The deployment.
+        agreed: The plan that a person has agreed to already.
 
     Raises:
         SettingsError: The plan would replace, remove or shrink something, and nobody approved it;
@@ -128,61 +173,53 @@ def apply(
     ):
         tool = context.terraform(root, log)
         version = tool.binary.version
-        is_first = cloud.folder.record() is None
-        if is_first:
-            # Write it before anything else: a folder without a record does not count as ours.
-            cloud.folder.write_record(_record(context, None, kind, target, version, {}))
-        with exclusive.alone(context, cloud, target.spec, root, tool) as killed:
+        with exclusive.alone(context, cloud, target.spec, root, tool) as follows_killed:
+            if cloud.folder.record() is None:
+                # Before anything else: a folder without a record does not count as ours.
+                cloud.folder.write_record(_record(context, None, kind, target, version, {}))
+            cloud.folder.begin_state(version)
             pricing.keep(context, cloud)
             tool.init()
             desk = Workspace(root, tool, live=True)
             prepared, postponed = kind.prepare(cloud, target, desk)
             try:
-                found = _plan_and_apply(context, cloud, kind, prepared, desk)
+                found = _plan_and_apply(context, cloud, kind, prepared, desk, agreed)
             except ExistsError:
                 # Google can create a resource and answer with an error. Terraform then tries
                 # again, and finds what it takes for somebody else's.
                 context.console.progress("A resource exists already: looking up whose it is")
-                found = _plan_and_apply(context, cloud, kind, prepared, desk)
-            except approval.Declined:
-                if is_first:
-                    _leave_nothing(cloud)
-                raise
+                found = _plan_and_apply(context, cloud, kind, prepared, desk, agreed)
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
-            if killed:
-                _clean(context, cloud, prepared)
+            if follows_killed:
+                with phases.aside(context), phases.during(Phase.MAKING, cloud):
+                    _clean(context, cloud, prepared)
     deployment.show(context, prepared)
     # A group that was replaced has lost the VMs for which nothing had to be requested.
     return Applied(prepared, outputs, postponed + found.emptied)
 
 
-def _plan_and_apply(
+def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     context: Context,
     cloud: Cloud,
     kind: Kind[SpecT],
     target: Deployment[SpecT],
     desk: Workspace,
+    agreed: PlanDocument | None,
 ) -> Plan:
     """Plan, show the plan, have it agreed to, and apply it."""
     found = _planned(context, cloud, kind, target, desk)
-    is_again = context.report.changes is not None
+    is_again = agreed is not None or context.report.changes is not None
     context.report.changes = (context.report.changes or Changes()) + found.counts
     older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
     approval.describe(context, kind, target.spec, found)
-    approval.show(context, older=len(older), is_again=is_again)
-    approval.require(context, found)
+    if agreed is None or context.report.plan != agreed:
+        approval.show(context, older=len(older), is_again=is_again)
+        approval.require(context, found)
     if not found.is_empty:
         desk.tool.apply()
     return found
-
-
-def _leave_nothing(cloud: Cloud) -> None:
-    """Delete the record and the empty state of a deployment of which nothing was made."""
-    with cloud.folder.held("OperationTypeSweep"):
-        if not cloud.folder.has_state():
-            cloud.folder.clear()
 
 
 def _clean(context: Context, cloud: Cloud, target: Deployment[Any]) -> None:

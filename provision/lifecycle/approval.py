@@ -69,6 +69,12 @@ def show(
     context.console.show(lines, as_result=as_result)
 
 
+def asks_first(context: Context) -> bool:
+    """Whether a person is asked before anything of a new cluster is made."""
+    is_new = context.report.plan is not None and context.report.plan.change is Change.NEW
+    return is_new and context.console.is_terminal and not context.agreed
+
+
 def require(context: Context, found: Plan) -> None:
     """Ask before anything is replaced, removed or shrunk, and once before a first Create.
 
@@ -82,9 +88,8 @@ def require(context: Context, found: Plan) -> None:
     if context.console.is_terminal:
         if losses and not context.console.ask("Apply these changes?"):
             raise Declined("Nothing was changed: you did not approve the plan", why=losses)
-        is_new = context.report.plan is not None and context.report.plan.change is Change.NEW
-        if is_new and not losses and not context.console.go_on("Go on?"):
-            raise Declined("Nothing was made, as you asked")
+        if asks_first(context) and not losses and not context.console.go_on("Go on?"):
+            raise Declined("Not created, as you said: nothing was made")
     elif losses:
         raise SettingsError(
             "This Create would replace, remove or shrink existing resources; nothing was changed",

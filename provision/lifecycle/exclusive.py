@@ -22,33 +22,39 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def alone(
-    context: Context, cloud: Cloud, place: Place, root: Path, tool: Terraform
+    context: Context, cloud: Cloud, place: Place, root: Path, tool: Terraform | None = None
 ) -> Iterator[bool]:
-    """Clear what an earlier run left in the way, and register this run.
+    """Hold the deployment's lock, from the run's first write to its last delete.
 
-    Yields whether an earlier run was killed while it changed the deployment.
+    Clears what an earlier run left in the way. Yields whether such a run was killed while it
+    changed the deployment.
 
     Args:
         context: The run.
         cloud: Has the lock.
         place: The deployment's project, region, zone and prefix.
         root: The run folder.
-        tool: Terraform; if this process is killed, Terraform lives on for a while, and the run
-            counts as alive until it has ended too.
+        tool: Terraform, where it works too; if this process is killed, Terraform lives on for a
+            while, and the run counts as alive until it has ended too.
 
     Raises:
         StateError: The deployment is locked.
     """
-    lock = cloud.folder.lock()
-    if lock is not None:
-        free_stale(context, cloud, lock)
-    with liveness.announced(cloud.folder, root) as alive:
-        tool.inherits(alive)
-        # An earlier run may have been killed in the middle of a move.
-        before = cloud.folder.record()
-        places = [place] if before is None else [place, before]
-        settle.wait(cloud.api, places, context.progress)
-        yield lock is not None
+    with liveness.announced(cloud.folder, root) as run:
+        if tool is not None:
+            tool.inherits(run.alive)
+        lock = cloud.folder.lock()
+        if lock is not None:
+            free_stale(context, cloud, lock)
+        with cloud.folder.held(context.report.action, run.lock_id):
+            # An earlier run may have been killed in the middle of a move.
+            before = cloud.folder.record()
+            places = [place] if before is None else [place, before]
+            settle.wait(cloud.api, places, context.progress)
+            try:
+                yield lock is not None or run.follows_dead
+            finally:
+                run.has_lost_track = tool is not None and tool.has_lost_track
 
 
 def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
@@ -69,7 +75,7 @@ def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
         context.console.progress(f"{error}: {error.problems[0].why}.")
         if not context.console.ask("Release the lock?"):
             raise error
-    # If another run was faster and took the lock, Terraform reports who holds it now.
+    # If another run was faster and took the lock, whoever takes it next is told who holds it.
     if cloud.folder.free(lock):
         context.console.progress(f"Released the lock of {lock.who}: no process of that run is left")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
@@ -46,6 +47,46 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
         return None
     check_project(context, cloud, record)
     return whereabouts.find(cloud, record)
+
+
+def require_same(context: Context, cloud: Cloud, record: Record | None) -> None:
+    """Make sure, under the lock, that what is to be removed is what was shown.
+
+    Args:
+        context: The run.
+        cloud: Has the state folder.
+        record: As `deployed` returned it, before the lock was taken.
+
+    Raises:
+        StateError: Another run has changed the deployment meanwhile.
+    """
+    now = cloud.folder.record()
+    if now is not None and record is not None:
+        # Where the machines are was asked of Google.
+        now = dataclasses.replace(now, zone=record.zone, region=record.region)
+    if now != record:
+        raise StateError(
+            f"Another run has changed {context.settings.name_prefix} meanwhile:"
+            " nothing was removed",
+            code=Code.STATE_LOCKED,
+            why=f"{cloud.folder.location.url}/deployment.json is not what this run had read",
+            fix="see with Status what exists now, then run Destroy again",
+        )
+
+
+def require_standing(context: Context, cloud: Cloud) -> None:
+    """Make sure that what a Create has made and waited for was not removed meanwhile.
+
+    Raises:
+        StateError: It was.
+    """
+    if cloud.folder.record() is None:
+        raise StateError(
+            f"Another run has destroyed {context.settings.name_prefix} while this one waited",
+            code=Code.STATE_LOCKED,
+            why=f"there is no deployment any more in {cloud.folder.location.url}",
+            fix="run Create again if it is wanted after all",
+        )
 
 
 def require_nothing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> None:

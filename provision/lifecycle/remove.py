@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.documents.changes import Changes
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import StateError, TerraformError
+from provision.files import private
 from provision.google import resources
-from provision.google.api import GoogleApiError
 from provision.google.owner import Owner
-from provision.lifecycle import exclusive, namesakes, ownership, settle, sweep
+from provision.lifecycle import exclusive, namesakes, ownership, phases, sweep
+from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from provision.context import Cloud, Context
+    from provision.deployment.deployment import Left
     from provision.deployment.kind import Kind
+    from provision.lifecycle.namesakes import Namesake
     from provision.state.location import Place
     from provision.state.record import Record
     from provision.terraform import Terraform
-
-_NO_LOCK: Final = contextlib.nullcontext()
-"""Without a bucket there is no lock, and no other run that could hold one."""
 
 
 def remove(
@@ -60,15 +60,13 @@ def remove(
         try:
             tool.apply()
         except TerraformError:
-            swept = 0
-            # A killed Terraform leaves its lock; report how Terraform ended, not the lock.
-            with contextlib.suppress(StateError):
-                swept = _sweep(context, cloud, record, last=False)
-            # What the cluster has left may use its network.
-            swept += kind.sweep(context, cloud, last=False)
-            if not swept:
+            before = removed
+            with phases.aside(context):
+                removed += _sweep(context, cloud, record, last=False)
+                # What the cluster has left may use its network.
+                removed += kind.sweep(context, cloud, last=False)
+            if removed == before:
                 raise
-            removed += swept
         else:
             break
     # A resource that a killed run had requested can appear after the first sweep.
@@ -77,28 +75,6 @@ def remove(
     removed += kind.sweep(context, cloud, last=True)
     context.report.changes = found.counts + Changes(destroy=removed)
     _require_no_older(context, cloud, record)
-
-
-@contextlib.contextmanager
-def told(what: str) -> Iterator[None]:
-    """Turn Google's refusal into the error of a Destroy that did not finish.
-
-    Args:
-        what: What failed, as the error's first line.
-
-    Raises:
-        TerraformError: In place of Google's error.
-    """
-    try:
-        yield
-    except GoogleApiError as error:
-        (problem,) = error.problems
-        raise TerraformError(
-            what,
-            code=problem.code if problem.code is not Code.GOOGLE_REFUSED else Code.NOT_REMOVED,
-            why=problem.why,
-            fix="\n".join(filter(None, [problem.fix, "then run Destroy again"])),
-        ) from error
 
 
 def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> int:
@@ -118,48 +94,79 @@ def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) ->
         TerraformError: Something can't be removed.
         ClusterError: Something that a cluster made itself can't be removed.
     """
+    has_bucket = cloud.has_bucket()
+    # A run that ended before it made anything leaves its lock, or a state without resources.
+    if not has_bucket or not (cloud.folder.lock() or cloud.folder.has_empty_state()):
+        found = _look(context, cloud, kinds)
+        if not has_bucket or not found.ours:
+            return _remove_found(context, cloud, kinds, found)
+    with private.folder() as root, exclusive.alone(context, cloud, context.settings, root):
+        ownership.require_same(context, cloud, None)
+        removed = _remove_found(context, cloud, kinds, _look(context, cloud, kinds))
+        cloud.folder.clear()
+    return removed
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What lives in the cloud where no state tells of it.
+
+    Attributes:
+        ours: Whether any of it is this deployment's.
+        others: What has its names and is another's.
+        networks: The paths of the networks that carry its marker.
+        left: What clusters that are gone made themselves.
+    """
+
+    ours: bool
+    others: Sequence[Namesake]
+    networks: Collection[str]
+    left: Sequence[Left]
+
+
+def _look(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> _Found:
+    """Look for what has this deployment's names or marker.
+
+    Raises:
+        StateError: There is something, and nobody agreed to its removal.
+    """
     location, place = cloud.folder.location, context.settings
-    lock = cloud.folder.lock() if cloud.has_bucket() else None
-    if lock is not None:
-        # Of a run that was killed before it wrote a state; what it asked for may still be made.
-        exclusive.free_stale(context, cloud, lock)
-        settle.wait(cloud.api, [place], context.progress)
     found = namesakes.find(cloud.api, place, location)
     owners = ownership.ours(context, place, location)
     networks = namesakes.networks(found, owners)
-    with told("What a cluster has left could not be looked for"):
+    with phases.during(Phase.REMOVING, cloud, "What a cluster has left could not be looked for"):
         left = [kind.left(cloud, place, networks) for kind in kinds]
     has_left = any(one.paths for one in left)
     if (found or has_left) and not context.agreed:
         raise namesakes.error(found, place, location, left)
     own = {one.id for one in owners}
     others = [one for one in found if one.owner.id not in own]
-    removed = 0
-    if len(others) < len(found) or has_left:
-        locked = cloud.folder.held("OperationTypeSweep") if cloud.has_bucket() else _NO_LOCK
-        with locked, told("What lives without a state could not be removed"):
+    return _Found(len(others) < len(found) or has_left, others, networks, left)
+
+
+def _remove_found(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], found: _Found) -> int:
+    """Remove what was found of ours; returns how much it was."""
+    location, place = cloud.folder.location, context.settings
+    removed, left = 0, found.left
+    if found.ours:
+        what = "What lives without a state could not be removed"
+        with phases.during(Phase.REMOVING, cloud, what):
             # A cluster goes before what it has left, and that before its network.
             removed = _sweep_all(context, cloud, place, last=False)
             for kind in kinds:
-                removed += kind.sweep_left(context, cloud, place, networks)
+                removed += kind.sweep_left(context, cloud, place, found.networks)
             removed += _sweep_all(context, cloud, place, last=True)
             left = [kind.left(cloud, place, ()) for kind in kinds]
-    if others:
-        raise namesakes.error(others, place, location)
+    if found.others:
+        raise namesakes.error(found.others, place, location)
     context.note([problem for one in left for problem in one.kept])
-    if cloud.has_bucket() and (lock is not None or cloud.folder.has_empty_state()):
-        # A run that ended before it made anything leaves a state without resources, or its note.
-        with cloud.folder.held("OperationTypeSweep"):
-            cloud.folder.clear()
     return removed
 
 
 def _sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
-    """Remove what interrupted runs left behind; holds the lock, so no other run is active."""
-    with (
-        cloud.folder.held("OperationTypeSweep"),
-        told("Could not check for resources that earlier runs left behind"),
-    ):
+    """Remove what interrupted runs left behind; the caller holds the lock."""
+    what = "Could not check for resources that earlier runs left behind"
+    with phases.during(Phase.REMOVING, cloud, what):
         buckets = _buckets(cloud, record)
         return _sweep_all(context, cloud, record, last=last, buckets=buckets)
 
@@ -196,7 +203,8 @@ def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
     older = Owner.before_states(record.project_id, record.name_prefix)
     if older in ownership.ours(context, record, cloud.folder.location):
         return
-    with told("What the first version may have left behind could not be looked for"):
+    what = "What the first version may have left behind could not be looked for"
+    with phases.during(Phase.REMOVING, cloud, what):
         found = sweep.left(record.project_id, older, cloud.folder.known(), cloud.api)
     if found:
         raise StateError(

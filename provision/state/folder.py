@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from provision.codes import Code
-from provision.errors import CredentialsError, StateError
+from provision.errors import CredentialsError, ProvisionError, StateError
 from provision.google import refusals as google_refusals
 from provision.google.auth import refusals
 from provision.state import bucket_audit, lost_record, terraform_state
@@ -298,21 +298,33 @@ class StateFolder:
         return True
 
     @contextlib.contextmanager
-    def held(self, operation: str) -> Iterator[None]:
-        """Hold Terraform's lock during work that does not run Terraform.
+    def held(self, operation: str, lock_id: str) -> Iterator[None]:
+        """Hold Terraform's lock; Terraform itself must not take it meanwhile.
+
+        Args:
+            operation: What is done, for those who find the lock.
+            lock_id: A new ID, which the run's note has.
 
         Raises:
             StateError: Another run holds it.
         """
-        info = locks.info(self._url(_LOCK), operation)
+        info = locks.info(self._url(_LOCK), operation, lock_id)
         try:
             self._take(info)
             yield
-        finally:
-            # Compare IDs: an interrupt can come between the lock's creation and the response.
-            lock = self.lock()
-            if lock is not None and lock.id == info["ID"]:
-                self.free(lock)
+        except BaseException:
+            # What went wrong counts, not that the lock could not be released either.
+            with contextlib.suppress(ProvisionError):
+                self._release(lock_id)
+            raise
+        self._release(lock_id)
+
+    def _release(self, lock_id: str) -> None:
+        # Compare IDs: an interrupt can come between the lock's creation and the response, and
+        # somebody may have broken it.
+        lock = self.lock()
+        if lock is not None and lock.id == lock_id:
+            self.free(lock)
 
     def _take(self, info: Mapping[str, str]) -> None:
         from google.api_core.exceptions import PreconditionFailed  # noqa: PLC0415 - as above
@@ -326,20 +338,65 @@ class StateFolder:
                 if lock.id != info["ID"]:
                     raise lock.error() from error
 
+    def begin_state(self, terraform_version: str) -> None:
+        """Write a state without resources if there is none; the caller holds the lock.
+
+        `terraform init` would write one itself, and take the lock for that.
+        """
+        from google.api_core.exceptions import PreconditionFailed  # noqa: PLC0415 - as above
+
+        if self._read(_STATE) is not None:
+            return
+        text = terraform_state.empty(terraform_version)
+        with (
+            self._told("write the first state", "storage.objects.create"),
+            contextlib.suppress(PreconditionFailed),  # a retried request whose answer was lost
+        ):
+            self._blob(_STATE).upload_from_string(
+                text, content_type="application/json", if_generation_match=0
+            )
+
     def has_empty_state(self) -> bool:
         """Whether a state is here that no longer has, or never had, any resource."""
         return bool(self._state()) and not self.has_state()
 
     def clear(self) -> None:
-        """Delete everything in the folder except the logs."""
+        """Delete everything in the folder except the logs and the lock, which the caller holds.
+
+        Raises:
+            StateError: The state has resources, or somebody else wrote to the folder meanwhile,
+                which nobody may do who does not hold the lock.
+        """
+        from google.api_core import exceptions  # noqa: PLC0415 - as above
+
         start = len(self._path(""))
         with self._told("clear the state folder", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(""))
-            names = [blob.name[start:] for blob in blobs]
+            found = {blob.name[start:]: blob for blob in blobs}
+        if self.has_state():
+            raise self._changed("the state has resources again")
         # Delete the record last: without it, a later Destroy would not look for the rest.
-        for name in sorted(names, key=lambda name: name == _RECORD):
-            if not name.startswith(_LOGS) and not _is_of_another(name):
-                self.remove(name)
+        for name in sorted(found, key=lambda name: name == _RECORD):
+            if name.startswith(_LOGS) or name == _LOCK or _is_of_another(name):
+                continue
+            with self._told(f"remove {name}", "storage.objects.delete"):
+                try:
+                    found[name].delete(if_generation_match=found[name].generation)
+                except exceptions.NotFound:
+                    continue
+                except exceptions.PreconditionFailed as error:
+                    # VMs that have just ended may have written theirs a moment ago.
+                    if name in {_RECORD, _STATE}:
+                        raise self._changed(f"{name} was written meanwhile") from error
+                    self.remove(name)
+
+    def _changed(self, why: str) -> StateError:
+        return StateError(
+            f"Somebody else changed {self.location.url} while this run held its lock",
+            code=Code.STATE_LOCKED,
+            why=f"{why}; the lock may have been broken, or Terraform run with -lock=false",
+            fix="see with Status what exists, then run Destroy again",
+        )
 
     def _state(self) -> dict[str, Any]:
         """Terraform's state; {} if there is none.

@@ -1,10 +1,11 @@
 """The runs that may hold a deployment's lock, and how to prove that the holder is dead.
 
-Before a run lets Terraform lock the state, it writes a note to the state folder. The note says
-which machine the run is on, and which file of its run folder it has locked with flock. This
-process holds that flock and its child processes inherit it; the kernel releases it once the last
-of them is dead, no matter how they died. So a process on the same machine can tell for certain
-whether a run is over. A process on another machine can't, and leaves the lock alone.
+Before a run takes the lock, it writes a note to the state folder. The note says which lock the run
+is about to take, which machine it is on, and which file of its run folder it has locked with flock.
+This process holds that flock and its child processes inherit it; the kernel releases it once the
+last of them is dead, no matter how they died. So a process on the same machine can tell for certain
+whether the run that holds a lock is over. A process on another machine can't, and nobody can of a
+lock that no note names: such a lock is left alone.
 """
 
 from __future__ import annotations
@@ -61,10 +62,13 @@ class Note:
     Attributes:
         machine: The machine that the run is on.
         alive: The file that is locked while the run is alive.
+        lock_id: The ID of the lock that the run takes; "" in notes of older versions, whose locks
+            were Terraform's own.
     """
 
     machine: Machine
     alive: str
+    lock_id: str
 
     def document(self) -> str:
         """The note as JSON."""
@@ -75,7 +79,11 @@ class Note:
         """Read what `document` wrote; None if the text is not a note."""
         try:
             document = json.loads(text)
-            return cls(machine=Machine(**document["machine"]), alive=str(document["alive"]))
+            return cls(
+                machine=Machine(**document["machine"]),
+                alive=str(document["alive"]),
+                lock_id=str(document.get("lock_id", "")),
+            )
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -94,34 +102,52 @@ class Note:
             return False
 
 
+@dataclass
+class Presence:
+    """A run that has announced itself.
+
+    Attributes:
+        alive: A file descriptor for child processes to inherit: the run counts as alive as long as
+            one of them has it open.
+        lock_id: The ID of the lock that it may take.
+        follows_dead: Whether an earlier run of this machine died before it could tidy up.
+        has_lost_track: Whether Terraform died, or could not save its state: the note then stays,
+            for the next run to know.
+    """
+
+    alive: int
+    lock_id: str
+    follows_dead: bool = False
+    has_lost_track: bool = False
+
+
 @contextlib.contextmanager
-def announced(folder: StateFolder, root: Path) -> Iterator[int]:
-    """Write a note of this run; delete it at the end unless the deployment may still be locked.
+def announced(folder: StateFolder, root: Path) -> Iterator[Presence]:
+    """Write a note of this run; delete it at the end unless the next run needs it.
 
     Args:
         folder: The deployment's state folder.
         root: The run folder.
-
-    Yields:
-        A file descriptor for child processes to inherit: the run counts as alive as long as one
-        of them has it open.
     """
     file = root / private.ALIVE
-    note = Note(machine=Machine.here(), alive=str(file))
+    own = str(uuid.uuid4())
+    note = Note(machine=Machine.here(), alive=str(file), lock_id=own)
     with _opened(file, os.O_RDWR | os.O_CREAT | os.O_EXCL) as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)
-        name = f"{_NOTES}{uuid.uuid4()}.json"
+        name = f"{_NOTES}{own}.json"
+        run = Presence(alive, own, follows_dead=bool(_dead(folder, note.machine)))
         has_succeeded = False
         try:
             folder.write(name, note.document(), "application/json")
-            yield alive
+            yield run
             has_succeeded = True
         finally:
             # A note that stays does no harm; a failed deletion must not hide how the run ended.
             with contextlib.suppress(StateError):
                 if has_succeeded:
-                    _forget_dead(folder, note.machine)
-                if has_succeeded or not _has_left_lock(folder, note.machine):
+                    for dead in _dead(folder, note.machine):
+                        folder.remove(dead)
+                if has_succeeded or not (run.has_lost_track or _holds(folder, own)):
                     folder.remove(name)
 
 
@@ -129,26 +155,22 @@ def is_stale(folder: StateFolder, lock: Lock) -> bool:
     """Whether the run that holds a lock is known to be dead.
 
     A run writes its note before it takes the lock, so the notes must be read after the lock was.
-    A run on a host other than the one in the lock is not the holder.
     """
     here = Machine.here()
-    if lock.host != here.host:
-        return False
-    notes = [Note.parse(text) for text in folder.texts(_NOTES).values()]
-    holders = [note for note in notes if note is None or note.machine.host == lock.host]
-    return bool(holders) and all(note is not None and note.is_over(here) for note in holders)
+    notes = (Note.parse(text) for text in folder.texts(_NOTES).values())
+    holders = [note for note in notes if note is not None and note.lock_id == lock.id]
+    return bool(holders) and all(note.is_over(here) for note in holders)
 
 
-def _has_left_lock(folder: StateFolder, here: Machine) -> bool:
+def _holds(folder: StateFolder, lock_id: str) -> bool:
     lock = folder.lock()
-    return lock is not None and lock.host == here.host
+    return lock is not None and lock.id == lock_id
 
 
-def _forget_dead(folder: StateFolder, here: Machine) -> None:
-    for name, text in folder.texts(_NOTES).items():
-        note = Note.parse(text)
-        if note is not None and note.is_over(here):
-            folder.remove(name)
+def _dead(folder: StateFolder, here: Machine) -> list[str]:
+    """The names of the notes of dead runs."""
+    notes = {name: Note.parse(text) for name, text in folder.texts(_NOTES).items()}
+    return [name for name, note in notes.items() if note is not None and note.is_over(here)]
 
 
 @contextlib.contextmanager

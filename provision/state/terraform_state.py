@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import uuid
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -44,6 +45,23 @@ def _is_resource(resource: object) -> bool:
         isinstance(one, dict) and isinstance(one.get("attributes", {}), dict)
         for one in resource["instances"]
     )
+
+
+def empty(terraform_version: str) -> str:
+    """The text of a state without resources, as `terraform init` writes a new one.
+
+    Args:
+        terraform_version: The version that goes on with it.
+    """
+    document = {
+        "version": 4,
+        "terraform_version": terraform_version,
+        "serial": 0,
+        "lineage": str(uuid.uuid4()),
+        "outputs": {},
+        "resources": [],
+    }
+    return json.dumps(document, indent=2) + "\n"
 
 
 def known(state: Mapping[str, Any]) -> set[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import Interrupted, TerraformError
-from provision.terraform import applying, arguments, child, failures
+from provision.errors import Interrupted, ProvisionError, TerraformError
+from provision.terraform import applying, arguments, child, failures, unsaved
 from provision.terraform import plan as plans
 from provision.terraform.binary import Binary, environment, find
 
@@ -58,6 +59,8 @@ class Terraform:
         self._voice = voice
         self._inherited: tuple[int, ...] = ()
         self._work: Mapping[StageName, int] = {}
+        self.has_lost_track = False
+        """Whether Terraform died, or made something that is in no saved state."""
 
     def inherits(self, descriptor: int) -> None:
         """Let all further child processes inherit an open file, which outlives a kill of ours."""
@@ -99,7 +102,6 @@ class Terraform:
         *,
         var_file: str | None = None,
         destroy: bool = False,
-        lock: bool = True,
         replace: Sequence[str] = (),
     ) -> plans.Plan:
         """Run `terraform plan`, and save the plan for `apply`.
@@ -107,7 +109,6 @@ class Terraform:
         Args:
             var_file: The file with the variables; None for none.
             destroy: Whether to plan the removal of everything.
-            lock: Whether to take the state's lock.
             replace: Addresses of what is replaced even if it could stay.
         """
         leaves = OnInterrupt.LEAVES_REST if destroy else OnInterrupt.KEEPS
@@ -117,7 +118,6 @@ class Terraform:
                 arguments.plan(
                     var_file=var_file,
                     destroy=destroy,
-                    lock=lock,
                     replace=replace,
                     color=self._voice.colours,
                 ),
@@ -150,7 +150,24 @@ class Terraform:
                 stages.feed(data)
 
             argv = arguments.apply(color=self._voice.colours)
-            self._judge("apply", self._start(argv, write=write))
+            try:
+                self._judge("apply", self._start(argv, write=write))
+            except (ProvisionError, Interrupted) as error:
+                self._save(error)
+                raise
+
+    def _save(self, error: ProvisionError | Interrupted) -> None:
+        """Save a state that the apply could not save, or say where it is."""
+        file = self._folder / unsaved.FILE
+        if not file.exists():
+            return
+        argv = arguments.push(unsaved.FILE)
+        if unsaved.push(lambda: self._start(argv, write=None), self._voice.progress):
+            return
+        self.has_lost_track = True
+        first, *others = error.problems
+        why = "\n".join(filter(None, [first.why, unsaved.words(unsaved.keep(file))]))
+        error.problems = (dataclasses.replace(first, why=why), *others)
 
     def outputs(self) -> dict[str, Any]:
         """The root's outputs by name, without sensitive ones."""
@@ -184,4 +201,6 @@ class Terraform:
             environ=self._environ,
             inherited=self._inherited,
         )
-        return child.run(command, self._voice.tell, write)
+        done = child.run(command, self._voice.tell, write)
+        self.has_lost_track |= done.code < 0
+        return done

@@ -34,7 +34,7 @@ def validate() -> list[str]:
 
 
 def plan(
-    *, var_file: str | None, destroy: bool, lock: bool, color: bool, replace: Sequence[str] = ()
+    *, var_file: str | None, destroy: bool, color: bool, replace: Sequence[str] = ()
 ) -> list[str]:
     """`terraform plan`; the saved plan is the one that is shown and applied."""
     return _arguments(
@@ -43,7 +43,7 @@ def plan(
         out=PLAN_FILE,
         var_file=var_file,
         destroy=_FLAG if destroy else None,
-        lock=None if lock else False,
+        lock=False,
         replace=list(replace),
         no_color=_off(color),
     )
@@ -51,22 +51,27 @@ def plan(
 
 def apply(*, color: bool) -> list[str]:
     """`terraform apply` of exactly the saved plan."""
-    return _arguments("apply", PLAN_FILE, input=False, no_color=_off(color))
+    return _arguments("apply", PLAN_FILE, input=False, lock=False, no_color=_off(color))
 
 
 def forget(addresses: Sequence[str]) -> list[str]:
     """`terraform state rm` of these addresses."""
-    return _arguments("state rm", *addresses)
+    return _arguments("state rm", *addresses, lock=False)
 
 
 def untaint(address: str) -> list[str]:
     """`terraform untaint` of one address."""
-    return _arguments("untaint", address)
+    return _arguments("untaint", address, lock=False)
 
 
 def pull() -> list[str]:
     """`terraform state pull`: the whole state as JSON."""
     return _arguments("state pull")
+
+
+def push(file: str) -> list[str]:
+    """`terraform state push` of a state that could not be saved."""
+    return _arguments("state push", file, lock=False)
 
 
 def show() -> list[str]:

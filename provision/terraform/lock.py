@@ -6,7 +6,6 @@ import datetime as dt
 import getpass
 import re
 import socket
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -39,11 +38,6 @@ class Lock:
     created: str
     id: str
     generation: int = 0
-
-    @property
-    def host(self) -> str:
-        """The host of the holder; "" if the lock does not say it."""
-        return self.who.rpartition("@")[2] if "@" in self.who else ""
 
     @classmethod
     def of(cls, info: Mapping[str, str]) -> Self:
@@ -82,11 +76,11 @@ class Lock:
         )
 
 
-def info(url: str, operation: str) -> dict[str, str]:
+def info(url: str, operation: str, own_id: str) -> dict[str, str]:
     """Lock info for a lock of our own, in Terraform's format, so that Terraform can report it."""
     now = dt.datetime.now(dt.UTC)
     return {
-        "ID": str(uuid.uuid4()),
+        "ID": own_id,
         "Operation": operation,
         "Info": "",
         "Who": f"{getpass.getuser()}@{socket.gethostname()}",

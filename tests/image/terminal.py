@@ -21,7 +21,7 @@ def typed(
     environ: Mapping[str, str],
     *,
     when: bytes = b"",
-    keys: bytes = b"",
+    keys: bytes | signal.Signals = b"",
     folder: Path | None = None,
 ) -> tuple[int, str]:
     """Run a command to its end.
@@ -30,7 +30,8 @@ def typed(
         command: With its arguments.
         environ: Its environment.
         when: As soon as this stands on the terminal ...
-        keys: ... somebody types this, once.
+        keys: ... somebody types this, once; or the program gets this signal, as from a terminal
+            that is its own.
         folder: Where to run it.
 
     Returns:
@@ -40,9 +41,13 @@ def typed(
     with _on_terminal(command, environ, folder) as (process, ours):
         for part in _parts(ours):
             said += part
-            if keys and when in said:
+            if not keys or when not in said:
+                continue
+            if isinstance(keys, signal.Signals):
+                process.send_signal(keys)
+            else:
                 os.write(ours, keys)
-                keys = b""
+            keys = b""
     return process.returncode, said.decode("utf-8", "replace")
 
 

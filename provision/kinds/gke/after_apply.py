@@ -13,6 +13,7 @@ from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane, states
 from provision.kinds.gke.kubernetes import apply, facts, jobs, rollout, stages
+from provision.lifecycle import phases
 from provision.spec.group import Group
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     try:
         _apply(context, cloud, known)
     except ClusterError as error:
-        connection.tell(context, cloud, made, _connection(made, {}), is_ready=False)
+        with phases.aside(context):
+            connection.tell(context, cloud, made, _connection(made, {}), is_ready=False)
         raise ClusterError.of(
             [dataclasses.replace(it, fix=it.fix or _GO_ON) for it in error.problems]
         ) from error

@@ -28,7 +28,7 @@ def files(context: Context, target: Deployment[GkeSpec], workspace: Workspace) -
     reads it from those of its apply. Objects of add-ons whose manifests are not at hand are left
     out; that they are not is told in the same run, as Create would not begin.
     """
-    known = _facts(target.spec, workspace.tool.plan(lock=False).foreseen)
+    known = _facts(target.spec, workspace.tool.plan().foreseen)
     add_ons = manifests.wanted(queue=known.has_queue)
     if manifests.missing(add_ons, context.environ):
         wanted = stages.own(known)

@@ -15,7 +15,8 @@ from provision.errors import ClusterError, Problem, StateError
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import CLUSTER, FIREWALL, Look, Marker, path_in_document
 from provision.kinds.gke.traces import Fate, Traces, claim_of
-from provision.lifecycle import remove
+from provision.lifecycle import phases
+from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -116,7 +117,7 @@ def sweep(context: Context, cloud: Cloud, *, last: bool) -> int:
     traces = kept(cloud.folder)
     if traces is None:
         return 0
-    with remove.told("Could not look for what GKE has left"):
+    with phases.during(Phase.REMOVING, cloud, "Could not look for what GKE has left"):
         grown = of_gone(cloud.api, traces)
         if grown is None:
             return 0

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from provision.google.api import Service
 from provision.google.resources import CLUSTER
-from provision.lifecycle import remove
+from provision.lifecycle import phases
+from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
@@ -33,7 +34,8 @@ def delete(context: Context, cloud: Cloud) -> int:
             path = f"{cluster['id']}/nodePools/{pool['name']}"
             if path in known:
                 continue
-            with remove.told(f"The node pool {pool['name']} could not be deleted"):
+            what = f"The node pool {pool['name']} could not be deleted"
+            with phases.during(Phase.REMOVING, cloud, what):
                 cloud.api.delete(Service.CONTAINER, path)
             context.console.progress(f"Removed {path}: it is not in the state, and goes first")
             deleted += 1

@@ -15,7 +15,8 @@ from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds.gke import control_plane, leftovers, traces
 from provision.kinds.gke.kubernetes import cancel, clearing
 from provision.kinds.gke.traces import Traces
-from provision.lifecycle import ownership, remove
+from provision.lifecycle import ownership, phases
+from provision.lifecycle.phases import Phase
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     A failure here does not stop Destroy: requests go with the cluster, and what GKE leaves is
     looked for when the cluster is gone.
     """
-    with remove.told("Could not look for the cluster"):
+    with phases.during(Phase.REMOVING, cloud, "Could not look for the cluster"):
         document = _own(context, cloud, record)
     facts = control_plane.kept(cloud.folder)
     earlier = leftovers.kept(cloud.folder)

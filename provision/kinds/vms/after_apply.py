@@ -17,7 +17,7 @@ from provision.kinds.vms import (
     startup,
     waiting,
 )
-from provision.lifecycle import older_machines
+from provision.lifecycle import older_machines, phases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,8 +76,10 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     try:
         told, urls = _started(context, cloud, target)
     except (ClusterError, CapacityError, StillWaiting):
-        so_far = {name: vm.notebook for name, vm in _vms(context, cloud, target).items()}
-        connection.tell(context, cloud, made, _connection(cloud, made, so_far, {}), is_ready=False)
+        with phases.aside(context):
+            so_far = {name: vm.notebook for name, vm in _vms(context, cloud, target).items()}
+            told_of = _connection(cloud, made, so_far, {})
+            connection.tell(context, cloud, made, told_of, is_ready=False)
         raise
     context.note(startup.notes(told))
     connection.tell(context, cloud, made, _connection(cloud, made, urls, told))

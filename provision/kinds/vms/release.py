@@ -9,7 +9,8 @@ from provision.google import resources
 from provision.google.api import GoogleApiError
 from provision.google.owner import Owner
 from provision.kinds.vms.resize_requests import ResizeRequest
-from provision.lifecycle import remove
+from provision.lifecycle import phases
+from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
@@ -24,7 +25,7 @@ _PARTS: Final = 5
 def release(context: Context, cloud: Cloud, record: Record) -> None:
     """Cancel the open resize requests: the deletion of a group would wait for them (rule M8)."""
     with (
-        remove.told("Could not cancel the open resize requests"),
+        phases.during(Phase.REMOVING, cloud, "Could not cancel the open resize requests"),
         context.progress.stage(StageName.RELEASE, OnInterrupt.LEAVES_REST),
     ):
         for group in sorted(_groups(cloud, record)):

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from provision.actions import create
 from provision.errors import ClusterError, ExitCode, TerraformError
 from provision.google.api import GoogleApiError
 from provision.kinds.vms import release
+from provision.lifecycle import phases
+from provision.lifecycle.phases import Phase
 from provision.report import Report
 from provision.state.location import StateLocation
 from provision.time.clock import Clock
@@ -23,11 +24,11 @@ CLOUD = cast("Any", SimpleNamespace(folder=SimpleNamespace(location=SimpleNamesp
 
 def test_a_refusal_after_the_apply_is_no_failed_check_and_says_what_stands() -> None:
     words = "Required 'compute.instances.list' permission for 'projects/p'"
-    with pytest.raises(ClusterError) as caught, create._standing(CLOUD):
+    with pytest.raises(ClusterError) as caught, phases.during(Phase.STANDING, CLOUD):
         raise GoogleApiError(403, words, "https://compute")
     assert caught.value.exit_code is ExitCode.CLUSTER
     (problem,) = caught.value.problems
-    assert "all resources are kept, and so is their state in gs://b" in problem.why
+    assert "what was made is kept, and so is its state in gs://b" in problem.why
     assert "compute.instances.list" in problem.fix
     assert "Create again" in problem.fix
 

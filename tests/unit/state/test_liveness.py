@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -12,10 +13,11 @@ import pytest
 
 from provision.errors import StateError
 from provision.state import liveness
-from provision.state.liveness import Machine, Note
+from provision.state.liveness import Machine, Note, Presence
 from provision.terraform.lock import Lock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from provision.state.folder import StateFolder
@@ -54,8 +56,8 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Folder:
     return Folder()
 
 
-def _lock(who: str = "ann@here") -> Lock:
-    return Lock("gs://b/lock", "OperationTypeApply", who, "2026-11-21", "1")
+def _lock(own_id: str = "1") -> Lock:
+    return Lock("gs://b/lock", "Create", "ann@here", "2026-11-21", own_id)
 
 
 def _is_stale(folder: Folder, lock: Lock) -> bool:
@@ -64,7 +66,9 @@ def _is_stale(folder: Folder, lock: Lock) -> bool:
 
 def _note(folder: Folder, file: Path, **elsewhere: str) -> None:
     machine = dataclasses.replace(HERE, **elsewhere)
-    folder.write("runs/dead.json", Note(machine=machine, alive=str(file)).document(), "")
+    folder.write(
+        "runs/dead.json", Note(machine=machine, alive=str(file), lock_id="1").document(), ""
+    )
 
 
 def _left_behind(folder: Folder, tmp_path: Path, **elsewhere: str) -> None:
@@ -112,40 +116,47 @@ def test_a_file_that_may_not_be_opened_proves_nothing(folder: Folder, tmp_path: 
     assert not _is_stale(folder, _lock())
 
 
-@pytest.mark.parametrize("who", ["ann@laptop", "unknown", "here"])
-def test_a_lock_of_another_host_is_left_alone(folder: Folder, tmp_path: Path, who: str) -> None:
+@pytest.mark.parametrize("own_id", ["2", "", "unknown"])
+def test_a_lock_that_the_dead_run_did_not_take_is_left_alone(
+    folder: Folder, tmp_path: Path, own_id: str
+) -> None:
+    """Such as the one of a Terraform that somebody runs by hand on this machine."""
     _left_behind(folder, tmp_path)
-    assert not _is_stale(folder, _lock(who))
+    assert not _is_stale(folder, _lock(own_id))
+
+
+def test_a_note_of_an_older_version_names_no_lock(folder: Folder, tmp_path: Path) -> None:
+    _left_behind(folder, tmp_path)
+    note = json.loads(folder.files["runs/dead.json"])
+    del note["lock_id"]
+    folder.files["runs/dead.json"] = json.dumps(note)
+    assert not _is_stale(folder, _lock())
 
 
 def test_a_lock_without_any_note_of_a_run_is_left_alone(folder: Folder) -> None:
     assert not _is_stale(folder, _lock())
 
 
-def test_a_note_that_nobody_understands_can_be_anybodys(folder: Folder, tmp_path: Path) -> None:
+def test_notes_of_runs_that_hold_other_locks_have_no_say(folder: Folder, tmp_path: Path) -> None:
     _left_behind(folder, tmp_path)
     folder.files["runs/other.json"] = "{}"
-    assert not _is_stale(folder, _lock())
-
-
-def test_runs_on_other_hosts_have_no_say(folder: Folder, tmp_path: Path) -> None:
-    _left_behind(folder, tmp_path)
-    elsewhere = Note(machine=dataclasses.replace(HERE, host="laptop"), alive="/nowhere")
-    folder.write("runs/elsewhere.json", elsewhere.document(), "")
+    elsewhere = dataclasses.replace(HERE, host="laptop")
+    note = Note(machine=elsewhere, alive="/nowhere", lock_id="2")
+    folder.write("runs/elsewhere.json", note.document(), "")
     assert _is_stale(folder, _lock())
 
 
 def test_while_one_process_of_a_run_lives_it_is_not_over(folder: Folder, tmp_path: Path) -> None:
     """The tool is dead, and Terraform, which has inherited the file, is not."""
-    with liveness.announced(folder.as_folder, tmp_path) as alive:
-        child = _child_with(alive)
+    with liveness.announced(folder.as_folder, tmp_path) as run:
+        child = _child_with(run.alive)
         left = dict(folder.files)
     folder.files = left
     try:
-        assert not _is_stale(folder, _lock())
+        assert not _is_stale(folder, _lock(run.lock_id))
     finally:
         child.communicate()
-    assert _is_stale(folder, _lock())
+    assert _is_stale(folder, _lock(run.lock_id))
 
 
 def _child_with(descriptor: int) -> subprocess.Popen[bytes]:
@@ -166,20 +177,49 @@ def test_a_run_takes_its_note_away_and_those_of_dead_ones(folder: Folder, tmp_pa
 
 
 def _other(folder: Folder) -> None:
-    other = Note(machine=dataclasses.replace(HERE, boot="boot-2"), alive="/nowhere")
+    other = Note(machine=dataclasses.replace(HERE, boot="boot-2"), alive="/nowhere", lock_id="3")
     folder.write("runs/other.json", other.document(), "")
 
 
-@pytest.mark.parametrize(
-    ("lock", "stays"), [(None, False), (_lock("ann@laptop"), False), (_lock(), True)]
-)
-def test_the_note_of_a_run_that_failed_stays_while_the_lock_may_be_its_own(
-    folder: Folder, tmp_path: Path, lock: Lock | None, stays: object
+def _fail(folder: Folder, root: Path, meanwhile: Callable[[Presence], None]) -> None:
+    """A run that fails, after something has happened to it."""
+
+    def run() -> None:
+        with liveness.announced(folder.as_folder, root) as presence:
+            meanwhile(presence)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        run()
+
+
+@pytest.mark.parametrize(("lock", "stays"), [("none", False), ("another", False), ("own", True)])
+def test_the_note_of_a_run_that_failed_stays_while_it_has_the_lock(
+    folder: Folder, tmp_path: Path, lock: str, stays: object
 ) -> None:
-    folder.held = lock
-    with pytest.raises(RuntimeError), liveness.announced(folder.as_folder, tmp_path):
-        raise RuntimeError
+    def meets(run: Presence) -> None:
+        folder.held = {"none": None, "another": _lock(), "own": _lock(run.lock_id)}[lock]
+
+    _fail(folder, tmp_path, meets)
     assert bool(folder.files) is stays
+
+
+def test_a_run_that_lost_track_of_its_terraform_leaves_word_for_the_next_one(
+    folder: Folder, tmp_path: Path
+) -> None:
+    roots = [tmp_path / name for name in ("first", "second", "third")]
+    for root in roots:
+        root.mkdir()
+
+    def loses_track(run: Presence) -> None:
+        run.has_lost_track = True
+
+    _fail(folder, roots[0], loses_track)
+    with liveness.announced(folder.as_folder, roots[1]) as after:
+        assert after.follows_dead
+    assert folder.files == {}
+    with liveness.announced(folder.as_folder, roots[2]) as later:
+        assert not later.follows_dead
 
 
 def test_a_note_that_can_not_be_removed_changes_nothing_about_how_a_run_ended(
@@ -188,17 +228,16 @@ def test_a_note_that_can_not_be_removed_changes_nothing_about_how_a_run_ended(
     def refuse(*_: Any) -> None:
         raise StateError("not now")
 
-    monkeypatch.setattr(folder, "texts", refuse)
-    monkeypatch.setattr(folder, "lock", refuse)
     with liveness.announced(folder.as_folder, tmp_path):
-        """It ends well."""
+        monkeypatch.setattr(folder, "texts", refuse)
+        monkeypatch.setattr(folder, "remove", refuse)
+    monkeypatch.undo()
     (tmp_path / "alive").unlink()
-    with pytest.raises(RuntimeError), liveness.announced(folder.as_folder, tmp_path):
-        raise RuntimeError
+    _fail(folder, tmp_path, lambda _: monkeypatch.setattr(folder, "lock", refuse))
 
 
 def test_the_descriptor_is_for_those_alone_to_whom_it_is_given(
     folder: Folder, tmp_path: Path
 ) -> None:
-    with liveness.announced(folder.as_folder, tmp_path) as alive:
-        assert not os.get_inheritable(alive)
+    with liveness.announced(folder.as_folder, tmp_path) as run:
+        assert not os.get_inheritable(run.alive)

