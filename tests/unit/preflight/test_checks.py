@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.catalogue import names
+from provision.codes import Code
+from provision.documents.checks import CheckState
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import boot_image
@@ -449,6 +451,20 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     # Some ask for the same, or for what is below it.
     skipped = ",".join({name, *SHARING})
     assert check(settings, skip_checks=skipped).remarks(is_gate=False) == []
+
+
+@pytest.mark.parametrize("kept_back", ["b/my-data", "b/my-data/o"])
+def test_what_its_owner_keeps_back_leaves_a_check_passed_in_part(
+    check: Preflight, google: Google, kept_back: str
+) -> None:
+    google.refusals[kept_back] = 403
+
+    found = check(gcs_mount_list="my-data:/mnt/data")
+
+    (note,) = found.remarks(is_gate=True)
+    assert note.code is Code.NOT_CHECKED
+    assert found.states[OnlineCheck.BUCKETS] is CheckState.PARTLY
+    assert found.require(is_gate=True) == found.spec
 
 
 def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: Google) -> None:
