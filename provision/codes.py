@@ -22,7 +22,7 @@ class ExitCode(enum.IntEnum):
     UNEXPECTED = 1, "unexpected: a bug in this program"
     USAGE = 2, "command line or settings"
     CREDENTIALS = 3, "no usable Google credentials"
-    CHECK = 4, "an online check failed; nothing was changed"
+    CHECK = 4, "an online check failed or could not be made; nothing was changed"
     STATE = 5, "state: bucket, lock, or a state of another kind or owner"
     TERRAFORM = 6, "Terraform failed, or a request to Google beside it"
     CAPACITY = 7, "capacity refused: stock-out, quota, or a failed request"

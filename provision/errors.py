@@ -3,7 +3,7 @@
     ProvisionError                 what happened, why, and how to fix it
     ├── SettingsError       (2)    the command line or the env.list
     ├── CredentialsError    (3)    no usable Google credentials
-    ├── CheckError          (4)    an online check failed before anything was made
+    ├── CheckError          (4)    an online check failed or could not be made; nothing was made
     ├── StateError          (5)    bucket, lock, or a state that is not ours
     ├── TerraformError      (6)    Terraform ended with a failure
     ├── CapacityError       (7)    Google refused the machines

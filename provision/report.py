@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from provision.documents.backend import Backend
     from provision.documents.changes import Changes
-    from provision.documents.checks import Bandwidth, VmBandwidth, VmCheck
+    from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
     from provision.documents.connection import Connection
     from provision.documents.cost import Cost
     from provision.documents.ending import Ending
@@ -46,6 +46,7 @@ class Report:
         image: The image that VMs boot from.
         tfvars: The variables for Terraform, with secrets masked.
         backend: Where Terraform keeps its state.
+        online_checks: Online check -> what became of it.
         plan: What the run would make, change and lose.
         ending: What a Destroy ends.
         log: The URL of the log with Terraform's output.
@@ -69,6 +70,7 @@ class Report:
     image: BootImage | None = None
     tfvars: TerraformVariables | None = None
     backend: Backend | None = None
+    online_checks: Mapping[str, CheckState] | None = None
     plan: Plan | None = None
     ending: Ending | None = None
     log: str | None = None
@@ -106,6 +108,7 @@ class Report:
             image=self.image,
             tfvars=self.tfvars,
             backend=self.backend,
+            online_checks=self.online_checks,
             plan=self.plan,
             ending=self.ending,
             log=self.log,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision.context import connect
 from provision.deployment import workspace
+from provision.documents.checks import CheckState
 from provision.errors import CredentialsError
 from provision.lifecycle import apply, pricing
 
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Deployment
     from provision.deployment.kind import Kind
 
+_OFFLINE = "or run Validate --offline, which asks nothing of Google"
+
 
 def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None:
-    """Run the online checks; without credentials, only note that they were skipped.
+    """Run the online checks; without credentials, a person is told that nobody asked Google.
 
     Args:
         context: The run.
@@ -25,25 +28,52 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
         target: The deployment, which has passed the offline checks.
 
     Raises:
-        CheckError: Google would refuse what the settings ask for.
+        CredentialsError: There are none, and nobody sits at a terminal.
+        CheckError: Google would refuse what the settings ask for, or a check could not be made.
     """
     context.look_for_terraform()
     try:
         cloud = connect(context)
     except CredentialsError as error:
-        (problem,) = error.problems
-        pricing.tell(context, target.spec, pricing.offline(context))
-        not_asked = dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")
-        missing = kind.missing(target.spec, context.environ)
-        context.note([*missing, *context.guesses, not_asked])
-        context.console.result("The settings are valid. Google was not asked: no credentials.")
+        _unasked(context, kind, target, error)
         return
     archive = target.inputs.files
-    target = apply.settle(context, cloud, kind, archive, bucket=cloud.has_bucket())
+    target = apply.settle(context, cloud, kind, archive, bucket=cloud.has_bucket(), is_gate=True)
     # Nothing is planned.
     context.report.plan = None
     with context.log(None, "validate") as log, workspace.run_folder(target, backend=False) as root:
         tool = context.terraform(root, log)
         tool.init(backend=False)
         tool.validate()
-    context.console.result("The settings are valid, and the online checks passed.")
+    context.console.result(f"The settings are valid, and the online checks passed{_but(context)}.")
+
+
+def _unasked(
+    context: Context, kind: Kind[Any], target: Deployment[Any], error: CredentialsError
+) -> None:
+    """Tell what is known without Google.
+
+    Raises:
+        CredentialsError: Nobody sits there who could see that this is half of a Validate.
+    """
+    (problem,) = error.problems
+    pricing.tell(context, target.spec, pricing.offline(context))
+    context.note([*kind.missing(target.spec, context.environ), *context.guesses])
+    if not context.console.is_terminal:
+        fix = "\n".join(filter(None, [problem.fix, _OFFLINE]))
+        raise CredentialsError.of([dataclasses.replace(problem, fix=fix)])
+    not_asked = dataclasses.replace(problem, what=f"Google was not asked: {problem.what}")
+    context.note([not_asked])
+    context.console.result("The settings are valid. Google was not asked: no credentials.")
+
+
+def _but(context: Context) -> str:
+    """What the online checks have not looked at."""
+    states = context.report.online_checks or {}
+    partly, skipped = (
+        ", ".join(name for name, it in states.items() if it is state)
+        for state in (CheckState.PARTLY, CheckState.SKIPPED)
+    )
+    return (f", as far as they could look ({partly})" if partly else "") + (
+        f"; SKIP_CHECKS left out {skipped}" if skipped else ""
+    )

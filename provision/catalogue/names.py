@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+STATE_BUCKETS: Final = "aiinfra-terraform-"
+"""How the names of the buckets begin that are made for states; the project's ID follows."""
 _BOUND: Final = 8
 """Hexadecimal digits at the end of the name of what is bound to a place."""
 _FREE: Final = re.compile(r"x+$")

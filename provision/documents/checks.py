@@ -1,9 +1,29 @@
-"""What Test has found."""
+"""What the online checks and Test have found."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+
+class CheckState(enum.StrEnum):
+    """What became of an online check.
+
+    Attributes:
+        PASSED: It was made, and Google would not refuse anything.
+        PARTLY: It passed as far as it could look; a note says what nobody lets it know, such as a
+            reservation of somebody else's.
+        FAILED: It was made, and Google would refuse something; `problems` says what.
+        UNCHECKED: It could not be made: Google did not answer, or refused to.
+        SKIPPED: SKIP_CHECKS names it.
+    """
+
+    PASSED = "passed"
+    PARTLY = "partly"
+    FAILED = "failed"
+    UNCHECKED = "unchecked"
+    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from provision.documents.backend import Backend
 from provision.documents.changes import Changes
-from provision.documents.checks import Bandwidth, VmBandwidth, VmCheck
+from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.cost import Cost
 from provision.documents.ending import Ending
@@ -39,6 +39,7 @@ class Run:
         image: The image that VMs boot from.
         tfvars: The variables for Terraform, with secrets masked.
         backend: Where Terraform keeps its state.
+        online_checks: Online check -> what became of it; those that do not apply are left out.
         plan: What the run would make, change and lose.
         ending: What a Destroy ends.
         log: The URL of the log with Terraform's output.
@@ -64,6 +65,7 @@ class Run:
     image: BootImage | None = None
     tfvars: TerraformVariables | None = None
     backend: Backend | None = None
+    online_checks: Mapping[str, CheckState] | None = None
     plan: Plan | None = None
     ending: Ending | None = None
     log: str | None = None

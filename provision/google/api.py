@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.errors import CheckError
-from provision.google.http import GoogleApiError, NoAnswerError, Rest, Service
+from provision.google.http import GoogleApiError, Rest, Service
 from provision.time import retries
 
 if TYPE_CHECKING:
@@ -32,13 +32,14 @@ class GoogleApi(Rest):
         """The project's number.
 
         Raises:
-            CheckError: It does not exist, or these credentials may not read it.
+            CheckError: It does not exist, or these credentials may not read it; or Google does not
+                say.
         """
         try:
             return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
-        except NoAnswerError:
-            raise
         except GoogleApiError as error:
+            if error.code not in {_FORBIDDEN, _NOT_FOUND}:
+                raise
             raise CheckError(
                 f"The project {project} does not exist, or these credentials may not see it",
                 code=Code.PROJECT_NOT_FOUND,

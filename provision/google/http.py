@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from provision import __version__
 from provision.codes import Code
 from provision.errors import CheckError, CredentialsError, Problem
-from provision.google import refusals
+from provision.google import refusals, sessions
 from provision.google.auth import refusals as credential_refusals
 from provision.time import retries
 from provision.time.retries import TransientError
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from google.auth.credentials import Credentials
+    from google.auth.exceptions import GoogleAuthError
 
     from provision.time.progress import Progress
 
 _REQUEST_TIMEOUT = 60.0
 _UNAUTHORIZED = 401
-_SERVER_ERROR = 500
 _AT_ONCE = 16
 """Connections that are kept open, for concurrent requests."""
 
@@ -79,7 +79,7 @@ class Service(enum.Enum):
 
 
 class GoogleApiError(CheckError):
-    """Google answered with an error that is not transient.
+    """Google refused a request, or did not serve it in as many tries as there are.
 
     Args:
         code: The HTTP status.
@@ -88,16 +88,20 @@ class GoogleApiError(CheckError):
     """
 
     def __init__(self, code: int, message: str, url: str) -> None:
+        is_outage = retries.is_transient(code, "", message)
         super().__init__(
-            f"Google refused a request ({code})",
+            f"Google {'did not serve' if is_outage else 'refused'} a request ({code})",
             why=f"{message}\n{url}",
-            fix=refusals.remedy(message),
-            code=refusals.code_in(
-                message, Code.UNREACHABLE if code >= _SERVER_ERROR else Code.GOOGLE_REFUSED
-            ),
+            fix=refusals.remedy(message) or (refusals.AGAIN if is_outage else ""),
+            code=refusals.code_in(message, Code.UNREACHABLE if is_outage else Code.GOOGLE_REFUSED),
         )
         self.code = code
         self.message = message
+
+    def code_or(self, otherwise: Code) -> Code:
+        """The code of its problem; another one if Google's words say nothing that is known."""
+        known = self.problems[0].code or otherwise
+        return otherwise if known is Code.GOOGLE_REFUSED else known
 
 
 class UnreachableError(TransientError):
@@ -120,7 +124,7 @@ class NoAnswerError(GoogleApiError):
                 what=f"{host} could not be reached, {retries.TRIES} times in a row",
                 why=message,
                 fix="check this machine's network, DNS and proxy (HTTPS_PROXY), then run the same"
-                " action again",
+                " action again; if it keeps failing, see https://status.cloud.google.com",
                 code=Code.UNREACHABLE,
             ),
         )
@@ -138,10 +142,9 @@ class Rest:
     def __init__(
         self, credentials: Credentials, environ: Mapping[str, str], progress: Progress
     ) -> None:
-        from google.auth.transport.requests import AuthorizedSession  # noqa: PLC0415 - 0.2 s
-        from requests.adapters import HTTPAdapter  # noqa: PLC0415 - with it
+        from requests.adapters import HTTPAdapter  # noqa: PLC0415 - 0.1 s
 
-        self._session = AuthorizedSession(credentials)
+        self._session = sessions.authorized(credentials)
         for scheme in ("https://", "http://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=_AT_ONCE))
         # Google compresses responses only if the user agent says "gzip" too; without that, VMs'
@@ -155,6 +158,7 @@ class Rest:
 
         Raises:
             CredentialsError: Google gives no token.
+            UnreachableError: Where tokens come from does not answer.
         """
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - with the transport
         from google.auth.transport.requests import Request  # noqa: PLC0415 - with it
@@ -162,9 +166,9 @@ class Rest:
         credentials = self._session.credentials
         if not credentials.valid:
             try:
-                credentials.refresh(Request())
+                credentials.refresh(Request(sessions.anonymous()))
             except GoogleAuthError as error:
-                raise _unauthorized(str(error)) from error
+                raise _without_token(error) from error
         return str(credentials.token)
 
     def pages(
@@ -227,13 +231,8 @@ class Rest:
         self, method: str, url: str, query: Mapping[str, str], body: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         import requests  # noqa: PLC0415 - with google-auth's transport
-        from google.auth.exceptions import RefreshError, TransportError  # noqa: PLC0415
+        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - as above
 
-        broken = (
-            requests.ConnectionError,
-            requests.Timeout,
-            requests.exceptions.ChunkedEncodingError,
-        )
         try:
             answer = self._session.request(
                 method,
@@ -242,9 +241,9 @@ class Rest:
                 json=body,
                 timeout=_REQUEST_TIMEOUT,
             )
-        except RefreshError as error:
-            raise _unauthorized(str(error)) from error
-        except (*broken, TransportError) as error:
+        except GoogleAuthError as error:
+            raise _without_token(error) from error
+        except requests.RequestException as error:
             raise UnreachableError(str(error)) from error
         if not answer.ok:
             raise _failure(answer, url)
@@ -278,6 +277,13 @@ def _failure(answer: Any, url: str) -> Exception:
     if code == _UNAUTHORIZED:
         return _unauthorized(message)
     return credential_refusals.explain(message) or GoogleApiError(code, message, url)
+
+
+def _without_token(error: GoogleAuthError) -> Exception:
+    """The exception for a token that can't be had."""
+    if credential_refusals.is_passing(error):
+        return UnreachableError(str(error))
+    return _unauthorized(str(error))
 
 
 def _unauthorized(message: str) -> CredentialsError:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
 """The page of the Google Cloud console where one requests an increase of a quota."""
 
+AGAIN: Final = "run the same action again; if it keeps failing, see https://status.cloud.google.com"
+"""What mends an outage."""
+
 QUOTA_ROLE: Final = "needs the role Quota Administrator, roles/servicemanagement.quotaAdmin"
 
 
@@ -182,6 +185,13 @@ _ADDRESSES: Final = re.compile(
     r"does not have available private IP space"
     r"|Cannot find pod range with enough available IPs"
 )
+# No refusal: Google does not serve, or somebody in between answers or cuts. In Terraform's words,
+# which are those of Go's package googleapi, of its net and of its JSON.
+_OUTAGE: Final = re.compile(
+    r"googleapi: Error (?:408|429|5(?!01)\d\d):|HTTP response code 5(?!01)\d\d"
+    r"|: dial tcp|: connection reset by peer|: i/o timeout|TLS handshake timeout|: unexpected EOF"
+    r"|invalid character '<' looking for beginning of value"
+)
 # Pattern of a message -> what it means; the first match counts.
 _SENTENCES: Final = (
     (_CONFIGURATION, Refusal.CONFIGURATION),
@@ -226,6 +236,8 @@ def code_in(message: str, otherwise: Code) -> Code:
         otherwise: The code if the message says nothing that is known.
     """
     refusal = read("", message)
+    if refusal is None and _OUTAGE.search(message):
+        return Code.UNREACHABLE
     return refusal.code if refusal is not None else otherwise
 
 
@@ -329,7 +341,9 @@ def _details(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def remedy(message: str) -> str:
-    """How to fix a missing permission, a disabled API or a policy's refusal; "" for other messages.
+    """How to fix a missing permission, a disabled API, a policy's refusal or an outage.
+
+    "" for other messages.
 
     Args:
         message: Google's message.
@@ -342,7 +356,7 @@ def remedy(message: str) -> str:
         return _granting(found[found.lastgroup])
     if read("", message) is Refusal.POLICY:
         return _excepting(constraint(message))
-    return ""
+    return AGAIN if code_in(message, Code.GOOGLE_REFUSED) is Code.UNREACHABLE else ""
 
 
 def _excepting(name: str) -> str:

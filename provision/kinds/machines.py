@@ -92,7 +92,7 @@ def told(what: str) -> Iterator[None]:
         (problem,) = error.problems
         raise ClusterError(
             f"The cluster was created, but it could not be checked whether {what}",
-            code=problem.code if problem.code is not Code.GOOGLE_REFUSED else Code.NOT_CONFIRMED,
+            code=error.code_or(Code.NOT_CONFIRMED),
             why=problem.why,
             fix="\n".join(
                 filter(None, [problem.fix, "run Create again to continue, or Destroy to remove it"])

@@ -31,11 +31,16 @@ _PAGE: Final = """\
 
 What Create, Plan and Validate ask Google before anything is created. All checks run at the same
 time, each request is sent only once, and all problems are reported together, with exit code 4; with
-exit code 5 if the only problems are resources with our names that belong to somebody else. A check
-that can't be completed (its API is not enabled, or the credentials lack a permission) is a note and
-does not stop the run.
+exit code 5 if the only problems are resources with our names that belong to somebody else.
 
-`SKIP_CHECKS=quota,names` skips the checks of these names.
+`online_checks` of `--output json` says of each whether it `passed`, `failed`, is `unchecked` or was
+`skipped` (`SKIP_CHECKS=quota,names` skips the checks of these names); or that it passed `partly`:
+a note says what it could not see, such as a reservation of somebody else's.
+
+Where Google does not answer a check, or the credentials may not make it, it is unchecked. To Create
+and Plan that is a note (`not-checked`), as Google has the last word anyway. Validate fails with it,
+with exit code 4 and the code of the reason: `unreachable`, which may be tried again, or
+`permission-missing`.
 
 | check | calls | a failure means |
 | --- | --- | --- |

@@ -10,6 +10,7 @@ from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunI
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.documents.changes import Changes
+from provision.documents.checks import CheckState
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Interrupted, SettingsError
 from provision.google import resources
@@ -41,10 +42,17 @@ if TYPE_CHECKING:
 
 _OF_OFFERS: Final = frozenset({OnlineCheck.ZONE, OnlineCheck.MACHINE_TYPE, OnlineCheck.ACCELERATOR})
 """The checks that answer what dated lists guess."""
+_UNASKED: Final = frozenset({CheckState.SKIPPED, CheckState.UNCHECKED})
 
 
-def settle(
-    context: Context, cloud: Cloud, kind: Kind[SpecT], archive: Archive | None, *, bucket: bool
+def settle(  # noqa: PLR0913 - each is a fact of its own
+    context: Context,
+    cloud: Cloud,
+    kind: Kind[SpecT],
+    archive: Archive | None,
+    *,
+    bucket: bool,
+    is_gate: bool = False,
 ) -> Deployment[SpecT]:
     """Check this machine, run the online checks, and describe the deployment if they pass.
 
@@ -54,6 +62,7 @@ def settle(
         kind: The kind of cluster.
         archive: The files to copy to the VMs.
         bucket: Whether the state's bucket exists, and so could hold a deployment.
+        is_gate: Whether a check that could not be made counts as one that failed.
 
     Raises:
         SettingsError: This machine lacks something that the cluster needs.
@@ -77,11 +86,12 @@ def settle(
             record=record,
             makes_bucket=not bucket,
         )
-    unasked = _OF_OFFERS.intersection(asked.skipped_checks)
-    context.note([*(context.guesses if unasked else ()), *found.notes])
+    context.report.online_checks = found.states
+    unasked = any(found.states.get(name) in _UNASKED for name in _OF_OFFERS)
+    context.note([*(context.guesses if unasked else ()), *found.remarks(is_gate=is_gate)])
     if bucket:
         context.note(cloud.folder.audit(needs_uniform=of_kind.grants_in_state_folder))
-    spec = kind.resolve(found.require(), record)
+    spec = kind.resolve(found.require(is_gate=is_gate), record)
     # As long as nothing was made, nobody has said yes to it.
     deployed = record if record and cloud.folder.has_state() else None
     context.report.plan = planned.begun(context, kind, spec, deployed, found.checks)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from provision.spec.pools import Pool
     from provision.state.record import Record
 
+_FORBIDDEN: Final = 403
 _TYPE: Final = re.compile(r"\b(google_\w+)\.")
 _POOL_LABEL: Final = "goog-k8s-node-pool-name"
 """The label that GKE puts on the VM of a node."""
@@ -55,12 +56,14 @@ def describe(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) ->
 
 
 def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]]:
-    """The VMs with the deployment's marker; none where Google does not tell."""
+    """The VMs with the deployment's marker; none where these credentials may not list them."""
     path = f"projects/{record.project_id}/aggregated/instances"
     query = {"filter": f"labels.{MARKER}={record.cluster_id}"}
     try:
         scopes = list(cloud.api.pages("GET", path, "items", query, service=Service.COMPUTE))
-    except GoogleApiError:
+    except GoogleApiError as error:
+        if error.code != _FORBIDDEN:
+            raise
         return []
     return [vm for scope in scopes for vm in scope.get("instances", [])]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
 from provision.errors import TerraformError
-from provision.google import refusals, resources
+from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ def _delete(api: GoogleApi, service: Service, path: str, *, in_use_is_fine: bool
             return False
         raise TerraformError(
             f"{path} could not be removed",
-            code=refusals.code_in(error.message, Code.NOT_REMOVED),
+            code=error.code_or(Code.NOT_REMOVED),
             why=error.message,
-            fix="fix what Google names and run Destroy again",
+            fix=error.problems[0].fix or "fix what Google names and run Destroy again",
         ) from error
     return True

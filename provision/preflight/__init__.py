@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from provision.codes import Code
+from provision.documents.checks import CheckState
 from provision.documents.plan import Checks
 from provision.errors import CheckError, Problem, StateError, assignments
 from provision.google.api import GoogleApiError
@@ -23,7 +24,7 @@ from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.google.api import GoogleApi
     from provision.google.owner import Owner
@@ -41,7 +42,9 @@ class CheckResults(Generic[SpecT]):
     Attributes:
         problems: What Google would refuse.
         foreign: Resources with our names that do not belong to this deployment.
-        notes: What is worth knowing, and what could not be checked.
+        notes: What is worth knowing.
+        unmade: Why checks could not be made; the codes are those of the reasons.
+        states: Check -> what became of it.
         spec: The specification, including the values that Google's answers resolved.
         checks: How many checks were made, and what was in order.
     """
@@ -49,18 +52,40 @@ class CheckResults(Generic[SpecT]):
     problems: Sequence[Problem]
     foreign: Sequence[Problem]
     notes: Sequence[Problem]
+    unmade: Sequence[Problem]
+    states: Mapping[str, CheckState]
     spec: SpecT
     checks: Checks
 
-    def require(self) -> SpecT:
+    def remarks(self, *, is_gate: bool) -> list[Problem]:
+        """The notes, and what is to be said of checks that could not be made.
+
+        Args:
+            is_gate: As in `require`; then `require` tells of them, and this of the others.
+        """
+        if not is_gate:
+            unsure = [dataclasses.replace(one, code=Code.NOT_CHECKED) for one in self.unmade]
+            return [*self.notes, *unsure]
+        good = (CheckState.PASSED, CheckState.PARTLY)
+        passed = [name for name, it in self.states.items() if it in good]
+        if not (self.unmade and passed):
+            return [*self.notes]
+        made = f"{len(passed)} online checks were made, and passed: {', '.join(passed)}"
+        return [*self.notes, Problem(what=made, code=Code.NOTE)]
+
+    def require(self, *, is_gate: bool = False) -> SpecT:
         """The specification, if no check failed.
+
+        Args:
+            is_gate: Whether a check that could not be made counts as one that failed.
 
         Raises:
             CheckError: At least one check failed; the error lists all problems.
             StateError: The only problems are foreign resources with our names.
         """
-        if self.problems:
-            raise CheckError.of([*self.problems, *self.foreign])
+        problems = [*self.problems, *(self.unmade if is_gate else ())]
+        if problems:
+            raise CheckError.of([*problems, *self.foreign])
         if self.foreign:
             raise StateError.of(self.foreign)
         return self.spec
@@ -107,14 +132,28 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         told = list(pool.map(lambda check: _made(check, ctx), chosen))
     failures = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
-    answers = zip(chosen, told, strict=True)
-    no_zone = any(found for check, (found, _) in answers if check.name is OnlineCheck.ZONE)
+    states: dict[str, CheckState] = {
+        it.name: _state(*one) for it, one in zip(chosen, told, strict=True)
+    }
     # Of a zone that there is not, Google can't answer anything else either.
+    no_zone = states.get(OnlineCheck.ZONE) is CheckState.FAILED
     unmade = [it for it in failures if not (no_zone and it[1].code == HTTPStatus.BAD_REQUEST)]
     found = [one for found, _ in told for one in found]
     passed = [one for one in found if isinstance(one, Passed)]
     in_order = _checks(spec, passed, len(chosen) - len(unmade), begin)
-    return _sorted(spec, found, _unmade(unmade), in_order)
+    states |= dict.fromkeys(spec.skipped_checks, CheckState.SKIPPED)
+    return _sorted(spec, found, _unmade(unmade), states, in_order)
+
+
+def _state(found: Sequence[Finding], error: GoogleApiError | None) -> CheckState:
+    """What became of a check."""
+    if any(isinstance(one, (Problem, Foreign)) for one in found):
+        return CheckState.FAILED
+    if error is not None:
+        return CheckState.UNCHECKED
+    unseen = (it for it in found if isinstance(it, CheckNote))
+    is_part = any(it.problem.code is Code.NOT_CHECKED for it in unseen)
+    return CheckState.PARTLY if is_part else CheckState.PASSED
 
 
 def _checks(spec: SpecT, passed: Sequence[Passed], made: int, begin: float) -> Checks:
@@ -140,19 +179,26 @@ def _made(check: Check, ctx: CheckContext[Any]) -> tuple[list[Finding], GoogleAp
 
 
 def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
-    """One note for each reason why checks could not be completed."""
-    reasons: dict[str, tuple[list[str], GoogleApiError]] = {}
+    """One problem for each reason why checks could not be completed."""
+    reasons: dict[str, tuple[list[str], Problem]] = {}
     for check, error in failures:
-        reasons.setdefault(error.message, ([], error))[0].append(check.name)
+        reasons.setdefault(error.message, ([], error.problems[0]))[0].append(check.name)
     return [
         Problem(
-            code=Code.NOT_CHECKED,
+            code=of_error.code,
             what=f"could not be checked: {', '.join(names)}",
             why=message,
-            fix=error.problems[0].fix or f"SKIP_CHECKS={','.join(names)} skips these checks",
+            fix="\n".join(filter(None, [of_error.fix, _skipping(names, of_error.code)])),
         )
-        for message, (names, error) in reasons.items()
+        for message, (names, of_error) in reasons.items()
     ]
+
+
+def _skipping(names: Sequence[str], code: Code | None) -> str:
+    """How to do without checks; "" where another try may do."""
+    if code is not None and code.is_retryable:
+        return ""
+    return f"SKIP_CHECKS={','.join(names)} skips these checks"
 
 
 def _mended(problem: Problem) -> Problem:
@@ -162,17 +208,23 @@ def _mended(problem: Problem) -> Problem:
 
 
 def _sorted(
-    spec: SpecT, found: Sequence[Finding], unmade: Sequence[Problem], checks: Checks
+    spec: SpecT,
+    found: Sequence[Finding],
+    unmade: Sequence[Problem],
+    states: Mapping[str, CheckState],
+    checks: Checks,
 ) -> CheckResults[SpecT]:
     for one in found:
         if isinstance(one, Settled):
             spec = dataclasses.replace(spec, **one.values)
-    stops = any(isinstance(one, (Problem, Foreign)) for one in found)
+    stops = CheckState.FAILED in states.values()
     notes = (one for one in found if isinstance(one, CheckNote))
     return CheckResults(
         problems=[_mended(one) for one in found if isinstance(one, Problem)],
         foreign=[one.problem for one in found if isinstance(one, Foreign)],
-        notes=[*(it.problem for it in notes if not (it.if_made and stops)), *unmade],
+        notes=[it.problem for it in notes if not (it.if_made and stops)],
+        unmade=unmade,
+        states=states,
         spec=spec,
         checks=checks,
     )

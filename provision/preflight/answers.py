@@ -70,6 +70,16 @@ class Answers:
         """The resources of Compute Engine in one place, such as the blocks of a reservation."""
         return self._once(("listed", path), lambda: list(self._api.pages("GET", path, "items", {})))
 
+    def folders(self, bucket: str) -> list[str]:
+        """The folders at the top of a bucket, with a slash each; of its first 1,000 entries."""
+        query = {"delimiter": "/", "fields": "prefixes"}
+
+        def ask() -> list[str]:
+            listed = self._api.call("GET", Service.STORAGE, f"b/{bucket}/o", query)
+            return list(listed.get("prefixes", ()))
+
+        return self._once(("folders", bucket), ask)
+
     def enabled_apis(self, project: str) -> set[str]:
         """The APIs that a project has enabled, such as "compute.googleapis.com"."""
         query = {"filter": "state:ENABLED", "pageSize": _MOST_SERVICES}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import images, limits, machines, zones
+from provision.catalogue import images, limits, machines, names, zones
 from provision.settings.choices import DiskType, NetworkConfig, Orchestrator
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _boot_disk(vm_type: str) -> DiskType:
 
 def _state_bucket(project_id: str) -> str | None:
     # A bucket name can't contain the colon of a domain-scoped project.
-    return None if ":" in project_id else f"gs://aiinfra-terraform-{project_id}"
+    return None if ":" in project_id else f"gs://{names.STATE_BUCKETS}{project_id}"
 
 
 def _scales(orchestrator: Orchestrator, *on: bool) -> bool:

@@ -21,8 +21,11 @@ from urllib.parse import urlsplit
 from provision.codes import Code
 from provision.errors import CredentialsError, ProvisionError, StateError
 from provision.google import refusals as google_refusals
+from provision.google import sessions
 from provision.google.auth import refusals
 from provision.state import bucket_audit, lost_record, terraform_state
+from provision.state.location import RECORD as _RECORD
+from provision.state.location import STATE as _STATE
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
@@ -36,13 +39,8 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from provision.state.location import Place, StateLocation
 
-_RECORD: Final = "deployment.json"
-_STATE: Final = "terraform/state/default.tfstate"
 _LOCK: Final = "terraform/state/default.tflock"
 _LOGS: Final = "logs/"
-_AGAIN: Final = (
-    "run the same action again; if it keeps failing, see https://status.cloud.google.com"
-)
 
 
 class StateFolder:
@@ -70,7 +68,10 @@ class StateFolder:
         moved = environ.get("GOOGLE_STORAGE_CUSTOM_ENDPOINT")
         options = {"api_endpoint": _origin(moved)} if moved else None
         self._client: storage.Client = storage.Client(
-            project=place.project_id, credentials=credentials, client_options=options
+            project=place.project_id,
+            credentials=credentials,
+            client_options=options,
+            _http=sessions.authorized(credentials),
         )
 
     def check_bucket(self, project_number: str) -> bool:
@@ -464,18 +465,23 @@ class StateFolder:
                 fix="set TERRAFORM_GCS_PATH to a bucket of your own",
                 setting="TERRAFORM_GCS_PATH",
             ) from error
-        except GoogleAuthError as error:
-            raise refusals.explain(str(error)) or CredentialsError(
-                f"Google stopped accepting the credentials while trying to {doing}",
-                why=str(error),
-                fix=refusals.RENEW,
-            ) from error
-        except (exceptions.GoogleAPICallError, exceptions.RetryError, OSError) as error:
+        except (
+            GoogleAuthError,
+            exceptions.GoogleAPICallError,
+            exceptions.RetryError,
+            OSError,
+        ) as error:
+            if isinstance(error, GoogleAuthError) and not refusals.is_passing(error):
+                raise refusals.explain(str(error)) or CredentialsError(
+                    f"Google stopped accepting the credentials while trying to {doing}",
+                    why=str(error),
+                    fix=refusals.RENEW,
+                ) from error
             raise StateError(
                 f"Cloud Storage failed to {doing} in {where}",
                 code=google_refusals.code_in(str(error), Code.STORAGE_FAILED),
                 why=str(error),
-                fix=google_refusals.remedy(str(error)) or _AGAIN,
+                fix=google_refusals.remedy(str(error)) or google_refusals.AGAIN,
             ) from error
 
 

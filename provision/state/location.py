@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
+from provision.catalogue import names
 from provision.codes import Code
 from provision.documents.backend import Backend
 from provision.errors import SettingsError
 
 if TYPE_CHECKING:
     from provision.settings.model import Settings
+
+
+RECORD: Final = "deployment.json"
+"""The record of a deployment, in its folder."""
+STATE: Final = "terraform/state/default.tfstate"
+"""Terraform's state, in the same folder."""
+FOLDER: Final = "-deployment"
+"""How the names of these folders end."""
 
 
 class Place(Protocol):
@@ -72,8 +81,8 @@ class StateLocation:
             gcs_path: A valid TERRAFORM_GCS_PATH, "gs://bucket[/folder]".
         """
         bucket, _, folder = gcs_path.removeprefix("gs://").partition("/")
-        path = "/".join(part for part in (folder, f"{name_prefix}-deployment") if part)
-        return cls(bucket, path, is_default=bucket == f"aiinfra-terraform-{project_id}")
+        path = "/".join(part for part in (folder, f"{name_prefix}{FOLDER}") if part)
+        return cls(bucket, path, is_default=bucket == f"{names.STATE_BUCKETS}{project_id}")
 
 
 def locate(settings: Settings) -> StateLocation:

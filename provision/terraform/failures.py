@@ -99,6 +99,9 @@ def _locked(error: str) -> ProvisionError:
     lock = Lock.in_text(error)
     if lock is None:
         return StateError(
-            "The lock of the Terraform state could not be taken", code=Code.STATE_LOCKED, why=error
+            "The lock of the Terraform state could not be taken",
+            code=refusals.code_in(error, Code.STATE_LOCKED),
+            why=error,
+            fix=refusals.remedy(error),
         )
     return lock.error()

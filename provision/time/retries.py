@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 TRIES: Final = 8
 _LONGEST_PAUSE: Final = 20.0  # seconds of cloud time
 
+_FORBIDDEN: Final = 403
+_RATES: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
+"""Compute Engine answers 403 with the first to more requests than a project may send in a minute,
+where other APIs answer 429 (cloud.google.com/compute/api-quota, read 2026-11-23)."""
 _TIMEOUT, _CONFLICT, _TOO_MANY, _SERVER_ERROR, _NOT_IMPLEMENTED = 408, 409, 429, 500, 501
 
 
@@ -35,6 +39,8 @@ def is_transient(code: int, reason: str, message: str) -> bool:
         reason: The error's `reason`.
         message: The error's message.
     """
+    if code == _FORBIDDEN:
+        return reason in _RATES
     if code == _CONFLICT:
         return reason == "operationInProgress" or "in progress" in message
     return code in (_TIMEOUT, _TOO_MANY) or (code >= _SERVER_ERROR and code != _NOT_IMPLEMENTED)

@@ -9,7 +9,9 @@ import pytest
 from google.cloud import storage
 from google.oauth2.credentials import Credentials
 
+from provision import cli
 from provision.catalogue import names
+from provision.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +41,7 @@ def test_an_unknown_action_makes_nothing(rehearsal: Rehearsal) -> None:
     assert rehearsal.requests() == []
 
 
-def test_without_credentials_nothing_is_made_and_the_ways_are_named(rehearsal: Rehearsal) -> None:
+def _without_credentials(rehearsal: Rehearsal) -> None:
     for name in (
         "GOOGLE_OAUTH_ACCESS_TOKEN",
         "GCE_METADATA_HOST",
@@ -48,12 +50,35 @@ def test_without_credentials_nothing_is_made_and_the_ways_are_named(rehearsal: R
     ):
         del rehearsal.environ[name]
     rehearsal.environ["NO_GCE_CHECK"] = "true"
-    ended = rehearsal.run("Create")
+
+
+@pytest.mark.parametrize("action", ["Create", "Validate"])
+def test_without_credentials_nothing_is_made_and_the_ways_are_named(
+    rehearsal: Rehearsal, action: str
+) -> None:
+    _without_credentials(rehearsal)
+
+    ended = rehearsal.run(action)
+
     assert ended.code == 3
+    assert ended.problem["code"] == "no-credentials"
     assert "gcloud auth application-default login" in ended.problem["fix"]
-    validated = rehearsal.run("Validate")
-    assert validated.code == 0
-    assert any("Google was not asked" in note["what"] for note in validated.document["notes"])
+    assert ("Validate --offline" in ended.problem["fix"]) is (action == "Validate")
+    # What needs no Google was told all the same.
+    assert action == "Create" or ended.document["cost"]["most"]["per_hour"] > 1
+
+
+def test_a_person_without_credentials_may_validate_what_needs_none(
+    rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _without_credentials(rehearsal)
+    monkeypatch.setattr(Console, "is_terminal", True)
+
+    code = cli.main(["Validate", "--output", "json"], {**rehearsal.environ, **rehearsal.settings})
+
+    assert code == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any("Google was not asked" in note["what"] for note in notes)
 
 
 def test_a_project_that_is_not_there_is_an_online_check(rehearsal: Rehearsal) -> None:

@@ -287,6 +287,43 @@ def test_row_11_the_bucket_of_the_state_is_not_mounted(rehearsal: Rehearsal) -> 
     assert "bucket of the Terraform state" in ended.problem["what"]
 
 
+@pytest.mark.parametrize("bucket", ["aiinfra-terraform-my-project", "aiinfra-terraform-theirs"])
+def test_no_bucket_that_is_named_as_one_of_states_is_mounted(
+    rehearsal: Rehearsal, bucket: str
+) -> None:
+    ended = rehearsal.run(
+        "Validate",
+        "--offline",
+        TERRAFORM_GCS_PATH="gs://my-states",
+        GCS_MOUNT_LIST=f"{bucket}:/mnt/x",
+    )
+
+    assert ended.code == 2, ended.said
+    assert ended.problem["setting"] == "GCS_MOUNT_LIST"
+    assert f"mounts {bucket}, a bucket of Terraform states" in ended.problem["what"]
+
+
+@pytest.mark.parametrize("left", [RECORD, state_file.STATE])
+def test_no_bucket_that_holds_states_is_mounted_whatever_its_name(
+    rehearsal: Rehearsal, left: str
+) -> None:
+    held = [left.replace("np-", "other-", 1), "train/0001.tar", "my-deployment/notes.txt"]
+    with state_file.client(rehearsal) as client:
+        for bucket, names in (("states", held), ("data", held[1:])):
+            made = client.create_bucket(bucket)
+            for name in names:
+                made.blob(name).upload_from_string("x")
+
+    ended = rehearsal.run("Create", GCS_MOUNT_LIST="states:/mnt/x,data:/mnt/data")
+
+    assert ended.code == 4, ended.said
+    assert ended.problem["setting"] == "GCS_MOUNT_LIST"
+    assert ended.problem["code"] == "conflicting-settings"
+    assert "the bucket gs://states holds the state of a deployment" in ended.problem["what"]
+    assert "other-deployment/" in ended.problem["why"]
+    assert not any("np-" in line for line in rehearsal.resources())
+
+
 def test_row_14_a_moved_endpoint_without_https_gets_no_token(rehearsal: Rehearsal) -> None:
     name = "GOOGLE_STORAGE_CUSTOM_ENDPOINT"
     rehearsal.environ[name] = "http://storage.example.com/storage/v1/"

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from provision.codes import Code
 from provision.errors import CredentialsError
+from provision.google import sessions
 from provision.google.auth import login, metadata_server, refusals
 
 if TYPE_CHECKING:
@@ -219,20 +220,20 @@ def _prove(made: Credentials, whose: str) -> None:
     Raises:
         CredentialsError: Google gives no token, or can't be reached.
     """
-    from google.auth.exceptions import GoogleAuthError, TransportError  # noqa: PLC0415 - 0.2 s
+    from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - 0.2 s
     from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
 
     try:
-        made.refresh(functools.partial(Request(), timeout=_TIMEOUT))
-    except TransportError as error:
-        raise CredentialsError(
-            "Google could not be reached to get a token",
-            code=Code.UNREACHABLE,
-            why=str(error),
-            fix="check the network and proxy settings of this machine, then run again",
-        ) from error
+        made.refresh(functools.partial(Request(sessions.anonymous()), timeout=_TIMEOUT))
     except (GoogleAuthError, ValueError) as error:
         message = _words(error)
+        if isinstance(error, GoogleAuthError) and refusals.is_passing(error):
+            raise CredentialsError(
+                "Google could not be reached to get a token",
+                code=Code.UNREACHABLE,
+                why=message,
+                fix="check the network and proxy settings of this machine, then run again",
+            ) from error
         raise refusals.explain(message) or CredentialsError(
             f"Google gives no token for {whose}", why=message, fix=refusals.RENEW
         ) from error

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from provision.errors import CredentialsError
+
+if TYPE_CHECKING:
+    from google.auth.exceptions import GoogleAuthError
 
 RENEW: Final = "renew them with: gcloud auth application-default login"
 """How to renew a user's credentials, on the machine whose gcloud configuration is mounted."""
@@ -99,3 +102,10 @@ def explain(message: str) -> CredentialsError | None:
         if refusal.words.search(message):
             return CredentialsError(refusal.what, why=message, fix=refusal.fix)
     return None
+
+
+def is_passing(error: GoogleAuthError) -> bool:
+    """Whether there is no token for now: nobody refuses one, but its source does not answer."""
+    from google.auth.exceptions import TransportError  # noqa: PLC0415 - 0.2 s
+
+    return isinstance(error, TransportError) or error.retryable

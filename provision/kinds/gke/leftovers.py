@@ -264,7 +264,7 @@ class Sweep:
         except GoogleApiError as error:
             self.problems.append(
                 Problem(
-                    code=Code.NOT_REMOVED,
+                    code=error.code_or(Code.NOT_REMOVED),
                     what=f"{path} could not be removed",
                     why=f"GKE made it for this cluster and left it; Google says: {error.message}",
                     fix=f"{_command(noun, path)}\n{_AGAIN}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import gcsfuse, machines
+from provision.catalogue import gcsfuse, machines, names
 from provision.settings.choices import Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -159,14 +159,19 @@ def _state_in_a_deployment(case: Case) -> Iterator[Finding]:
 def _state_on_a_mount(case: Case) -> Iterator[Finding]:
     bucket = (case.settings.terraform_gcs_path or "").removeprefix("gs://").partition("/")[0]
     for mount in case.settings.gcs_mount_list or ():
-        if mount.bucket == bucket:
+        is_own = mount.bucket == bucket
+        # The default bucket of a project, this one or another, has states wherever this one is.
+        if is_own or mount.bucket.startswith(names.STATE_BUCKETS):
+            which = (
+                "the bucket of the Terraform state" if is_own else "a bucket of Terraform states"
+            )
             yield Finding(
                 field="gcs_mount_list",
-                what=f"mounts {bucket}, the bucket of the Terraform state",
+                what=f"mounts {mount.bucket}, {which}",
                 why="each machine could then change the state of every deployment in it, which"
                 " the next run applies with your rights",
-                fix="another bucket for the data, or another one for the state"
-                " (TERRAFORM_GCS_PATH)",
+                fix="another bucket for the data"
+                + (", or another one for the state (TERRAFORM_GCS_PATH)" if is_own else ""),
             )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.cloud import paging, policies, projects
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.storage import buckets, copies, objects, preconditions
-from rehearsal.cloud.storage.media import read
+from rehearsal.cloud.storage.media import of_json_api
 from rehearsal.cloud.storage.preconditions import ConditionNotMet, NotModified
 from rehearsal.cloud.wire import GoogleError, Reply
 
@@ -155,7 +155,7 @@ def _entries(
 
 def _get_object(request: Request, store: Store, bucket: str, name: str) -> Reply:
     if request.query.get("alt") == "media":
-        return read(request, store, bucket, name)
+        return of_json_api(request, store, bucket, name)
     buckets.find(store, bucket, "storage.objects.get")
     found = objects.require(store, bucket, name, request.query.get("generation"))
     try:

@@ -37,7 +37,7 @@ def media(request: Request, store: Store) -> Reply:
     """
     download = _DOWNLOAD.fullmatch(request.path)
     if download:
-        return read(request, store, unquote(download["bucket"]), unquote(download["name"]))
+        return of_json_api(request, store, unquote(download["bucket"]), unquote(download["name"]))
     bucket, _, name = request.path.partition("/")
     if request.method != "GET" or not name:
         return _xml(GoogleError(405, "The specified method is not allowed against this resource."))
@@ -45,6 +45,19 @@ def media(request: Request, store: Store) -> Reply:
         return read(request, store, unquote(bucket), unquote(name))
     except GoogleError as error:
         return _xml(error)
+
+
+def of_json_api(request: Request, store: Store, bucket: str, name: str) -> Reply:
+    """An object's content by the JSON API, whose errors are no JSON there.
+
+    Source: a recorded answer to `alt=media` of an object that is not there, in
+    firebase/firebase-tools#3647 (2021-08-09): 404, text/html, and one line of text.
+    """
+    try:
+        return read(request, store, bucket, name)
+    except GoogleError as error:
+        headers = {"Content-Type": "text/html; charset=UTF-8"}
+        return Reply(status=error.code, body=error.message.encode(), headers=headers)
 
 
 def read(request: Request, store: Store, bucket: str, name: str) -> Reply:

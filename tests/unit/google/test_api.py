@@ -12,7 +12,7 @@ from google.auth.exceptions import RefreshError, TransportError
 from google.oauth2.credentials import Credentials
 
 from provision.codes import Code
-from provision.errors import CredentialsError
+from provision.errors import CheckError, CredentialsError
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.resources import DASHBOARD, FILESTORE, NETWORK
 from provision.time import retries
@@ -64,6 +64,7 @@ PASSING: list[requests.Response | Exception] = [
     _answer(409, "Another operation is running", "operationInProgress"),
     _answer(409, "There is already an operation in progress."),
     _answer(429, "Rate Limit Exceeded"),
+    _answer(403, "Rate Limit Exceeded", "rateLimitExceeded"),
     _answer(500, "Internal"),
     _answer(502, "Bad Gateway"),
     _answer(503, "Unavailable"),
@@ -72,7 +73,10 @@ PASSING: list[requests.Response | Exception] = [
     requests.ConnectionError("reset"),
     requests.ReadTimeout("slow"),
     requests.exceptions.ChunkedEncodingError("cut"),
+    requests.TooManyRedirects("round and round"),
+    requests.exceptions.ContentDecodingError("no gzip"),
     TransportError("no token yet"),
+    RefreshError("the token endpoint is busy", retryable=True),
 ]
 FINAL = [
     _answer(400, "Invalid"),
@@ -111,6 +115,25 @@ def test_trouble_that_stays_is_given_up_in_the_end() -> None:
         _api(session).find(Service.COMPUTE, PATH)
     assert session.asked == retries.TRIES
     assert caught.value.problems[0].code is Code.UNREACHABLE
+
+
+@pytest.mark.parametrize("trouble", PASSING, ids=repr)
+def test_a_project_that_nobody_could_look_up_is_not_called_missing(
+    trouble: requests.Response | Exception,
+) -> None:
+    with pytest.raises(CheckError) as caught:
+        _api(Session(trouble)).project_number("p")
+    (problem,) = caught.value.problems
+    assert problem.code is Code.UNREACHABLE
+    assert "https://status.cloud.google.com" in problem.fix
+    assert "PROJECT_ID" not in (problem.setting, problem.fix)
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_project_that_google_does_not_show_may_be_missing(code: int) -> None:
+    with pytest.raises(CheckError) as caught:
+        _api(Session(_answer(code, "The caller does not have permission"))).project_number("p")
+    assert caught.value.problems[0].code is Code.PROJECT_NOT_FOUND
 
 
 @pytest.mark.parametrize("trouble", [_answer(401, "Expired"), RefreshError("revoked")], ids=repr)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.catalogue import names
+from provision.codes import Code
+from provision.documents.checks import CheckState
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import boot_image
@@ -191,7 +193,7 @@ def test_an_account_that_is_given_has_to_be_there_and_usable(
     google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 403
     found = check(given)
     assert found.problems == []
-    assert [note.what for note in found.notes] == ["could not be checked: permissions"]
+    assert [note.what for note in found.unmade] == ["could not be checked: permissions"]
 
 
 def test_a_gke_cluster_with_an_account_for_its_nodes_grants_roles_to_that_of_its_pods(
@@ -443,18 +445,32 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     found = check(settings)
 
     assert found.problems == []
-    told = " ".join(f"{note.what} {note.why}" for note in found.notes)
+    told = " ".join(f"{note.what} {note.why}" for note in found.remarks(is_gate=False))
     assert f"{BEGINNINGS[name]} is off limits" in told
     assert name in told or name in (OnlineCheck.BUCKETS, OnlineCheck.SECRETS)
     # Some ask for the same, or for what is below it.
     skipped = ",".join({name, *SHARING})
-    assert check(settings, skip_checks=skipped).notes == []
+    assert check(settings, skip_checks=skipped).remarks(is_gate=False) == []
+
+
+@pytest.mark.parametrize("kept_back", ["b/my-data", "b/my-data/o"])
+def test_what_its_owner_keeps_back_leaves_a_check_passed_in_part(
+    check: Preflight, google: Google, kept_back: str
+) -> None:
+    google.refusals[kept_back] = 403
+
+    found = check(gcs_mount_list="my-data:/mnt/data")
+
+    (note,) = found.remarks(is_gate=True)
+    assert note.code is Code.NOT_CHECKED
+    assert found.states[OnlineCheck.BUCKETS] is CheckState.PARTLY
+    assert found.require(is_gate=True) == found.spec
 
 
 def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: Google) -> None:
     google.refusals[ZONE] = 403
 
-    (note,) = check().notes
+    (note,) = check().unmade
 
     assert note.what == "could not be checked: zone, machine-type, accelerator, image, disk, names"
 

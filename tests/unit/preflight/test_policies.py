@@ -152,7 +152,7 @@ def test_policies_that_cannot_be_read_are_one_note(check: Preflight, google: Goo
     google.refusals[f"{PROJECT}/policies/"] = 403
     found = check()
     assert found.problems == []
-    assert [it.what for it in found.notes] == ["could not be checked: policies"]
+    assert [it.what for it in found.unmade] == ["could not be checked: policies"]
 
     google.refusals.clear()
     google.apis.remove("orgpolicy")

@@ -18,6 +18,14 @@ STOCKOUT = (
     "Error: Error waiting for instance to create: The zone 'projects/p/zones/us-central1-a' does"
     " not have enough resources available to fulfill the request.  '(resource type:compute)'.\n"
 )
+OUTAGES = (
+    "Error: Error creating Network: googleapi: Error 503: Service unavailable., backendError",
+    "Error: googleapi: got HTTP response code 502 with body: <html>Bad Gateway</html>",
+    'Error: Get "https://x.googleapis.com": dial tcp: lookup x on 10.0.0.2:53: no such host',
+    'Error: Get "https://x": read tcp 10.0.0.3:50000->1.1.1.1:443: read: connection reset by peer',
+    "Error: Error reading Network: googleapi: Error 429: Rate Limit Exceeded, rateLimitExceeded",
+    "Error: Failed to get state: invalid character '<' looking for beginning of value",
+)
 LOCKED_AT_INIT = """Error: Error loading state: writing "gs://b/f/default.tflock" failed: Error 412
 Lock Info:
   ID:        1
@@ -73,3 +81,18 @@ def test_a_lock_that_is_held_at_the_first_init_is_no_failure_of_terraform() -> N
     assert isinstance(failure, StateError)
     assert "ann@laptop" in failure.problems[0].what
     assert failure.problems[0].lock_id == "1"
+
+
+@pytest.mark.parametrize("error", OUTAGES)
+def test_an_outage_is_one_and_may_be_tried_again(error: str) -> None:
+    (problem,) = _failure(error, error).problems
+    assert problem.code is Code.UNREACHABLE
+    assert "https://status.cloud.google.com" in problem.fix
+    (mixed,) = _failure(error, FORBIDDEN).problems
+    assert mixed.code is Code.TERRAFORM_FAILED
+
+
+def test_an_outage_is_not_told_as_a_lock_of_somebody_else() -> None:
+    cause = OUTAGES[0].removeprefix("Error: ")
+    (problem,) = _failure(f"Error: Error acquiring the state lock\n\n{cause}").problems
+    assert problem.code is Code.UNREACHABLE

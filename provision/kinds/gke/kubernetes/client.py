@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from provision import __version__
 from provision.codes import Code
 from provision.errors import ClusterError, CredentialsError
+from provision.google import sessions
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, title
 from provision.time.retries import TransientError
 
@@ -274,6 +275,8 @@ class Cluster:
             )
         except requests.RequestException as error:
             raise TransientError(str(error)) from error
+        if not answer.is_redirect and (page := sessions.page_in_place_of(answer)):
+            raise TransientError(page)
         if answer.status_code >= http.HTTPStatus.MULTIPLE_CHOICES:
             raise _failure(answer, doing)
         return answer.content

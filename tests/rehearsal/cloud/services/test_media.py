@@ -73,3 +73,16 @@ def test_what_the_caller_has_already_is_not_sent(api: Api) -> None:
     assert isinstance(made, dict)
     reply = api("storage", "GET", f"b/loom/o/x?alt=media&ifGenerationNotMatch={made['generation']}")
     assert (reply.status, reply.body) == (304, None)
+
+
+@pytest.mark.parametrize(
+    ("service", "target"),
+    [("media", "b/loom/o/none"), ("storage", "b/loom/o/none?alt=media")],
+)
+def test_the_content_of_no_object_is_a_line_of_text_that_calls_itself_html(
+    api: Api, service: str, target: str
+) -> None:
+    api.bucket()
+    reply = api(service, "GET", target)
+    assert (reply.status, reply.body) == (404, b"No such object: loom/none")
+    assert reply.headers["Content-Type"] == "text/html; charset=UTF-8"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provision.codes import Code
 from provision.google.auth import refusals
 from tests.unit.google.auth.conftest import refused
 
@@ -71,6 +72,28 @@ def test_a_token_endpoint_that_is_out_of_reach_is_no_fault_of_the_credentials(
     problem = refused({"GOOGLE_APPLICATION_CREDENTIALS": str(key)})
 
     assert problem.what == "Google could not be reached to get a token"
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (429, {"error": "rate_limit_exceeded"}),
+        (500, {"error": "internal_failure"}),
+        (502, "<html>Bad Gateway</html>"),
+        (503, {"error": "temporarily_unavailable"}),
+        (200, "<html>Log in to the hotel's network</html>"),
+        (403, "<!DOCTYPE html><html>The proxy says no</html>"),
+    ],
+)
+def test_a_token_endpoint_that_is_out_of_order_is_no_fault_of_the_credentials(
+    google: Google, key: Path, status: int, body: object
+) -> None:
+    google.answers["/token"] = (status, body)
+    problem = refused({"GOOGLE_APPLICATION_CREDENTIALS": str(key)})
+
+    assert problem.code is Code.UNREACHABLE, problem
+    assert "renew" not in problem.fix
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def serving() -> Iterator[Google]:
             status, body = found.answers.get(path, (404, "Not Found"))
             content = body if isinstance(body, str) else json.dumps(body)
             kind = "text/plain" if content is body else "application/json"
+            kind = "text/html" if content.startswith("<") else kind
             self.send_response(status)
             self.send_header("Metadata-Flavor", found.flavor)
             self.send_header("Content-Type", kind)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from provision.codes import Code
 from provision.errors import ClusterError, StateError, TerraformError
 from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import leftovers
@@ -172,6 +173,12 @@ def test_what_cannot_be_removed_is_named_with_the_command_that_does() -> None:
     command = f"gcloud compute target-pools delete {BALANCER} --region us-central1 --project p"
     assert problem.fix.splitlines() == [command, "then run Destroy again"]
     assert google.paths == [PARTS[1]]
+
+
+def test_an_outage_while_something_is_removed_may_be_over_later() -> None:
+    google = Google(*PARTS, refused={PARTS[1]: 503})
+    (problem,) = problems(google)
+    assert problem.code is Code.UNREACHABLE
 
 
 @pytest.mark.parametrize(("policy", "code"), [("Retain", 0), ("Delete", 400), ("Delete", 0)])

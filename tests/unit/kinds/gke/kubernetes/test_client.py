@@ -33,6 +33,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     answer: ClassVar[tuple[int, Object]] = (200, {})
     requests: ClassVar[list[tuple[str, str, str, str]]] = []
     location: ClassVar[str] = ""
+    kind: ClassVar[str] = "application/json"
 
     def _serve(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
@@ -42,7 +43,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         code, answer = (200, KINDS) if self.path == "/api/v1" else self.answer
         content = json.dumps(answer).encode()
         self.send_response(code)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", self.kind)
         self.send_header("Content-Length", str(len(content)))
         if self.location:
             self.send_header("Location", self.location)
@@ -147,6 +148,16 @@ def test_no_answer_may_be_one_later() -> None:
     unheard = Cluster("http://127.0.0.1:9", lambda: "a-token")
     with pytest.raises(TransientError):
         unheard.apply(THING)
+
+
+@pytest.mark.parametrize("status", [200, 403, 404])
+def test_a_web_page_is_no_answer_of_a_cluster(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(Handler, "kind", "text/html; charset=utf-8")
+    _status(status, "please log in")
+    with pytest.raises(TransientError, match="web page"):
+        cluster.find("v1", "ConfigMap", "settings", "default")
 
 
 def test_the_token_goes_nowhere_else(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
