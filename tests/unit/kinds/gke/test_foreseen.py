@@ -52,7 +52,7 @@ def _files(version: str | None, manifests: str) -> tuple[dict[str, str], list[Pr
     spec = dataclasses.replace(cluster.gke(Settings(TEXTS)), version=version)
     notes: list[Problem] = []
     context = SimpleNamespace(environ={"AIINFRA_MANIFESTS": manifests}, note=notes.extend)
-    tool = SimpleNamespace(plan=lambda *, lock: Plan(foreseen=OUTPUTS) if not lock else None)
+    tool = SimpleNamespace(plan=lambda: Plan(foreseen=OUTPUTS))
     found = foreseen.files(
         cast("Any", context),
         cast("Any", SimpleNamespace(spec=spec)),
