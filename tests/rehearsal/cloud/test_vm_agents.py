@@ -86,7 +86,10 @@ class Bucket:
         self.now = NOW + after
         name = quote(f"{FOLDER}results/t1/{vm}.json", safe="")
         reply = self.call(storage.json_api, "GET", f"b/{BUCKET}/o/{name}", alt="media")
-        return json.loads(reply.body) if isinstance(reply.body, bytes) else None
+        if reply.status != 200:
+            return None
+        assert isinstance(reply.body, bytes)
+        return json.loads(reply.body)
 
 
 @pytest.fixture

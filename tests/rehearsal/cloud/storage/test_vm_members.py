@@ -11,7 +11,7 @@ import pytest
 from rehearsal.cloud import storage
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import GoogleError, Request
+from rehearsal.cloud.wire import Reply, Request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,11 +64,11 @@ class State:
     def roster(self) -> Json:
         """The roster; empty where there is none."""
         name = quote(f"{FOLDER}/vms/roster.json", safe="")
-        try:
-            found = self._call("GET", f"b/states/o/{name}", alt="media")
-        except GoogleError:
+        found = self._reply("GET", f"b/states/o/{name}", alt="media")
+        if found.status != 200:
             return {}
-        document: Json = json.loads(found)
+        assert isinstance(found.body, bytes)
+        document: Json = json.loads(found.body)
         return document
 
     def ranks(self) -> dict[str, int]:
@@ -85,12 +85,17 @@ class State:
     def _call(
         self, method: str, path: str, body: bytes = b"", *, upload: bool = False, **query: str
     ) -> Any:
+        return self._reply(method, path, body, upload=upload, **query).body
+
+    def _reply(
+        self, method: str, path: str, body: bytes = b"", *, upload: bool = False, **query: str
+    ) -> Reply:
         request = Request(
             method=method, path=path, query=query, body=body, now=self.now, headers={}
         )
         with self.database.transaction() as store:
             service = storage.upload if upload else storage.json_api
-            return service(request, store).body
+            return service(request, store)
 
 
 @pytest.fixture
