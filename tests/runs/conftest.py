@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,9 @@ from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.presumption import named, things
 from tests import attached, forked, output_schema, real_provider
+from tests.chaos import processes
 from tests.forked import Process
+from tests.runs import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -152,6 +155,12 @@ class Rehearsal:
         finally:
             database.close()
 
+    def unreachable(self) -> list[str]:
+        """What VMs that run lack to be reached."""
+        database = Database(self.folder / session.DATABASE)
+        with contextlib.closing(database), database.transaction() as store:
+            return list(reachable.lacking(store, time.time()))
+
     def rewrite(self, change: Callable[[str], str]) -> None:
         """Change the text of everything that the cloud remembers, but for objects' contents."""
         database = Database(self.folder / session.DATABASE)
@@ -192,6 +201,17 @@ class Rehearsal:
             for request in self.requests()[since:]
             if request["method"] not in ("GET", "HEAD") and not request["path"].endswith(_READS)
         ]
+
+    def kill(self, started: Started) -> None:
+        """Kill a run and all that it has started."""
+        started.send_signal(signal.SIGKILL)
+        mark = f"{session.FOLDER_VARIABLE}={self.folder}"
+        deadline = time.monotonic() + real_provider.seconds(20)
+        while present := processes.of_run(mark, started.pid):
+            assert time.monotonic() < deadline
+            processes.kill(present)
+            time.sleep(0.05)
+        started.ended(real_provider.seconds(20))
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""
