@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +29,14 @@ from tests.forked import Process
 from tests.runs import reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tests.forked import Started
 
 PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
+# In namespaces of its own, by which a run can't tell whether another machine's lives.
+_ELSEWHERE = ["unshare", "--user", "--map-root-user", "--uts", "--mount", "sh", "-c"]
+_ELSEWHERE += ['hostname elsewhere && exec "$@"', "sh"]
 # A traceback of the program's own, in rich's box or bare; VMs tell of theirs further to the right.
 _CRASH = re.compile(r"^(?:╭─+ )?Traceback", re.MULTILINE)
 _READS = (":getIamPolicy", ":testIamPermissions", "/listManagedInstances")
@@ -68,6 +71,7 @@ class Rehearsal:
         forked: Whether the program is forked, not started by Python.
         cloud: The cloud; None where it is a process of its own.
         settings: Those of each run, unless it says otherwise.
+        machine: What starts the program, with its command behind it; nothing for this machine.
     """
 
     folder: Path
@@ -76,13 +80,19 @@ class Rehearsal:
     forked: bool = False
     cloud: Cloud | None = None
     settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
+    machine: Sequence[str] = ()
     _files: dict[int, tuple[Path, Path]] = field(default_factory=dict)
+
+    def elsewhere(self) -> Rehearsal:
+        """The program on another machine, which reaches the same cloud; Linux only."""
+        return replace(self, forked=False, machine=_ELSEWHERE)
 
     def start(self, action: str, *options: str, **settings: str) -> Started:
         """Start the program with these settings on top of the mandatory ones."""
         values = self.settings | settings
         # Several may be under way at the same time.
-        env_list = self.folder / f"{action}-{values.get('NAME_PREFIX', '')}.list"
+        where = "-elsewhere" if self.machine else ""
+        env_list = self.folder / f"{action}-{values.get('NAME_PREFIX', '')}{where}.list"
         env_list.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
         # Files, as nobody reads what is said before the end, and a full pipe would stop it.
         place = Path(tempfile.mkdtemp(dir=self.folder, prefix="said-"))
@@ -94,7 +104,7 @@ class Rehearsal:
         else:
             with out.open("wb") as result, err.open("wb") as said:
                 process = subprocess.Popen(
-                    [*PROGRAM, *argv],
+                    [*self.machine, *PROGRAM, *argv],
                     env=self.environ,
                     stdin=subprocess.DEVNULL,
                     stdout=result,
