@@ -83,7 +83,7 @@ test-contract: ## settings, README, examples and variables agree; the order of i
 test-terraform: ## the modules: format, validate, terraform test
 test-rehearsal: ## the simulated cloud and the stand-in provider, against recorded traffic too
 test-runs: ## whole actions against the simulated cloud
-test-chaos: ## ten blows at fixed moments
+test-chaos: ## blows at fixed moments
 test-startup: ## the real start-up script in namespaces and on real Debians, Ray and torchrun on three VMs (Linux, root)
 test-browser: ## the report's page in a real browser
 test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 11 minutes to build them once

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rehearsal import inventory, session, story
-from rehearsal.cloud import scenarios
-from rehearsal.errors import RehearsalError
+from rehearsal.cloud import fault_rules, faults, scenarios
+from rehearsal.errors import RehearsalError, UnknownFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 _USAGE = 2
 """The exit code of a command line that is no use, as argparse has it."""
+
+
+def _faults_help() -> str:
+    """The grammar of a fault, in a line, and what there is."""
+    effects = "; ".join(f"{effect}: {words}" for effect, words in fault_rules.EFFECTS.items())
+    return (
+        "what goes wrong between client and cloud: 'METHODS PATH: EFFECT [NUMBER] [after=N]"
+        " [times=N] [for=SECONDS] [chance=P]', as 'DELETE **: delay 3' or 'POST|PUT"
+        f" /upload/storage/**/default.tfstate: forget times=1'. {effects}"
+    )
 
 
 def _arguments() -> argparse.Namespace:
@@ -35,6 +45,10 @@ def _arguments() -> argparse.Namespace:
     )
     serve.add_argument("--port", type=int, default=0, help="default: any that is free")
     serve.add_argument("--scenario", default="", help="what to practise, as flaky,slow")
+    serve.add_argument(
+        "--faults", nargs="+", action="extend", default=[], metavar="FAULT", help=_faults_help()
+    )
+    serve.add_argument("--seed", type=int, default=0, help="for the chance of faults; default: 0")
     actions.add_parser("show", help="print what exists, one line a resource")
     actions.add_parser("forget", help="delete the cloud and all that is in it")
     told = actions.add_parser("story", help="make a cluster, use it and remove it, and see")
@@ -45,10 +59,12 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _serve(folder: Path, port: int, scenario: str) -> None:
+def _serve(folder: Path, arguments: argparse.Namespace) -> None:
     from rehearsal.cloud.server import Cloud  # noqa: PLC0415 - not needed to show
 
+    scenario = arguments.scenario
     session.check_scenario(scenario)
+    wrong = _faults(arguments)
     provider = session.wanted_provider(folder, os.environ, scenario)
     ended = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
@@ -58,13 +74,28 @@ def _serve(folder: Path, port: int, scenario: str) -> None:
         database=folder / session.DATABASE,
         environ=session.with_clock(os.environ),
         scenario=scenario,
-        port=port,
+        port=arguments.port,
     ) as cloud:
+        cloud.faults = wrong
         wanted = session.environment(cloud.base_url, folder, {**os.environ, **own}, provider)
         warning = session.not_as_google(scenario)
         sys.stdout.writelines([f"# {warning}" if warning else "", *_shell_lines(wanted)])
         sys.stdout.flush()
         ended.wait()
+
+
+def _faults(arguments: argparse.Namespace) -> faults.Faults:
+    """The faults that the command line names.
+
+    Raises:
+        UnknownFault: One of them is none.
+    """
+    try:
+        return faults.Faults(arguments.faults, seed=arguments.seed)
+    except ValueError as error:
+        raise UnknownFault(
+            "These faults can't be rehearsed", why=str(error), fix="see serve --help"
+        ) from error
 
 
 def _shell_lines(wanted: dict[str, str]) -> Iterator[str]:
@@ -119,7 +150,7 @@ def main() -> None:
     try:
         match arguments.action:
             case "serve":
-                _serve(folder, arguments.port, arguments.scenario)
+                _serve(folder, arguments)
             case "show":
                 _show(folder)
             case "forget":

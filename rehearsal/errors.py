@@ -23,6 +23,10 @@ class UnknownScenario(RehearsalError):  # noqa: N818 - its name says what is wro
     """No scenario has that name."""
 
 
+class UnknownFault(RehearsalError):  # noqa: N818 - its name says what is wrong
+    """A text is no fault."""
+
+
 class CloudNotStarted(RehearsalError):  # noqa: N818 - its name says what is wrong
     """The simulated cloud ended before it served."""
 

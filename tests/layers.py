@@ -78,7 +78,7 @@ LAYERS: Final = (
         "rehearsal", "the simulated cloud and the stand-in provider, against recorded traffic too"
     ),
     Layer("runs", "whole actions against the simulated cloud"),
-    Layer("chaos", "ten blows at fixed moments"),
+    Layer("chaos", "blows at fixed moments"),
     Layer(
         "startup",
         "the real start-up script in namespaces and on real Debians, Ray and torchrun on three VMs",

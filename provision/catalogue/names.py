@@ -52,8 +52,7 @@ class DerivedName:
             prefix: The NAME_PREFIX.
             *place: What the name is bound to, in the order in which the module hashes it.
         """
-        digest = hashlib.sha256(" ".join(place).encode()).hexdigest()[:_BOUND]
-        return f"{self.of(prefix)}-{digest}"
+        return f"{self.of(prefix)}-{_digest(place)}"
 
     def numbered(self, number: int | str) -> DerivedName:
         """The name of the one with that number, for a suffix that ends with a free digit.
@@ -75,6 +74,15 @@ class DerivedName:
     def longest_prefix(self) -> int:
         """The maximum length of a prefix for this name."""
         return self.limit - len(self.suffix) - (_BOUND + 1 if self.bound else 0)
+
+
+def is_at(name: str, *place: str) -> bool:
+    """Whether a name ends with the hash of a place, as `DerivedName.at` makes it."""
+    return name.endswith(f"-{_digest(place)}")
+
+
+def _digest(place: Collection[str]) -> str:
+    return hashlib.sha256(" ".join(place).encode()).hexdigest()[:_BOUND]
 
 
 # Limits: service account IDs 30 (and at least 6, hence the long suffix), GKE clusters 40, the base

@@ -13,6 +13,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import names
 from provision.google import resources
 
 if TYPE_CHECKING:
@@ -86,23 +87,43 @@ def machines(change: Mapping[str, Any]) -> int:
 
 
 def _networks(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Networks that would get another MTU, or hold an old and a new subnetwork of one range."""
-    staying = {
-        one["change"]["before"]["name"]: one["address"]
+    """Networks that would get another MTU, or be an old and a new place's at once.
+
+    That is where they would hold an old and a new subnetwork of one range, and where a killed run
+    has left them without any: its machines may be in the new place's network by now, which comes
+    into the state only if the old one goes.
+    """
+    networks = {
+        one["change"]["before"]["name"]: one
         for one in _of_type(changes, resources.NETWORK.type)
         if "delete" not in one["change"]["actions"]
     }
+    before = [one["change"] for one in _of_type(changes, resources.SUBNETWORK.type)]
     crowded = {
-        network
-        for one in _of_type(changes, resources.SUBNETWORK.type)
-        if one["change"]["actions"] == _MADE_FIRST and _overlap(one["change"])
-        if (network := _last(one["change"]["before"]["network"])) in staying
+        _last(one["before"]["network"])
+        for one in before
+        if one["actions"] == _MADE_FIRST and _overlap(one)
     }
+    empty = networks.keys() - {_last(one["before"]["network"]) for one in before}
+    for one in changes:
+        name = _last((one["change"].get("after") or {}).get("network") or "")
+        if one["type"] == resources.SUBNETWORK.type and name in empty:
+            region = one["change"]["after"]["region"]
+            if _is_elsewhere(networks[name]["change"]["before"], region):
+                crowded.add(name)
     for one in _of_type(changes, resources.NETWORK.type):
         resized = one["change"]["before"].get("mtu") != (one["change"]["after"] or {}).get("mtu")
         name = one["change"]["before"]["name"]
-        if name in crowded or (resized and one["change"]["actions"] == ["update"]):
-            yield staying[name]
+        is_crowded = name in crowded and name in networks
+        if is_crowded or (resized and one["change"]["actions"] == ["update"]):
+            yield one["address"]
+
+
+def _is_elsewhere(network: Mapping[str, Any], region: str) -> bool:
+    """Whether the name that a network got when it was made is not that of a place."""
+    mtu, profile = str(network.get("mtu")), _last(network.get("network_profile") or "")
+    places = ((region,), (region, mtu), (profile, mtu))
+    return not any(names.is_at(network["name"], *place) for place in places)
 
 
 def _overlap(change: Mapping[str, Any]) -> bool:

@@ -7,10 +7,9 @@ Services that take part in one ask `request.scenarios`; what concerns every requ
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.wire import GoogleError, Reply
+from rehearsal.cloud.fault_rules import Effect, Fault
 
 if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
@@ -98,35 +97,14 @@ def is_withheld(permission: str, scenarios: frozenset[str]) -> bool:
     return any(_WITHHELD.get(name) == permission for name in scenarios)
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What happens to one request.
-
-    Attributes:
-        error: What is answered; None: nothing, the connection drops.
-        effective: The request has its effect all the same.
-    """
-
-    error: GoogleError | None
-    effective: bool = False
-
-    @property
-    def reply(self) -> Reply | None:
-        """The answer, or None for a dropped connection."""
-        return None if self.error is None else self.error.reply()
-
-
-_BUSY = GoogleError(429, "Rate Limit Exceeded", status=None)
-_UNAVAILABLE = GoogleError(503, "The service is currently unavailable.", status=None)
-
 _FAULTS = (
-    Fault(_BUSY),
-    Fault(_BUSY),
-    Fault(_UNAVAILABLE),
-    Fault(_UNAVAILABLE),
-    Fault(None),
-    Fault(_UNAVAILABLE, effective=True),
-    Fault(None, effective=True),
+    Fault(Effect.REFUSE, 429),
+    Fault(Effect.REFUSE, 429),
+    Fault(Effect.REFUSE, 503),
+    Fault(Effect.REFUSE, 503),
+    Fault(Effect.REFUSE),
+    Fault(Effect.LOSE, 503),
+    Fault(Effect.LOSE),
 )
 _LOTS = 50
 """Out of so many requests, about one meets each entry of `_FAULTS`."""
@@ -145,15 +123,15 @@ def fault(request: Request, store: Store) -> Fault | None:
         store: Remembers the lots drawn.
     """
     if "lost-answer" in request.scenarios and _makes_first(request, store):
-        return Fault(_UNAVAILABLE, effective=True)
+        return Fault(Effect.LOSE, 503)
     if "flaky" not in request.scenarios or not _survivable(request):
         return None
     name = f"{request.method} {request.path}"
     met = store.get("flaky", name) or {"failures": 0}
     lot = _draw(store.count("flaky"))
     found = _FAULTS[lot] if lot < len(_FAULTS) and met["failures"] < _PATIENCE else None
-    if found is not None and found.effective and _is_storage(request):
-        found = Fault(found.error)
+    if found is not None and found.effect is Effect.LOSE and _is_storage(request):
+        found = Fault(Effect.REFUSE, found.number)
     store.put("flaky", name, {"failures": met["failures"] + 1 if found else 0})
     return found
 

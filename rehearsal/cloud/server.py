@@ -23,6 +23,8 @@ from urllib.parse import parse_qsl
 
 from rehearsal import clock
 from rehearsal.cloud import scenarios
+from rehearsal.cloud.fault_rules import Effect
+from rehearsal.cloud.faults import CONTROL, Faults
 from rehearsal.cloud.request_log import RequestLog
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from rehearsal.cloud.fault_rules import Fault
     from rehearsal.cloud.wire import Service
 
 _LOG = logging.getLogger(__name__)
@@ -44,7 +47,7 @@ class Mount:
         prefix: How the paths begin that it serves; a path is served by the first that fits.
         service: "module:callable" within this package, imported when the first request comes.
         credentials: Whether a request without an Authorization header is refused.
-        faults: Whether the `flaky` scenario touches it.
+        faults: Whether the `flaky` scenario and faults touch it.
     """
 
     prefix: str
@@ -138,6 +141,9 @@ class Cloud:
         port: 0 takes a free one.
         log: Where exchanges are recorded, if anywhere.
 
+    Attributes:
+        faults: What goes wrong between clients and this cloud; nothing at first.
+
     Raises:
         ValueError: A scenario is not known.
     """
@@ -151,6 +157,7 @@ class Cloud:
         port: int = 0,
         log: Path | None = None,
     ) -> None:
+        self.faults = Faults()
         self._scenarios = scenarios.parse(scenario)
         self._rate = scenarios.rate(self._scenarios, clock.rate(environ))
         self._log = None if log is None else RequestLog(log)
@@ -171,6 +178,7 @@ class Cloud:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._thread.join()
+        self.faults.close()
         self._server.server_close()
         self._server.drop_connections()
         self._database.close()
@@ -183,6 +191,8 @@ class Cloud:
 
     def answer(self, request: Request) -> Reply | None:
         """Answer a request whose path is the whole one; None: by dropping the connection."""
+        if request.path.startswith(CONTROL):
+            return self.faults.answer(request)
         request = replace(
             request, base_url=self.base_url, rate=self._rate, scenarios=self._scenarios
         )
@@ -200,18 +210,30 @@ class Cloud:
         return self._served(mount(request.path), request)
 
     def _disturbed(self, request: Request) -> Reply | None:
+        """Serve a request with the fault that happens to it, if one does."""
         where = mount(request.path)
-        fault = None
-        if self._scenarios and where.faults:
-            with self._database.transaction() as store:
-                fault = scenarios.fault(request, store)
-        if fault is None:
-            return self._served(where, request)
-        if fault.effective:
-            self._served(where, request)
-        return fault.reply
+        fault = self._fault(request) if where.faults else None
+        match fault.effect if fault else None:
+            case Effect.DOWN | Effect.REFUSE:
+                reply = None
+            case Effect.REPEAT:
+                self._served(where, request)
+                reply = self._served(where, request)
+            case effect:
+                reply = self._served(where, request, kept=effect is not Effect.FORGET)
+        if fault and fault.effect is Effect.DOWN:
+            self._server.go_down(fault.number or 0)
+        return fault.arriving(reply) if fault else reply
 
-    def _served(self, where: Mount, request: Request) -> Reply:
+    def _fault(self, request: Request) -> Fault | None:
+        """The first fault that happens to a request, once what delays it is over."""
+        found = self.faults.strike(request)
+        if found or not self._scenarios:
+            return found[0] if found else None
+        with self._database.transaction() as store:
+            return scenarios.fault(request, store)
+
+    def _served(self, where: Mount, request: Request, *, kept: bool = True) -> Reply:
         has_token = "authorization" in request.headers
         if where.credentials and not has_token:
             return _MISSING.reply()
@@ -219,7 +241,7 @@ class Cloud:
             return _EXPIRED.reply()
         try:
             service = _service(where.service)
-            with self._database.transaction() as store:
+            with self._database.transaction(kept=kept) as store:
                 # Transactions wait for each other: the moment that counts is when this one begins.
                 began = replace(request, path=_relative(where, request.path), now=time.time())
                 return service(began, store)
@@ -240,6 +262,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Connection)
         self.cloud = cloud
         self._open: set[socket.socket] = set()
+        self._down = 0.0
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self._open.add(request)
@@ -248,6 +271,21 @@ class _Server(ThreadingHTTPServer):
     def shutdown_request(self, request: Any) -> None:
         self._open.discard(request)
         super().shutdown_request(request)
+
+    def go_down(self, seconds: float) -> None:
+        """Let nothing listen for a while."""
+        self._down = seconds
+
+    def service_actions(self) -> None:
+        """Between two connections: be down, if that is wanted."""
+        if self._down:
+            self.socket.shutdown(socket.SHUT_RDWR)
+            self.drop_connections()
+            time.sleep(self._down)
+            self._down = 0.0
+            # Under the descriptor of before, which is what serve_forever waits for.
+            with socket.create_server(self.server_address[:2], backlog=128) as again:
+                os.dup2(again.fileno(), self.socket.fileno(), inheritable=False)
 
     def drop_connections(self) -> None:
         """End the connections that clients keep alive."""

@@ -135,13 +135,17 @@ class Database:
         self._connection.executescript(_TABLES)
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[Store]:
-        """A store whose changes are kept together at the end, or not at all."""
+    def transaction(self, *, kept: bool = True) -> Iterator[Store]:
+        """A store whose changes are kept together at the end, or not at all.
+
+        Args:
+            kept: False undoes them at the end.
+        """
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield Store(self._connection)
-                self._connection.execute("COMMIT")
+                self._connection.execute("COMMIT" if kept else "ROLLBACK")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -149,4 +153,5 @@ class Database:
 
     def close(self) -> None:
         """Let go of the file; the object is of no use afterwards."""
-        self._close()
+        with self._lock:  # SQLite crashes where a thread still reads
+            self._close()

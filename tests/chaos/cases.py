@@ -28,6 +28,23 @@ class Blow(enum.StrEnum):
     SIGTERM = "SIGTERM"
     SIGINT_TWICE = "SIGINT-twice"
     SIGTERM_TWICE = "SIGTERM-twice"
+    KILL_STALE = "kill-stale"
+    LOST_ANSWER = "lost-answer"
+    OUTAGE = "outage"
+    SLOW_DELETES = "slow-deletes"
+    SECOND_CREATE = "second-Create"
+    SECOND_DESTROY = "second-Destroy"
+    SECOND_MOVE = "second-Move"
+
+    @property
+    def fault(self) -> str:
+        """What goes wrong from its moment on between the run and the cloud; "" for nothing."""
+        return _FAULTS.get(self, "")
+
+    @property
+    def second(self) -> str:
+        """What another machine does at its moment; "" for nothing."""
+        return self.value.partition("second-")[2]
 
     @property
     def signum(self) -> signal.Signals:
@@ -38,6 +55,8 @@ class Blow(enum.StrEnum):
     @property
     def roles(self) -> frozenset[Role]:
         """Whom it hits."""
+        if self.fault or self.second:
+            return frozenset()
         return _TARGETS.get(self, frozenset({Role.TOOL}))
 
     @property
@@ -55,7 +74,20 @@ _TARGETS: Final = {
     Blow.KILL_TERRAFORM: frozenset({Role.TERRAFORM}),
     Blow.KILL_PLUGIN: frozenset({Role.PLUGIN}),
     Blow.KILL_ALL: frozenset(Role),
+    Blow.KILL_STALE: frozenset(Role),
 }
+_FAULTS: Final = {
+    Blow.LOST_ANSWER: "* **: lose times=1",
+    Blow.OUTAGE: "* **: refuse 503 for=3",
+    Blow.SLOW_DELETES: "DELETE **: delay 0.3",
+}
+LOST_STATE: Final = "POST|PUT /upload/storage/**/default.tfstate: forget"
+"""With this, a run that is killed leaves a state that is older than the world."""
+NOTHING_MADE: Final = 4
+"""The exit code that says so."""
+LOCKED: Final = 5
+# As the command line has them; what a run says with 0, 4 or 5 is held against the cloud.
+_HONEST: Final = frozenset({0, NOTHING_MADE, LOCKED, 6, 7, 8})
 _CODES: Final = {
     Blow.KILL_TOOL: frozenset({-9}),
     Blow.KILL_ALL: frozenset({-9}),
@@ -66,6 +98,13 @@ _CODES: Final = {
     Blow.SIGINT_TWICE: frozenset({130}),
     Blow.SIGTERM: frozenset({143}),
     Blow.SIGTERM_TWICE: frozenset({143}),
+    Blow.KILL_STALE: frozenset({-9}),
+    Blow.LOST_ANSWER: _HONEST,
+    Blow.OUTAGE: _HONEST,
+    Blow.SLOW_DELETES: frozenset({0}),
+    Blow.SECOND_CREATE: _HONEST,
+    Blow.SECOND_DESTROY: _HONEST,
+    Blow.SECOND_MOVE: _HONEST,
 }
 
 
@@ -80,8 +119,15 @@ class Trouble(enum.StrEnum):
 _HEAD: Final = 500
 """Bytes of an upload in which its name is."""
 
-ACTIONS: Final = ("Create", "Destroy", "Move")
-"""What is hit; a Move is a Create in another zone."""
+HERE: Final = "us-central1-a"
+ZONES: Final = {
+    "Create": HERE,
+    "Destroy": HERE,
+    "Move": "us-central1-f",
+    "MoveFar": "europe-west4-a",
+}
+"""What is hit -> where it is; a move is a Create in another zone, and perhaps region."""
+ACTIONS: Final = tuple(ZONES)
 THEN: Final = ("Create", "Destroy")
 NETWORKS: Final = ("default_network", "new_network")
 # CLOUD_CLOCK_RATE -> how often it is drawn. 0: every operation is done at once. Else operations
@@ -98,7 +144,7 @@ class Scene:
     """What runs undisturbed, until something is done to it.
 
     Attributes:
-        action: "Create", or "Destroy" or "Move" of what a Create has made.
+        action: "Create", or "Destroy", "Move" or "MoveFar" of what a Create has made.
         network: NETWORK_CONFIG.
         rate: CLOUD_CLOCK_RATE.
     """
@@ -177,7 +223,7 @@ def draw(dice: random.Random, profile: Callable[[Scene], Sequence[frozenset[Role
     present = [
         number
         for number, alive in enumerate(profile(scene), start=1)
-        if blow is Blow.KILL_ALL or blow.roles <= alive
+        if blow in (Blow.KILL_ALL, Blow.KILL_STALE) or blow.roles <= alive
     ]
     # Half of the cases have no more trouble than the blow.
     (trouble,) = dice.choices(list(Trouble), [2, 1, 1])

@@ -9,19 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal import session
-from tests.chaos.cases import Trouble
-from tests.chaos.world import COUNT, HERE, THERE, Ended, World
+from tests.chaos.cases import HERE, LOCKED, NOTHING_MADE, ZONES, Trouble
+from tests.chaos.world import COUNT, Ended, World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from tests.chaos.cases import Case, Scene
     from tests.chaos.processes import Role
-
-_LOCKED = 5
-_AGREED = {"Create": (), "Destroy": (), "Move": ("--yes",)}
-"""What was hit -> the options of the run that mends it: half a move needs a word to be finished."""
 
 
 class Kind(enum.Enum):
@@ -31,6 +27,7 @@ class Kind(enum.Enum):
     STATE = "corrupt states"
     EXIT_CODE = "wrong exit codes"
     FOREIGN = "foreign things touched"
+    REACH = "VMs out of reach"
 
 
 @dataclass(frozen=True)
@@ -83,8 +80,11 @@ class Chaos:
     def carry_out(self, case: Case) -> Verdict:
         """Do what the case says."""
         with self._world(case.scene, "case") as world:
+            before = world.resources()
             ended, has_struck = world.strike(case)
             faults = list(_judge_blow(case, ended, has_struck=has_struck))
+            faults += self._judge_words(case.scene, ended, before, world)
+            faults += _out_of_reach(world, "after the blow")
             faults += [
                 Fault(Kind.LEAK, f"the process {process} outlives its run")
                 for process in world.left_processes()
@@ -97,8 +97,10 @@ class Chaos:
 
     def _mend(self, case: Case, world: World) -> Iterable[Fault]:
         """Run the action that has to mend it all, and look at the cloud."""
-        ended = world.run(case.then, *_AGREED[case.scene.action])
-        if ended.code == _LOCKED and "--yes" in ended.fixes:
+        # Half a move needs a word to be finished, and so does another machine's.
+        is_move = "Move" in case.scene.action + case.blow.second
+        ended = world.run(case.then, *(("--yes",) if is_move else ()))
+        if ended.code == LOCKED and "--yes" in ended.fixes:
             ended = world.run(case.then, "--yes")
         yield from _expect(0, ended, f"the {case.then} that has to mend it")
         whole = self._resources(case.scene) if case.then == "Create" else Counter[str]()
@@ -106,6 +108,34 @@ class Chaos:
         if case.then == "Create" and ended.code == 0:
             yield from self._again(world)
             yield from _differences(whole, world.resources())
+        yield from _out_of_reach(world, f"after the {case.then} that has to mend it")
+
+    def _judge_words(
+        self, scene: Scene, ended: Sequence[Ended], before: Counter[str], world: World
+    ) -> Iterable[Fault]:
+        """Hold exit codes against the cloud: 0 is done, 4 made nothing, 5 changed nothing."""
+        codes = {one.code for one in ended}
+        done = [one.action for one in ended if one.code == 0]
+        found = world.resources()
+        if codes == {NOTHING_MADE}:
+            for line in (_in_cloud(found) - _in_cloud(before)).elements():
+                yield Fault(Kind.EXIT_CODE, f"{NOTHING_MADE}, which is nothing was made: {line}")
+        if not done or codes - {0, LOCKED}:
+            return
+        worlds = [self._promised(scene, action) for action in done]
+        if _in_cloud(found) not in worlds:
+            said = " and ".join(f"{one.action}: {one.code}" for one in ended)
+            rest = next(map(str, _differences(worlds[-1], _in_cloud(found))))
+            yield Fault(Kind.EXIT_CODE, f"a false 0 of {said}: {rest}")
+        elif _in_cloud(found) and not world.knows_group():
+            yield Fault(Kind.STATE, f"lost, and {'; '.join(done)} said that all is well")
+
+    def _promised(self, scene: Scene, action: str) -> Counter[str]:
+        """What there is when an action has done what it is for."""
+        if action == "Destroy":
+            return Counter()
+        self._cluster(scene.network, ZONES[action])
+        return _in_cloud(self._whole[f"{scene.network}-{ZONES[action]}"])
 
     def _again(self, world: World) -> Iterable[Fault]:
         ended = world.run("Create")
@@ -119,7 +149,7 @@ class Chaos:
 
     def _resources(self, scene: Scene) -> Counter[str]:
         """What there is in a cloud in which a scene's Create has ended."""
-        zone = THERE if scene.action == "Move" else HERE
+        zone = ZONES[scene.action]
         self._cluster(scene.network, zone)
         return self._whole[f"{scene.network}-{zone}"]
 
@@ -141,7 +171,7 @@ class Chaos:
         folder = self._fresh(name)
         if scene.action != "Create":
             shutil.copy(self._cluster(scene.network, HERE), folder / session.DATABASE)
-        return World(folder, scene.rate, scene.network, THERE if scene.action == "Move" else HERE)
+        return World(folder, scene.rate, scene.network, ZONES[scene.action])
 
     def _fresh(self, name: str) -> Path:
         folder = self._folder / name
@@ -162,7 +192,7 @@ def _make_worse(case: Case, world: World) -> Iterable[Fault]:
             ended = world.run_second("Destroy")
             # 0 where nothing was left, beside the first state's own files, that has these names.
             lives = any(not line.startswith("storage/") for line in before)
-            wanted = {_LOCKED} if lives else {0}
+            wanted = {LOCKED} if lives else {0}
             if ended.code not in wanted:
                 what = f"a second state's Destroy: {ended.code}: {ended.last_words}"
                 yield Fault(Kind.EXIT_CODE, what)
@@ -170,12 +200,24 @@ def _make_worse(case: Case, world: World) -> Iterable[Fault]:
                 yield Fault(Kind.FOREIGN, line)
 
 
-def _judge_blow(case: Case, ended: Ended, *, has_struck: bool) -> Iterable[Fault]:
+def _judge_blow(case: Case, ended: Sequence[Ended], *, has_struck: bool) -> Iterable[Fault]:
     wanted = case.blow.codes if has_struck else {0}
-    if ended.code not in wanted:
-        expected = " or ".join(map(str, sorted(wanted)))
-        yield Fault(Kind.EXIT_CODE, f"{ended.code}, not {expected}: {ended.last_words}")
-    yield from _in_order(ended, f"the {case.scene.action} that was hit")
+    for one in ended:
+        if one.code not in wanted:
+            expected = " or ".join(map(str, sorted(wanted)))
+            what = f"{one.action}: {one.code}, not {expected}: {one.last_words}"
+            yield Fault(Kind.EXIT_CODE, what)
+        yield from _in_order(one, f"the {one.action} at the blow")
+
+
+def _in_cloud(lines: Counter[str]) -> Counter[str]:
+    """Resources without what is kept in buckets."""
+    return Counter({line: n for line, n in lines.items() if not line.startswith("storage/")})
+
+
+def _out_of_reach(world: World, when: str) -> Iterable[Fault]:
+    for what in world.unreachable():
+        yield Fault(Kind.REACH, f"{when}, {what}")
 
 
 def _expect(code: int, ended: Ended, who: str) -> Iterable[Fault]:

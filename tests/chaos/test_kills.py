@@ -1,4 +1,4 @@
-"""Ten of the moments at which a run can be hit; `make chaos` draws any number of others."""
+"""Some of the moments at which a run can be hit; `make chaos` draws any number of others."""
 
 from __future__ import annotations
 
@@ -63,6 +63,16 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
         ),
         pytest.param(
             "Create/new_network/kill-all@POST:instanceGroupManagers/0/then-Destroy/with-second-state",
+            marks=SLOW,
+        ),
+        pytest.param("MoveFar/new_network/kill-stale@DELETE:subnetworks/0/then-Create", marks=SLOW),
+        pytest.param(
+            "Create/default_network/lost-answer@POST:instanceGroupManagers/0/then-Destroy",
+            marks=SLOW,
+        ),
+        pytest.param("Create/new_network/outage@POST:instanceTemplates/0/then-Create", marks=SLOW),
+        pytest.param(
+            "Destroy/default_network/second-Create@DELETE:instanceTemplates/0/then-Create",
             marks=SLOW,
         ),
     ],

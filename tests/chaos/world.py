@@ -21,6 +21,7 @@ from rehearsal.cloud.server import Cloud
 from rehearsal.provider import given
 from tests import output_schema, real_provider
 from tests.chaos import processes
+from tests.chaos.cases import HERE, LOST_STATE, ZONES, Blow
 from tests.runs.conftest import Rehearsal
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from tests.chaos.processes import Role
     from tests.forked import Started
 
-HERE: Final = "us-central1-a"
-THERE: Final = "us-central1-f"
-"""Where a Move goes."""
 COUNT: Final = 2
 """INSTANCE_COUNT."""
 _AT_MOST: Final = real_provider.seconds(100.0)
@@ -81,11 +79,13 @@ class Ended:
     """How a run of the program ended.
 
     Attributes:
+        action: What it was to do.
         code: The exit code; -9 after SIGKILL, None when it had to be ended by force.
         document: The JSON document; {} when there was none.
         said: What it wrote to stderr.
     """
 
+    action: str
     code: int | None
     document: dict[str, Any]
     said: str
@@ -139,24 +139,38 @@ class World:
 
     def run(self, action: str, *options: str) -> Ended:
         """Run the program undisturbed."""
-        return self._finish(self._start(action, *options))
+        return self._finish(action, self._start(action, *options))
 
     def profile(self, action: str) -> tuple[Ended, list[frozenset[Role]]]:
         """Run the program undisturbed; for each request, who was alive when it came."""
         alive: list[frozenset[Role]] = []
         with self._cloud.held_back():
             tool = self._start(action)
-            self._cloud.watcher = lambda *_: alive.append(frozenset(self._alive(tool).values()))
-        return self._finish(tool), alive
+            self._cloud.watcher = lambda *_: alive.append(frozenset(self.alive(tool).values()))
+        return self._finish(action, tool), alive
 
-    def strike(self, case: Case) -> tuple[Ended, bool]:
-        """Run the case's action and let the blow fall; also says whether its moment came."""
+    def strike(self, case: Case) -> tuple[list[Ended], bool]:
+        """Run the case's action and let the blow fall.
+
+        Returns:
+            How it ended, and what another machine did meanwhile; whether the moment came.
+        """
+        action = case.scene.action
         with self._cloud.held_back():
-            tool = self._start(case.scene.action)
-            striker = _Striker(case, tool, lambda: self._alive(tool))
+            if case.blow is Blow.KILL_STALE:
+                self._cloud.faults.add(LOST_STATE)
+            tool = self._start(action)
+            striker = _Striker(case, tool, self)
             self._cloud.watcher = striker
-        ended = self._finish(tool)
+        ended = [self._finish(action, tool)]
+        self._cloud.faults.end()
+        if striker.second is not None:
+            ended.append(self._finish(case.blow.second, striker.second))
         return ended, striker.has_struck
+
+    def begin(self, fault: str) -> None:
+        """Let something go wrong from now on between the run that is under way and the cloud."""
+        self._cloud.faults.add(fault)
 
     def left_processes(self) -> list[str]:
         """Which processes of ended runs still live, after some seconds in which they may end."""
@@ -170,6 +184,16 @@ class World:
         """What the cloud holds, but what every Destroy leaves."""
         lines = [line for line in self._rehearsal.resources() if not inventory.stays(line)]
         return Counter(_RANDOM.sub("*", line) for line in lines)
+
+    def unreachable(self) -> list[str]:
+        """What VMs that run lack to be reached."""
+        return self._rehearsal.unreachable()
+
+    def knows_group(self) -> bool:
+        """Whether the state has a group of VMs."""
+        url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
+        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=10)
+        return "google_compute_instance_group_manager" in answer.text
 
     def state_fault(self) -> str:
         """Why the Terraform state can't be read; "" when it can, or when there is none."""
@@ -199,18 +223,26 @@ class World:
             headers={"Authorization": "Bearer test"},
             timeout=10,
         )
-        return self._finish(self._start(action, TERRAFORM_GCS_PATH="gs://second-state"))
+        return self._finish(action, self._start(action, TERRAFORM_GCS_PATH="gs://second-state"))
 
-    def _alive(self, tool: Started) -> dict[int, Role]:
+    def alive(self, tool: Started) -> dict[int, Role]:
+        """The processes of a run, and of what runs beside it."""
         return processes.of_run(self._mark, tool.pid)
 
-    def _start(self, action: str, *options: str, **settings: str) -> Started:
-        if action == "Move":
+    def start_elsewhere(self, action: str) -> Started:
+        """Let another machine start an action; a move goes to where that goes."""
+        zone = self._zone if action == "Destroy" else ZONES[action]
+        return self._start(action, "--yes", rehearsal=self._rehearsal.elsewhere(), ZONE=zone)
+
+    def _start(
+        self, action: str, *options: str, rehearsal: Rehearsal | None = None, **settings: str
+    ) -> Started:
+        if action.startswith("Move"):
             action, options = "Create", ("--yes", *options)
         values = {"NETWORK_CONFIG": self._network, "INSTANCE_COUNT": str(COUNT), "ZONE": self._zone}
-        return self._rehearsal.start(action, *options, **(values | settings))
+        return (rehearsal or self._rehearsal).start(action, *options, **(values | settings))
 
-    def _finish(self, tool: Started) -> Ended:
+    def _finish(self, action: str, tool: Started) -> Ended:
         try:
             code: int | None = tool.ended(_AT_MOST)
         except TimeoutError:
@@ -222,23 +254,36 @@ class World:
         document = json.loads(out) if out else {}
         if document:
             output_schema.require(document)
-        return Ended(code, document, self._rehearsal.said(tool))
+        return Ended(action, code, document, self._rehearsal.said(tool))
 
 
 class _Striker:
     """Lets a case's blow fall, once, when its moment has come and its targets are there."""
 
-    def __init__(self, case: Case, tool: Started, alive: Callable[[], dict[int, Role]]) -> None:
+    def __init__(self, case: Case, tool: Started, world: World) -> None:
         self._case = case
         self._tool = tool
-        self._alive = alive
+        self._world = world
         self.has_struck = False
+        self.second: Started | None = None
 
     def __call__(self, number: int, request: Request) -> None:
         blow = self._case.blow
         if self.has_struck or not self._case.is_due(number, request):
             return
-        targets = [pid for pid, role in self._alive().items() if role in blow.roles]
+        if blow.fault:
+            self._world.begin(blow.fault)
+        elif blow.second:
+            self.second = self._world.start_elsewhere(blow.second)
+        else:
+            self._hit()
+            return
+        self.has_struck = True
+
+    def _hit(self) -> None:
+        blow = self._case.blow
+        alive = self._world.alive(self._tool)
+        targets = [pid for pid, role in alive.items() if role in blow.roles]
         if not targets:
             return
         self.has_struck = True

@@ -7,11 +7,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +24,19 @@ from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.presumption import named, things
 from tests import attached, forked, output_schema, real_provider
+from tests.chaos import processes
 from tests.forked import Process
+from tests.runs import reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tests.forked import Started
 
 PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
+# In namespaces of its own, by which a run can't tell whether another machine's lives.
+_ELSEWHERE = ["unshare", "--user", "--map-root-user", "--uts", "--mount", "sh", "-c"]
+_ELSEWHERE += ['hostname elsewhere && exec "$@"', "sh"]
 # A traceback of the program's own, in rich's box or bare; VMs tell of theirs further to the right.
 _CRASH = re.compile(r"^(?:╭─+ )?Traceback", re.MULTILINE)
 _READS = (":getIamPolicy", ":testIamPermissions", "/listManagedInstances")
@@ -65,6 +71,7 @@ class Rehearsal:
         forked: Whether the program is forked, not started by Python.
         cloud: The cloud; None where it is a process of its own.
         settings: Those of each run, unless it says otherwise.
+        machine: What starts the program, with its command behind it; nothing for this machine.
     """
 
     folder: Path
@@ -73,13 +80,19 @@ class Rehearsal:
     forked: bool = False
     cloud: Cloud | None = None
     settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
+    machine: Sequence[str] = ()
     _files: dict[int, tuple[Path, Path]] = field(default_factory=dict)
+
+    def elsewhere(self) -> Rehearsal:
+        """The program on another machine, which reaches the same cloud; Linux only."""
+        return replace(self, forked=False, machine=_ELSEWHERE)
 
     def start(self, action: str, *options: str, **settings: str) -> Started:
         """Start the program with these settings on top of the mandatory ones."""
         values = self.settings | settings
         # Several may be under way at the same time.
-        env_list = self.folder / f"{action}-{values.get('NAME_PREFIX', '')}.list"
+        where = "-elsewhere" if self.machine else ""
+        env_list = self.folder / f"{action}-{values.get('NAME_PREFIX', '')}{where}.list"
         env_list.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
         # Files, as nobody reads what is said before the end, and a full pipe would stop it.
         place = Path(tempfile.mkdtemp(dir=self.folder, prefix="said-"))
@@ -91,7 +104,7 @@ class Rehearsal:
         else:
             with out.open("wb") as result, err.open("wb") as said:
                 process = subprocess.Popen(
-                    [*PROGRAM, *argv],
+                    [*self.machine, *PROGRAM, *argv],
                     env=self.environ,
                     stdin=subprocess.DEVNULL,
                     stdout=result,
@@ -152,6 +165,12 @@ class Rehearsal:
         finally:
             database.close()
 
+    def unreachable(self) -> list[str]:
+        """What VMs that run lack to be reached."""
+        database = Database(self.folder / session.DATABASE)
+        with contextlib.closing(database), database.transaction() as store:
+            return list(reachable.lacking(store, time.time()))
+
     def rewrite(self, change: Callable[[str], str]) -> None:
         """Change the text of everything that the cloud remembers, but for objects' contents."""
         database = Database(self.folder / session.DATABASE)
@@ -192,6 +211,17 @@ class Rehearsal:
             for request in self.requests()[since:]
             if request["method"] not in ("GET", "HEAD") and not request["path"].endswith(_READS)
         ]
+
+    def kill(self, started: Started) -> None:
+        """Kill a run and all that it has started."""
+        started.send_signal(signal.SIGKILL)
+        mark = f"{session.FOLDER_VARIABLE}={self.folder}"
+        deadline = time.monotonic() + real_provider.seconds(20)
+        while present := processes.of_run(mark, started.pid):
+            assert time.monotonic() < deadline
+            processes.kill(present)
+            time.sleep(0.05)
+        started.ended(real_provider.seconds(20))
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""

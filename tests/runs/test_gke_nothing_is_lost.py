@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal import session
 from rehearsal.inventory import stays
-from tests import real_provider
 from tests.chaos import processes
 from tests.runs import state_file
 
@@ -129,13 +126,7 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
     """Kill a Create and all that it has started once the cloud has had a request."""
     started = rehearsal.start("Create")
     rehearsal.when_asked(method, path)
-    mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
-    deadline = time.monotonic() + real_provider.seconds(20)
-    while present := processes.of_run(mark, started.pid):
-        assert time.monotonic() < deadline
-        processes.kill(present)
-        time.sleep(0.05)
-    started.ended(real_provider.seconds(20))
+    rehearsal.kill(started)
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal import session
-from tests import real_provider
 from tests.chaos import processes
 
 if TYPE_CHECKING:
@@ -162,13 +160,7 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
     """Kill a Create that moves a cluster, and all that it has started, at a request."""
     started = rehearsal.start("Create", "--yes", **THERE)
     rehearsal.when_asked(method, path)
-    mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
-    deadline = time.monotonic() + real_provider.seconds(20)
-    while present := processes.of_run(mark, started.pid):
-        assert time.monotonic() < deadline
-        processes.kill(present)
-        time.sleep(0.05)
-    started.ended(real_provider.seconds(20))
+    rehearsal.kill(started)
 
 
 def _kinds(rehearsal: Rehearsal) -> list[str]:
@@ -235,3 +227,94 @@ def test_status_and_destroy_find_what_a_killed_move_has_made(
     destroyed = rehearsal.run("Destroy", "--yes", **THERE)
     assert destroyed.code == 0, destroyed.said
     assert _left(rehearsal) == []
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a killed move leaves.
+
+    Attributes:
+        name: The test's.
+        settings: Of the cluster, on top of the mandatory ones.
+        zone: Where it moves to.
+        fault: Where it is killed. The request comes once the run is dead.
+    """
+
+    name: str
+    settings: Mapping[str, str]
+    zone: str
+    fault: str
+
+
+_SUBNETWORK = "DELETE /compute/**/subnetworks/*: hold"
+RESTS = [
+    Rest("the_old_subnetwork_goes", HERE, THERE["ZONE"], _SUBNETWORK),
+    Rest("the_old_network_goes", HERE, THERE["ZONE"], "DELETE **/global/networks/*: hold"),
+    Rest("the_old_template_goes", HERE, THERE["ZONE"], "DELETE **/instanceTemplates/*: hold"),
+    Rest("the_old_rules_go", HERE, THERE["ZONE"], "DELETE **/firewalls/*: hold"),
+    Rest("an_a4_leaves_its_zone", {**MULTI, **A4}, "us-west3-c", _SUBNETWORK),
+]
+
+
+@pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+@pytest.mark.parametrize(
+    "rest", [pytest.param(it, id=it.name, marks=[] if it is RESTS[0] else [SLOW]) for it in RESTS]
+)
+def test_row_10_vms_stay_reachable_after_a_kill_with_a_state_older_than_their_network(
+    standing: Callable[..., Rehearsal], rest: Rest
+) -> None:
+    rehearsal = standing(rest.settings)
+    before = _kinds(rehearsal)
+    there = {**rest.settings, "ZONE": rest.zone}
+    assert rehearsal.cloud is not None
+    faults = rehearsal.cloud.faults
+    lost = faults.add("POST /upload/storage/**/default.tfstate: forget")
+    fault = faults.add(rest.fault)
+    killed = rehearsal.start("Create", "--yes", **there)
+    faults.wait(fault)
+    rehearsal.kill(killed)
+    faults.end(fault)
+    faults.end(lost)
+    vms = _vms(rehearsal)
+    assert vms
+    assert rehearsal.unreachable() == []
+
+    finished = rehearsal.run("Create", "--yes", **there)
+    assert finished.code == 0, finished.said
+    assert _vms(rehearsal) == vms
+    assert rehearsal.unreachable() == []
+    assert len(_left(rehearsal)) == len(before)
+    assert rehearsal.run("Plan", **there).document["changes"] == NOTHING
+
+    back = rehearsal.run("Create", "--yes", **rest.settings)
+    assert back.code == 0, back.said
+    assert _kinds(rehearsal) == before
+    assert rehearsal.unreachable() == []
+    assert rehearsal.run("Destroy", "--yes", **rest.settings).code == 0
+    assert _left(rehearsal) == []
+
+
+@SLOW
+def test_a_network_that_an_interrupted_create_left_alone_is_not_used_in_another_region(
+    rehearsal: Rehearsal,
+) -> None:
+    assert rehearsal.cloud is not None
+    faults = rehearsal.cloud.faults
+    fault = faults.add("POST /compute/**/global/networks: hold")
+    started = rehearsal.start("Create", **HERE)
+    faults.wait(fault)
+    started.send_signal(signal.SIGINT)
+    faults.end(fault)
+    assert rehearsal.finish(started).code == 130
+    (alone,) = (line for line in _left(rehearsal) if "/networks/" in line)
+
+    for place in (THERE, HERE):
+        moved = rehearsal.run("Create", "--yes", **place)
+        assert moved.code == 0, moved.said
+        networks = [line for line in _left(rehearsal) if "/networks/" in line]
+        assert (networks == [alone]) is (place is HERE)
+    assert rehearsal.unreachable() == []
+
+
+def _vms(rehearsal: Rehearsal) -> list[str]:
+    return [line for line in _left(rehearsal) if "/instances/" in line]

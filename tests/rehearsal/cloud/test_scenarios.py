@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.cloud import projects, scenarios
+from rehearsal.cloud.fault_rules import Effect, Fault
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import Request
@@ -23,7 +24,7 @@ def _request(path: str = NETWORKS, method: str = "GET", **query: str) -> Request
     return Request(method=method, path=path, query=query, scenarios=FLAKY)
 
 
-def _fates(database: Database, requests: list[Request]) -> list[scenarios.Fault | None]:
+def _fates(database: Database, requests: list[Request]) -> list[Fault | None]:
     with database.transaction() as store:
         return [scenarios.fault(request, store) for request in requests]
 
@@ -51,9 +52,7 @@ def test_nothing_fails_without_flaky(database: Database) -> None:
 
 def test_a_share_of_requests_fails_in_each_way(database: Database) -> None:
     fates = _fates(database, [_request(f"{NETWORKS}/{i}") for i in range(2000)])
-    ways = Counter(
-        (fate.reply.status if fate.reply else None, fate.effective) for fate in fates if fate
-    )
+    ways = Counter((fate.number, fate.effect is Effect.LOSE) for fate in fates if fate)
     assert set(ways) == {(429, False), (503, False), (None, False), (503, True), (None, True)}
     assert 150 < sum(ways.values()) < 450
 
@@ -88,7 +87,7 @@ def test_storage_fails_only_where_its_clients_try_again(
     requests = [_request(f"{path}/{i}", method, **query) for i in range(500)]
     fates = [fate for fate in _fates(database, requests) if fate is not None]
     assert bool(fates) is touched
-    assert not any(fate.effective for fate in fates)
+    assert not any(fate.effect is Effect.LOSE for fate in fates)
 
 
 @pytest.mark.loopback

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from provision.catalogue import names
 from provision.terraform import moves
 from provision.terraform import plan as plans
 
@@ -63,6 +66,43 @@ def test_a_network_goes_with_its_subnetwork_where_both_ranges_would_be_in_it() -
     assert _replaced_too(_network("no-op"), _subnetwork("delete create")) == []
     assert _replaced_too(_network("no-op"), _subnetwork("update")) == []
     assert _replaced_too(_network("create delete"), _subnetwork("create delete")) == []
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"name": names.NETWORK.at("np", "us-central1")},
+        {"name": names.GPU_NETWORK.at("np", "us-central1", "8244"), "mtu": 8244},
+        {
+            "name": names.GPU_NETWORK.at("np", "us-central1-a-vpc-roce", "8896"),
+            "network_profile": "projects/p/global/networkProfiles/us-central1-a-vpc-roce",
+            "mtu": 8896,
+        },
+    ],
+)
+def test_an_empty_network_goes_where_it_would_get_a_subnetwork_of_another_place(
+    network: dict[str, Any],
+) -> None:
+    address, path = "google_compute_network.n", f"projects/p/global/networks/{network['name']}"
+    kept = _change(address, "no-op", network, network)
+    bound = "network_profile" in network
+
+    def made(region: str) -> dict[str, Any]:
+        after = {"region": region, "network": path}
+        return _change("google_compute_subnetwork.s", "create", None, after)
+
+    before = {"network": path, "self_link": f"{REGION}/subnetworks/other"}
+    other = _change("google_compute_subnetwork.other", "no-op", before, before)
+    assert _replaced_too(kept, made("us-central1")) == []
+    assert _replaced_too(kept, made("europe-west4")) == ([] if bound else [address])
+    assert _replaced_too(kept, made("europe-west4"), other) == []
+    assert (
+        _replaced_too(
+            {**kept, "change": {**kept["change"], "actions": ["delete", "create"]}},
+            made("europe-west4"),
+        )
+        == []
+    )
 
 
 def test_a_network_is_replaced_where_its_mtu_would_change() -> None:

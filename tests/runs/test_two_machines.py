@@ -1,0 +1,136 @@
+"""Two machines at work on one deployment: no state is lost, and nobody says done of what is not."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.inventory import stays
+from tests.chaos import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rehearsal.cloud.faults import Faults
+    from tests.forked import Started
+    from tests.runs.conftest import Ended, Rehearsal
+
+pytestmark = pytest.mark.skipif(
+    not processes.PROC.is_dir(), reason="another machine is made of Linux's namespaces"
+)
+
+ZONES = {"Create": "us-central1-a", "Destroy": "us-central1-a", "Move": "us-central1-f"}
+LOCKED = 5
+FAILED = {6, 8}
+"""Terraform failed, or machines are gone: what another machine has ended under a run."""
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_two_machines.py"
+    "::test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain"
+)
+
+
+_LOCK = "POST /upload/**/default.tflock: hold times=1"
+_RECORD = "POST /upload/**/deployment.json: hold times=1"
+MOMENTS = {
+    # The state is deleted when Terraform is done, and what Terraform and the sweeps lock is locked
+    # anew each time.
+    ("Destroy", "deletes_the_state"): "DELETE /storage/**/default.tfstate: hold times=1",
+    ("Destroy", "deletes_the_record"): "DELETE /storage/**/deployment.json: hold times=1",
+    ("Destroy", "deletes_the_template"): "DELETE **/instanceTemplates/*: hold times=1",
+    ("Destroy", "locks_again"): f"{_LOCK} after=1",
+    ("Destroy", "locks_a_third_time"): f"{_LOCK} after=2",
+    ("Destroy", "locks_a_fourth_time"): f"{_LOCK} after=3",
+    ("Move", "deletes_the_group"): "DELETE **/instanceGroupManagers/*: hold times=1",
+    ("Move", "locks_again"): f"{_LOCK} after=1",
+    ("Move", "writes_the_record"): _RECORD,
+    ("Create", "locks_again"): f"{_LOCK} after=1",
+    ("Create", "writes_the_record"): f"{_RECORD} after=1",
+}
+"""A run, and a moment of it -> what holds it there."""
+QUICK = ("deletes_the_state", "Create")
+
+
+@pytest.mark.parametrize(
+    ("first", "moment", "second"),
+    [
+        pytest.param(
+            first,
+            moment,
+            second,
+            id=f"{first}-{moment}-{second}".lower(),
+            marks=[] if (moment, second) == QUICK else [SLOW],
+        )
+        for (first, moment), second in itertools.product(MOMENTS, ZONES)
+    ],
+)
+def test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain(
+    standing: Callable[..., Rehearsal],
+    rehearse: Callable[..., Rehearsal],
+    first: str,
+    moment: str,
+    second: str,
+) -> None:
+    rehearsal = rehearse() if first == "Create" else standing()
+    assert rehearsal.cloud is not None
+    fault = rehearsal.cloud.faults.add(MOMENTS[first, moment])
+    held = _start(rehearsal, first)
+    _come(rehearsal.cloud.faults, fault, held)
+    other = rehearsal.finish(_start(rehearsal.elsewhere(), second))
+    rehearsal.cloud.faults.end(fault)
+    _judge(rehearsal, (first, rehearsal.finish(held)), (second, other))
+
+
+def _come(faults: Faults, fault: int, started: Started) -> None:
+    """Wait until a run is held, or has ended without coming there."""
+    while True:
+        with contextlib.suppress(TimeoutError):
+            faults.wait(fault, timeout=1)
+            return
+        with contextlib.suppress(TimeoutError):
+            started.ended(0.1)
+            return
+
+
+@SLOW
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(ZONES, ZONES)))
+def test_of_two_machines_at_once_with_slow_deletes_neither_loses_or_feigns_anything(
+    standing: Callable[..., Rehearsal], first: str, second: str
+) -> None:
+    rehearsal = standing()
+    assert rehearsal.cloud is not None
+    rehearsal.cloud.faults.add("DELETE **: delay 0.3")
+    both = _start(rehearsal, first), _start(rehearsal.elsewhere(), second)
+    ended = [rehearsal.finish(one) for one in both]
+    rehearsal.cloud.faults.end()
+    _judge(rehearsal, (first, ended[0]), (second, ended[1]))
+
+
+def _start(rehearsal: Rehearsal, action: str) -> Started:
+    verb = "Create" if action == "Move" else action
+    return rehearsal.start(verb, "--yes", ZONE=ZONES[action])
+
+
+def _judge(rehearsal: Rehearsal, *runs: tuple[str, Ended]) -> None:
+    """Hold what both said against the cloud and the state."""
+    told = [(action, ended.code) for action, ended in runs]
+    said = "\n".join(ended.said for _, ended in runs)
+    done = [action for action, code in told if code == 0]
+    groups = [line for line in rehearsal.resources() if "/instanceGroupManagers/" in line]
+    assert {code for _, code in told} <= {0, LOCKED, *FAILED}, said
+    assert done, said
+    if all(code in (0, LOCKED) for _, code in told):
+        lives = [f"zones/{ZONES[action]}/" for action in done if action != "Destroy"]
+        if groups:
+            assert any(zone in groups[0] for zone in lives), f"false 0: {told} {groups}\n{said}"
+        else:
+            assert "Destroy" in done, f"false 0: {told}, and nothing lives\n{said}"
+    if groups:
+        # A state that was lost would be made again, of what is found: that is a change.
+        zone = groups[0].split("/zones/")[1].split("/")[0]
+        again = rehearsal.run("Plan", ZONE=zone)
+        assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}, again.said
+    assert rehearsal.run("Destroy", "--yes").code == 0
+    assert [line for line in rehearsal.resources() if not stays(line)] == []
