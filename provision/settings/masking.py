@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 MASK: Final = "***"
 """What replaces a credential."""
@@ -128,15 +128,20 @@ def _mask_forms(text: str, found: list[str]) -> str:
     return text
 
 
-def mask_tree(value: Any) -> Any:
-    """A document as JSON has it, every text in it by `mask_forms`, keys too."""
+def mask_tree(value: Any, by: Callable[[str], str] = mask_forms) -> Any:
+    """A document as JSON has it, every text in it masked, keys too.
+
+    Args:
+        value: The document.
+        by: What masks a text.
+    """
     match value:
         case str():
-            return mask_forms(value)
+            return by(value)
         case dict():
-            return {mask_tree(key): mask_tree(inner) for key, inner in value.items()}
+            return {mask_tree(key, by): mask_tree(inner, by) for key, inner in value.items()}
         case list() | tuple():
-            return [mask_tree(inner) for inner in value]
+            return [mask_tree(inner, by) for inner in value]
         case _:
             return value
 

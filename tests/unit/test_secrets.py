@@ -107,7 +107,7 @@ def test_a_secret_is_in_no_line_of_terraform_however_it_comes(
 ) -> None:
     hidden, written = secret
     text = f"é: creating\n  + value = {written}\nError: no\n".replace("\\n", "\n").encode()
-    shown: list[bytes] = []
+    shown: list[str] = []
     log = Log(shown.append, Veil())
 
     done = 0
@@ -116,7 +116,7 @@ def test_a_secret_is_in_no_line_of_terraform_however_it_comes(
         done += cut
     log.end()
 
-    told = log.text if what == "kept" else b"".join(shown).decode()
+    told = log.text if what == "kept" else "".join(shown)
     assert told.startswith("é: creating\n")
     assert hidden not in told
 
