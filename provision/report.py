@@ -42,9 +42,10 @@ class Report:
         rehearsal: Whether Google Cloud was simulated.
         problems: The problems that made the run fail.
         notes: Notes, which did not make it fail.
-        settings: Setting -> effective value, with secrets masked.
+        settings: Setting -> effective value, with secrets masked; of commands and metadata a mask
+            with a fingerprint.
         image: The image that VMs boot from.
-        tfvars: The variables for Terraform, with secrets masked.
+        tfvars: The variables for Terraform, in the same way.
         backend: Where Terraform keeps its state.
         plan: What the run would make, change and lose.
         ending: What a Destroy ends.
