@@ -88,7 +88,7 @@ def _kept(rehearsal: Rehearsal) -> dict[str, str]:
         }
 
 
-def test_row_11_command_and_metadata_are_in_nothing_that_is_shown_or_kept(
+def test_command_and_metadata_are_in_nothing_that_is_shown_or_kept(
     rehearsal: Rehearsal, tmp_path: Path
 ) -> None:
     page = tmp_path / "report.html"
@@ -116,7 +116,7 @@ def test_row_11_command_and_metadata_are_in_nothing_that_is_shown_or_kept(
     assert "in my-project, us-central1-a" in everything[1]
 
 
-def test_row_11_what_changed_is_told_without_its_value(rehearsal: Rehearsal) -> None:
+def test_what_changed_is_told_without_its_value(rehearsal: Rehearsal) -> None:
     assert rehearsal.run("Create", **_PRIVATE).code == 0
     same = rehearsal.run("Plan", **_PRIVATE)
     assert same.document["plan"]["settings"] == []
@@ -131,7 +131,7 @@ def test_row_11_what_changed_is_told_without_its_value(rehearsal: Rehearsal) -> 
     assert _found(planned.said + json.dumps(planned.document)) == []
 
 
-def test_row_11_the_record_of_an_older_version_is_read_and_written_masked(
+def test_the_record_of_an_older_version_is_read_and_written_masked(
     rehearsal: Rehearsal,
 ) -> None:
     assert rehearsal.run("Create", **_PRIVATE).code == 0
@@ -159,7 +159,7 @@ def test_row_11_the_record_of_an_older_version_is_read_and_written_masked(
     assert _found(_kept(rehearsal)[name]) == []
 
 
-def test_row_11_debug_has_the_values_for_who_asks(rehearsal: Rehearsal, tmp_path: Path) -> None:
+def test_debug_has_the_values_for_who_asks(rehearsal: Rehearsal, tmp_path: Path) -> None:
     for number, (options, has) in enumerate([((), False), (("--full",), True)]):
         rehearsal.environ["TMPDIR"] = str(tmp_path / f"debug-{number}")
         (tmp_path / f"debug-{number}").mkdir()
