@@ -56,13 +56,13 @@ _FORMS: Final = re.compile(
 # user, of numbers); Weights & Biases, ngrok, aws; clients of MySQL; sshpass, logins, Redis.
 _INLINE: Final = re.compile(
     r"""(?P<kept>
-        (?<!\S)(?:-[A-Za-z]{0,8}[uU]|--(?:proxy-)?user)[\s=]{0,8}["']?(?!\d+:\d+\b)
+        (?<!\S)(?:-[A-Za-z]{0,8}[uU]|--(?:proxy-)?user)[\s=]{0,8}(?P<quote>["'])?(?!\d+:\d+\b)
           [\w.@%+$\\{}-]{1,256}:
       | \b(?:wandb\s{1,8}login|authtoken|aws_secret_access_key)\s{1,8}(?:-\S{1,64}\s{1,8}){0,4}
       | \b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\n|;&]{0,200}?\s-p
       | \b(?:sshpass|(?:docker|podman|az)\s{1,8}login|redis-cli)\b[^\n|;&]{0,200}?\s-[pa]\s{1,8}
     )
-    (?:"[^"\n]{1,4096}|'[^'\n]{1,4096}|[^\s'"|;&]+)""",
+    (?(quote)[^"'\n]{1,4096}|(?:"[^"\n]{1,4096}|'[^'\n]{1,4096}|[^\s'"|;&]+))""",
     re.VERBOSE,
 )
 _PEM_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,64}-----")

@@ -101,6 +101,7 @@ def test_a_bare_word_that_a_program_takes_for_a_credential_is_masked(secret: str
     assert masked.startswith("set -e; ")
     assert masked.endswith(" && train")
     assert "s3cr3t" not in masked
+    assert " pw" not in masked
 
 
 @pytest.mark.parametrize("secret", INLINE)
