@@ -94,7 +94,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(options, report, code, changes=changes_found)
     if options.output is not Output.TEXT:
-        console.document(plain(report.document(exit_code, console.veil)))
+        console.document(plain(report.document(exit_code)))
     if console.unwritten:
         console.progress(f"The result could not be written: {console.unwritten}")
         return exit_code or int(ExitCode.UNEXPECTED)

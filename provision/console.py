@@ -4,7 +4,8 @@ Results go to stdout; progress, notes and problems to stderr. With `--output jso
 document and nothing else, and with `--output ndjson` one event a line. On a terminal the stages
 that go on stand in its last rows; elsewhere each is a line when it ends, or has news.
 Colours follow the terminal, NO_COLOR and FORCE_COLOR (rich).
-Whatever is said goes through a veil that hides credentials: much of it is the words of others.
+Whatever is said goes through a veil that hides credentials, and is made printable: much of it is
+the words of others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
-from provision import live
+from provision import live, printable
 from provision.documents import plain, problem
 from provision.documents.events import (
     EventKind,
@@ -85,9 +86,17 @@ class Console:
 
     def _live_rows(self) -> live.Live:
         def print_line(line: Line, end: str) -> None:
-            self._err.print(_styled(self.veil(line.text), style=line.look.value), end=end)
+            self._err.print(_styled(line.text, style=line.look.value), end=end)
 
         return live.Live(self._to_stderr.write, print_line, self._columns)
+
+    def _lines(self, said: str) -> str:
+        """A text as it may be shown; its newlines stay."""
+        return printable.text(self.veil(said))
+
+    def _line(self, said: str) -> str:
+        """A text of one line as it may be shown."""
+        return printable.line(self.veil(said))
 
     @contextlib.contextmanager
     def _above(self) -> Iterator[None]:
@@ -161,7 +170,7 @@ class Console:
         """Print the action's result."""
         if not self._as_json:
             with self._above():
-                self._out.write(self.veil(text.rstrip("\n")) + "\n")
+                self._out.write(self._lines(text.rstrip("\n")) + "\n")
                 self._out.flush()
 
     def help(self, text: str) -> None:
@@ -175,19 +184,23 @@ class Console:
             case Output.TEXT:
                 return
             case Output.JSON:
-                text = json.dumps(masking.mask_tree(document), indent=2, ensure_ascii=False)
+                text = self._as_text(document, indent=2)
             case Output.NDJSON:
                 event = {"event": EventKind.RESULT, "time": stamp(time.time()), **document}
-                text = json.dumps(masking.mask_tree(event), ensure_ascii=False)
+                text = self._as_text(event)
         with self._above():
             self._out.write(text + "\n")
             self._out.flush()
 
+    def _as_text(self, document: Mapping[str, Any], indent: int | None = None) -> str:
+        """A document as JSON in ASCII alone, in which nothing acts on a terminal."""
+        text = json.dumps(masking.mask_tree(document, self.veil), indent=indent)
+        return text.replace("\x7f", "\\u007f")
+
     def happened(self, event: Event) -> None:
         """Print an event as a line of `--output ndjson`, and what people see of it."""
         if self._output is Output.NDJSON:
-            shown = masking.mask_tree(_veiled(plain(event), self.veil))
-            text = json.dumps(shown, ensure_ascii=False)
+            text = self._as_text(plain(event))
             with self._above():
                 self._out.write(text + "\n")
                 self._out.flush()
@@ -203,7 +216,10 @@ class Console:
         """Write the rows of the stages that go on anew, on a terminal."""
         if self._live is None:
             return
-        rows = progress_lines.live(stages, self.width - 1)
+        rows = [
+            layout.Line(self._line(row.text), row.look)
+            for row in progress_lines.live(stages, self.width - 1)
+        ]
         with self._guard:
             if not self._asks:
                 self._live.become(rows)
@@ -222,12 +238,12 @@ class Console:
                 go to stderr like the others.
         """
         if as_result and not self._as_json and not sys.stdout.isatty():
-            self.result("\n".join(line.text for line in lines))
+            self.result("\n".join(self._line(line.text) for line in lines))
             return
         printer = self._to_stdout if as_result and not self._as_json else self._err
         with self._above():
             for line in lines:
-                printer.print(_styled(self.veil(line.text), style=line.look.value))
+                printer.print(_styled(self._line(line.text), style=line.look.value))
 
     @property
     def redraws(self) -> bool:
@@ -256,7 +272,7 @@ class Console:
     def progress(self, text: str) -> None:
         """Print a progress message."""
         with self._above():
-            for line in self._laid_out(self.veil(text), "", "  "):
+            for line in self._laid_out(self._line(text), "", "  "):
                 self._err.print(_styled(line, style="bold"))
         self.happened(MessageEvent(time=stamp(time.time()), words=text))
 
@@ -282,25 +298,26 @@ class Console:
         with self._err.capture() as told:
             self._err.print_exception(show_locals=False)
         with self._above():
-            self._to_stderr.write(self.veil(told.get()))
+            self._to_stderr.write(printable.text(self.veil(told.get()), colours=self.colours))
 
-    def raw(self, data: bytes) -> None:
-        """Write another program's output to stderr, unchanged; it went through the veil."""
+    def raw(self, text: str) -> None:
+        """Write another program's output to stderr, with its colours; it went through the veil."""
         with self._above():
-            self._to_stderr.write_bytes(data)
+            self._to_stderr.write(printable.text(text, colours=self.colours))
+            self._to_stderr.flush()
 
     def ask(self, question: str) -> bool:
         """Ask a person on the terminal; returns whether the answer is "yes"."""
         with self._asking():
             self._err.print(
-                _styled(self.veil(question) + ' Type "yes" to confirm: ', style="bold"), end=""
+                _styled(self._line(question) + ' Type "yes" to confirm: ', style="bold"), end=""
             )
             return sys.stdin.readline().strip().lower() == "yes"
 
     def go_on(self, question: str) -> bool:
         """Ask a person on the terminal whether to go on, which Enter alone agrees to."""
         with self._asking():
-            self._err.print(_styled(self.veil(question) + " [Y/n] ", style="bold"), end="")
+            self._err.print(_styled(self._line(question) + " [Y/n] ", style="bold"), end="")
             answer = sys.stdin.readline()
         # Without a newline it is the end of the input: nobody has agreed.
         return bool(answer) and answer.strip().lower() in {"", "y", "yes"}
@@ -313,19 +330,20 @@ class Console:
 
     def _list(self, problems: Sequence[Problem]) -> None:
         for one in problems:
-            setting = f"{one.setting}  " if one.setting else ""
-            what = self._laid_out(setting + self.veil(one.what), "  ", "      ")
+            name = self._line(one.setting)
+            setting = f"{name}  " if name else ""
+            what = self._laid_out(setting + self._line(one.what), "  ", "      ")
             for number, text in enumerate(what):
                 line = _styled(text)
-                if number == 0 and text.startswith(f"  {one.setting}"):
-                    line.stylize("bold", 2, 2 + len(one.setting))
+                if number == 0 and text.startswith(f"  {name}"):
+                    line.stylize("bold", 2, 2 + len(name))
                 self._err.print(line)
-            for name, value in (("why", one.why), ("fix", one.fix)):
-                lines = self.veil(value).splitlines()
+            for part, value in (("why", one.why), ("fix", one.fix)):
+                lines = self._lines(value).splitlines()
                 if len(lines) > _MOST_LINES:
                     more = f"... and {len(lines) - _MOST_LINES} more lines, in the JSON and the log"
                     lines = [*lines[:_MOST_LINES], more]
-                lead = f"      {name}: "
+                lead = f"      {part}: "
                 for paragraph in lines:
                     for text in self._laid_out(paragraph, lead, " " * 11):
                         line = _styled(text)
@@ -334,19 +352,6 @@ class Console:
                     lead = " " * 11
         if self._in_image and any(_NOT_IN_THE_IMAGE.search(it.fix) for it in problems):
             self._err.print(_styled(f"  {_ELSEWHERE}", style="dim"))
-
-
-def _veiled(tree: Any, veil: Callable[[str], str]) -> Any:
-    """A tree of plain values without credentials in its texts."""
-    match tree:
-        case str():
-            return veil(tree)
-        case dict():
-            return {key: _veiled(value, veil) for key, value in tree.items()}
-        case list():
-            return [_veiled(value, veil) for value in tree]
-        case _:
-            return tree
 
 
 def _styled(text: str, style: str = "") -> Text:
@@ -370,11 +375,6 @@ class _Outlet:
         """Write a text, if possible."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
-
-    def write_bytes(self, data: bytes) -> None:
-        """Write another program's output."""
-        self._attempt(lambda: self._stream.buffer.write(data))
-        self._attempt(self._stream.buffer.flush)
 
     def flush(self) -> None:
         """Flush the stream, if possible."""

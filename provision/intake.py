@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -41,9 +42,9 @@ class Loaded:
         problems: All problems.
         notes: All notes.
         guesses: Those of them that Google's own answer replaces.
-        effective: Variable -> effective value as JSON, with secrets masked. An invalid value is its
-            raw text, and a default that depends on it is None. Empty if the env file could not be
-            read.
+        effective: Variable -> effective value as JSON, with secrets masked and commands and
+            metadata sealed. An invalid value is its raw text, and a default that depends on it is
+            None. Empty if the env file could not be read.
         private_texts: Values that may hold credentials, unmasked.
         private_maps: The same for values that are maps.
     """
@@ -115,16 +116,15 @@ def _sort_out(
     notes = tuple(it.problem for it, stops in zip(ordered, counts, strict=True) if not stops)
     dropped = {it.field for it in ordered if not it.is_note}
     settings = _settle(read, dropped) if dropped else case.settings
+    effective = _effective(case, read)
     return Loaded(
         settings=None if problems else settings,
         problems=problems,
         notes=notes,
         guesses=tuple(it.problem for it in ordered if it.is_guess),
-        effective=_effective(case, read),
-        private_texts=tuple(
-            read.given[name].raw for name in ("metadata", "startup_command") if name in read.given
-        ),
-        private_maps=(case.settings.metadata,),
+        effective=effective,
+        private_texts=tuple(read.given[name].raw for name in masking.PRIVATE if name in read.given),
+        private_maps=(_unspoken(case.settings.metadata, effective),),
     )
 
 
@@ -173,12 +173,20 @@ def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
     return _Found(finding.field, problem, is_note=finding.note, is_guess=finding.guess)
 
 
+def _unspoken(metadata: Mapping[str, str], effective: Mapping[str, Any]) -> dict[str, str]:
+    """The metadata without values that are said anyway, such as the zone: nobody can hide those."""
+    spoken = json.dumps(effective)
+    return {
+        key: value
+        for key, value in metadata.items()
+        if masking.is_telling(key) or value not in spoken
+    }
+
+
 def _effective(case: Case, read: Reading) -> dict[str, Any]:
     values = case.settings.model_dump(mode="json")
     values["labels"] = masking.mask_tree(values["labels"])
-    values["metadata"] = masking.mask_map(values["metadata"])
-    if values["startup_command"] is not None:
-        values["startup_command"] = masking.mask(values["startup_command"])
+    values = masking.seal_settings(values)
     for name in case.bad:
         values[name] = messages.masked(name, read.given[name].raw) if name in read.given else None
     return {name.upper(): value for name, value in values.items()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from provision.documents.backend import Backend
     from provision.documents.changes import Changes
@@ -42,9 +42,10 @@ class Report:
         rehearsal: Whether Google Cloud was simulated.
         problems: The problems that made the run fail.
         notes: Notes, which did not make it fail.
-        settings: Setting -> effective value, with secrets masked.
+        settings: Setting -> effective value, with secrets masked; of commands and metadata a mask
+            with a fingerprint.
         image: The image that VMs boot from.
-        tfvars: The variables for Terraform, with secrets masked.
+        tfvars: The variables for Terraform, in the same way.
         backend: Where Terraform keeps its state.
         online_checks: Online check -> what became of it.
         plan: What the run would make, change and lose.
@@ -85,12 +86,11 @@ class Report:
     timeline: list[Stage] | None = None
     topology: Topology | None = None
 
-    def document(self, exit_code: int, veil: Callable[[str], str] = str) -> Run:
+    def document(self, exit_code: int) -> Run:
         """The document of the run.
 
         Args:
             exit_code: The run's.
-            veil: Hides credentials in the words of problems and notes.
         """
         # Most runs print no document, and its types take a tenth of a start.
         from provision.documents.problem import of  # noqa: PLC0415 - as just said
@@ -102,8 +102,8 @@ class Report:
             rehearsal=self.rehearsal,
             ok=not self.problems,
             exit_code=exit_code,
-            problems=tuple(of(problem, veil) for problem in self.problems),
-            notes=tuple(of(note, veil) for note in self.notes),
+            problems=tuple(of(problem) for problem in self.problems),
+            notes=tuple(of(note) for note in self.notes),
             settings=self.settings,
             image=self.image,
             tfvars=self.tfvars,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from provision import words
@@ -39,6 +40,8 @@ def debug(context: Context) -> None:
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         cloud = _reached(context)
         target, has_state = _described(context, cloud, kind, archive)
+        if context.full:
+            target = dataclasses.replace(target, masked_variables=target.variables)
         folder = debug_folder.write(target, context.report, context.binary(), backend=has_state)
         _prepare(context, cloud, kind, target, folder, has_state=has_state)
     context.note(_differences(target, has_state=has_state))
@@ -144,7 +147,8 @@ def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
                 code=Code.NOTE,
                 what=f"secrets are masked in the folder: {', '.join(masked)}",
                 why=f"it may be passed on, {_DIFFERS}",
-                fix="aiinfra Plan, for the changes that Create would make",
+                fix="aiinfra Plan, for the changes that Create would make; Debug --full writes"
+                " commands and metadata as they are, for yourself alone",
             )
         )
     return found

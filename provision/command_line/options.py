@@ -57,8 +57,8 @@ class Option(enum.StrEnum):
         Action.CREATE,
     )
     FULL = (
-        *("--full", "", "show all: Terraform's own text, or each VM of a Status"),
-        *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS),
+        *("--full", "", "show all: Terraform's text, each VM, Debug's secrets"),
+        *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS, Action.DEBUG),
     )
     WATCH = (
         *("--watch", "", "look again and again, until nothing is pending"),

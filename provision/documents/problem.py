@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,25 +52,23 @@ class Problem:
     lock_id: str | None = None
 
 
-def of(problem: errors.Problem, veil: Callable[[str], str] = str) -> Problem:
+def of(problem: errors.Problem) -> Problem:
     """The document of a problem or note.
 
     Args:
         problem: The problem; one without a code is a note about nothing in particular.
-        veil: Hides credentials in its words.
     """
     code = problem.code or Code.NOTE
-    settings = problem.alternatives.settings
     return Problem(
         code=code,
         retryable=code.is_retryable,
-        setting=veil(problem.setting),
-        what=veil(problem.what),
-        why=veil(problem.why),
-        fix=veil(problem.fix),
+        setting=problem.setting,
+        what=problem.what,
+        why=problem.why,
+        fix=problem.fix,
         alternatives=Alternatives(
             zones=tuple(problem.alternatives.zones),
-            settings={name: veil(value) for name, value in settings.items()},
+            settings=dict(problem.alternatives.settings),
         ),
         lock_id=problem.lock_id or None,
     )

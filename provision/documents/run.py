@@ -35,9 +35,10 @@ class Run:
         exit_code: The exit code of the program.
         problems: What made the run fail.
         notes: What is worth knowing, and did not make it fail.
-        settings: Setting -> effective value, with secrets masked.
+        settings: Setting -> effective value, with secrets masked; of commands and metadata a mask
+            with a fingerprint.
         image: The image that VMs boot from.
-        tfvars: The variables for Terraform, with secrets masked.
+        tfvars: The variables for Terraform, in the same way.
         backend: Where Terraform keeps its state.
         online_checks: Online check -> what became of it; those that do not apply are left out.
         plan: What the run would make, change and lose.

@@ -24,22 +24,28 @@ IGNORE_FILE: Final = ".aiinfraignore"
 
 _USUAL: Final = (
     f"/{IGNORE_FILE}",
-    ".git",
-    ".env*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa*",
-    "id_ed25519*",
-    "!*.pub",
+    *(".git", ".env*", "*.pem", "*.key", "*.p12", "*.pfx"),
+    *("id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*", "!*.pub"),
+    # Below: where tools keep what they log in with, by their own documentation. Whole folders
+    # where all in them is private; of others, such as .docker, the one file.
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", "**/.config/gcloud", "**/.config/gh"),
+    *("credentials.db", "access_tokens.db", "legacy_credentials", ".boto", ".s3cfg", "rclone.conf"),
+    *(".netrc", "_netrc", ".git-credentials", "**/.docker/config.json", ".vault-token"),
+    *(".pypirc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd", ".databrickscfg"),
+    *("**/.cargo/credentials*", "**/.streamlit/secrets.toml", "kubeconfig", "*.kubeconfig"),
+    *("kaggle.json", ".kaggle", "**/huggingface/token", "**/huggingface/stored_tokens"),
+    *("**/.huggingface/token", "*.tfstate", "*.tfstate.*", ".*_history"),
 )
 _LOOKED_AT: Final = 64 * 1024
 """Bytes; a key is smaller, and whatever is larger is not read twice."""
 
 _PRIVATE_KEY: Final = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY( BLOCK)?-----")
+# Of AWS, in whatever file; of npm, unless it is the name of a variable that has it.
+_SECRET_LINE: Final = re.compile(
+    rb"^\s*aws_secret_access_key\s*[=:]\s*[\"']?[A-Za-z0-9/+]{40}\b"
+    rb"|:_(?:authToken|auth|password)\s*=\s*[^\s$]",
+    re.MULTILINE | re.IGNORECASE,
+)
 # Values of "type" in the JSON files in which Google's tools keep credentials.
 _GOOGLES: Final = {"service_account", "authorized_user"}
 
@@ -99,7 +105,7 @@ def _is_key(path: Path) -> bool:
         content = path.read_bytes()
     except OSError:
         return False  # whoever packs it says so
-    if _PRIVATE_KEY.match(content):
+    if _PRIVATE_KEY.match(content) or _SECRET_LINE.search(content):
         return True
     if not content.lstrip().startswith(b"{") or b'"type"' not in content:
         return False

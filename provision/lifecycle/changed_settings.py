@@ -40,10 +40,12 @@ def of(
     not named beside it.
 
     Args:
-        before: The effective settings of the last Create, as its record has them.
-        now: Those of this run, in the same form: secrets are masked in both.
+        before: The effective settings of the last Create, as its record has them; those of earlier
+            versions have commands and metadata in clear.
+        now: Those of this run, in the same form.
         given: The settings that the user has set now, by their names in an env.list.
     """
+    before = masking.seal_settings(before)
     # A record has been JSON, so lists and tuples are alike there.
     plain: dict[str, Any] = json.loads(json.dumps(dict(now), default=str))
     changed = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision import words
+from provision import printable, words
 from provision.screens import layout
 from provision.screens.layout import Line, Look
 
@@ -30,7 +30,8 @@ def below(texts: Iterable[str], width: int, look: Look = Look.PLAIN) -> Iterator
     """More about the text above."""
     lead = " " * (LABEL + 6)
     for text in texts:
-        yield from layout.wrapped(text, width, first=lead, rest=lead, look=look)
+        # Nothing in it may begin as a hint does.
+        yield from layout.wrapped(printable.line(text), width, first=lead, rest=lead, look=look)
 
 
 def hint(name: str, text: str, width: int) -> Iterator[Line]:

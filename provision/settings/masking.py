@@ -4,22 +4,28 @@ What counts: keys that say so (token, secret, password, key and their kin), the 
 tokens and keys, headers that carry them, and the user part of URLs. In what users wrote, names and
 forms are searched (`mask`); in words of others, of Terraform and Google, only the forms
 (`mask_forms`) and what was found in the settings (`Veil`), as a "token: expired" is worth reading.
-A guess by names can miss one; it must not be the only protection.
+A guess by names can miss one, so it is not the only protection: commands and metadata, where people
+do put credentials, are not shown at all, but as a mask and a fingerprint (`seal`, ADR 44).
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 MASK: Final = "***"
 """What replaces a credential."""
 
+PRIVATE: Final = frozenset({"metadata", "startup_command"})
+"""The settings whose values are in nothing that is shown or kept; of a map the keys are."""
+
+_SEALED: Final = re.compile(r"\*\*\*(?: \([0-9a-f]{4}\))?")
 _TELLING: Final = re.compile(
-    r"token(?!iz)|secret|passw(?:or)?d|passphrase|credential", re.IGNORECASE
+    r"token(?!iz)|secret|passw(?:or)?d|_pwd|passphrase|credential", re.IGNORECASE
 )
 # "key" as a word or at the end of a word: api_key and ApiKey2 match, key1 and keyboard do not.
 _KEY: Final = re.compile(
@@ -45,6 +51,19 @@ _FORMS: Final = re.compile(
       | eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*
     )""",
     re.VERBOSE | re.ASCII,
+)
+# Where programs take a credential as a bare word. By whom: curl and its kin (not a container's
+# user, of numbers); Weights & Biases, ngrok, aws; clients of MySQL; sshpass, logins, Redis.
+_INLINE: Final = re.compile(
+    r"""(?P<kept>
+        (?<!\S)(?:-[A-Za-z]{0,8}[uU]|--(?:proxy-)?user)[\s=]{0,8}(?P<quote>["'])?(?!\d+:\d+\b)
+          [\w.@%+$\\{}-]{1,256}:
+      | \b(?:wandb\s{1,8}login|authtoken|aws_secret_access_key)\s{1,8}(?:-\S{1,64}\s{1,8}){0,4}
+      | \b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\n|;&]{0,200}?\s-p
+      | \b(?:sshpass|(?:docker|podman|az)\s{1,8}login|redis-cli)\b[^\n|;&]{0,200}?\s-[pa]\s{1,8}
+    )
+    (?(quote)[^"'\n]{1,4096}|(?:"[^"\n]{1,4096}|'[^'\n]{1,4096}|[^\s'"|;&]+))""",
+    re.VERBOSE,
 )
 _PEM_BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,64}-----")
 _PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{1,64}-----")
@@ -92,24 +111,42 @@ def _mask(text: str, found: list[str]) -> str:
 
 def _cover(pattern: re.Pattern[str], text: str, found: list[str]) -> str:
     def masked(match: re.Match[str]) -> str:
-        found.append(match[0].removeprefix(match["kept"]))
+        found.append(match[0].removeprefix(match["kept"]).strip("\"'"))
         return match["kept"] + MASK
 
     return pattern.sub(masked, text)
 
 
-def mask_map(values: Mapping[str, str]) -> dict[str, str]:
-    """Mask credentials in a map: the whole value if the key suggests it, otherwise parts of it."""
-    return {key: MASK if is_telling(key) else mask(value) for key, value in values.items()}
+def mask_setting(field: str, text: str) -> str:
+    """The text of a setting's value for a message: all of it is hidden where it is private."""
+    return MASK if field in PRIVATE else mask(text)
 
 
-def mask_unreadable(text: str) -> str:
-    """Mask a text that should be a map but can't be parsed.
+def seal(value: Any) -> Any:
+    """What stands for a private value: a mask, and what tells it from another value.
 
-    Its values can't be told apart, so one key that suggests a credential masks the whole text.
+    The fingerprint is that of the masked text, so that of earlier versions, whose records have
+    that, is the same; and what looks like a credential is in no fingerprint. It is short, so that
+    many a guess fits it. What is sealed stays as it is, and so does nothing.
+
+    Args:
+        value: A text, a map of texts, or None.
     """
-    masked = mask(text)
-    return masked if masked == text and not is_telling(text) else MASK
+    match value:
+        case str() if value and not _SEALED.fullmatch(value):
+            known = mask(value).encode("utf-8", "surrogatepass")
+            return f"{MASK} ({hashlib.sha256(known).hexdigest()[:4]})"
+        case dict():
+            return {key: MASK if is_telling(key) else seal(one) for key, one in value.items()}
+        case _:
+            return value
+
+
+def seal_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, the private ones sealed."""
+    return {
+        name: seal(value) if name.lower() in PRIVATE else value for name, value in values.items()
+    }
 
 
 def mask_forms(text: str) -> str:
@@ -123,20 +160,25 @@ def mask_forms(text: str) -> str:
 def _mask_forms(text: str, found: list[str]) -> str:
     if "-----BEGIN " in text:
         text = _mask_pem(text)
-    for pattern in (_FORMS, _URL_PASSWORD, _HEADER, _BEARER):
+    for pattern in (_FORMS, _URL_PASSWORD, _HEADER, _BEARER, _INLINE):
         text = _cover(pattern, text, found)
     return text
 
 
-def mask_tree(value: Any) -> Any:
-    """A document as JSON has it, every text in it by `mask_forms`, keys too."""
+def mask_tree(value: Any, by: Callable[[str], str] = mask_forms) -> Any:
+    """A document as JSON has it, every text in it masked, keys too.
+
+    Args:
+        value: The document.
+        by: What masks a text.
+    """
     match value:
         case str():
-            return mask_forms(value)
+            return by(value)
         case dict():
-            return {mask_tree(key): mask_tree(inner) for key, inner in value.items()}
+            return {mask_tree(key, by): mask_tree(inner, by) for key, inner in value.items()}
         case list() | tuple():
-            return [mask_tree(inner) for inner in value]
+            return [mask_tree(inner, by) for inner in value]
         case _:
             return value
 
@@ -148,15 +190,20 @@ class Veil:
         self._known: re.Pattern[str] | None = None
 
     def learn(self, texts: Iterable[str], maps: Iterable[Mapping[str, str]]) -> None:
-        """Take what `mask` hides in texts, and `mask_map` in maps, for credentials from now on."""
+        """Hide what `mask` hides in these texts from now on, and them as a whole.
+
+        A single word is not hidden as a whole, unless its key tells: others say it, too.
+        """
         found: list[str] = []
         for text in texts:
             _mask(text, found)
+            found += [text] if " " in text else []
         for key, value in (item for values in maps for item in values.items()):
             if is_telling(key):
                 found.append(value)
             else:
                 _mask(value, found)
+                found += [] if value.isalpha() else [value]
         parts = {part for whole in found for part in whole.split(MASK)}
         told = sorted({it for it in parts if len(it) >= _SHORTEST}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, told))) if told else None

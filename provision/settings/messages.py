@@ -67,15 +67,13 @@ def masked(name: str, raw: str) -> str:
     # Bytes of the environment that are not UTF-8 are decoded to characters that can't be printed.
     text = raw.encode("utf-8", "backslashreplace").decode("utf-8")
     match name:
-        case "metadata":
-            return masking.mask_unreadable(text)
         case "secrets":
             # Where a secret's name should be, its value may be.
             items = [item.partition("=")[2].lstrip() for item in text.split(",")]
             named = all(item.startswith("projects/") for item in items)
             return masking.mask_forms(text) if named else masking.MASK
         case _:
-            return masking.mask(text)
+            return masking.mask_setting(name, text)
 
 
 def _place(details: ErrorDetails) -> str:

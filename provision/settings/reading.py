@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.errors import Problem
 from provision.settings import parsing, spelling, synonyms
-from provision.settings.masking import mask
+from provision.settings.masking import mask, mask_setting
 from provision.settings.parsing import shorten
 
 if TYPE_CHECKING:
@@ -209,11 +209,12 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
         text = _opposite(text)
     first = reading.given.get(field_name)
     if first and not strongest and _meaning(first.text) != _meaning(text):
+        new, old = (shorten(mask_setting(field_name, it)) for it in (raw, first.raw))
         reading.problems.append(
             Problem(
                 code=Code.CONFLICTING_SETTINGS,
                 setting=name,
-                what=f"{shorten(mask(raw))} contradicts {first.name}, {shorten(mask(first.raw))}",
+                what=f"{new} contradicts {first.name}, {old}",
                 why=f"both set {field_name.upper()}",
                 fix=f"remove one of them; {field_name.upper()} is the setting's own name",
             )

@@ -28,7 +28,7 @@ from provision.catalogue import machines, meant
 from provision.codes import Code
 from provision.errors import Alternatives, Problem
 from provision.settings import parsing
-from provision.settings.masking import mask
+from provision.settings.masking import PRIVATE, mask
 from provision.settings.model import Settings, example_of
 
 if TYPE_CHECKING:
@@ -193,7 +193,8 @@ def _meant_by(found: Synonym, value: str) -> dict[str, str]:
     if found.setting == _VM_TYPE:
         return _machines(value)
     text = _switched(value, opposite=found.opposite) if found.setting in _SWITCHES else value
-    return {found.setting: mask(text)} if _fits(found.setting, text) else {}
+    is_shown = found.setting.lower() not in PRIVATE and _fits(found.setting, text)
+    return {found.setting: mask(text)} if is_shown else {}
 
 
 def _machines(value: str) -> dict[str, str]:

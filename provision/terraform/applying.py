@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision.documents.timeline import OnInterrupt, StageName, StageState
 from provision.errors import Interrupted
 from provision.google import resources
+from provision.printable import COLOUR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,6 @@ _PARTS: Final[Mapping[str, StageName]] = {
 }
 """Types of resources that people know as a part of a cluster; the rest counts in the whole."""
 
-_ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 _LINE: Final = re.compile(
     r"(?P<address>\S.*?): (?:(?P<begun>Creating|Modifying|Destroying)\.\.\."
     r"|(?:Creation|Modifications|Destruction) complete after )"
@@ -108,7 +108,7 @@ class Applying:
         """Read a part of what Terraform prints."""
         *lines, self._rest = (self._rest + self._decoder.decode(data)).split("\n")
         for line in lines:
-            found = _LINE.match(_ANSI.sub("", line))
+            found = _LINE.match(COLOUR.sub("", line))
             if found is not None:
                 self._see(found["address"], begins=found["begun"] is not None)
 

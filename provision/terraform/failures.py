@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from provision.codes import Code
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
 from provision.google import refusals
+from provision.printable import COLOUR
 from provision.terraform.lock import Lock
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from provision.terraform.child import Ended
 
 _EXISTS = re.compile(r"Error 409:.*already ?exists", re.IGNORECASE)
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class ExistsError(TerraformError):
@@ -25,7 +25,7 @@ class ExistsError(TerraformError):
 
 def text(output: bytes) -> str:
     """What a command printed, without color codes."""
-    return _ANSI.sub("", output.decode("utf-8", "replace"))
+    return COLOUR.sub("", output.decode("utf-8", "replace"))
 
 
 def diagnostics(output: str) -> list[str]:

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
+from provision.printable import COLOUR
+
 _HEREDOC: Final = re.compile(r"^(?P<kept>.*)<<[-~]?(?P<end>[A-Za-z]\w*)$")
 _ENCODED: Final = re.compile(r"^(?P<blanks> *).* = (?P<call>jsonencode|yamlencode|base64gzip)\($")
 _LONGEST: Final = 400
@@ -42,7 +43,7 @@ class Folding:
         return "".join(map(self._line, text.splitlines(keepends=True)))
 
     def _line(self, line: str) -> str:
-        bare = _ANSI.sub("", line).rstrip("\n")
+        bare = COLOUR.sub("", line).rstrip("\n")
         if self._open is not None:
             return self._inside(bare)
         self._open = _begins(bare)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 import datetime as dt
-import re
 from typing import TYPE_CHECKING
 
+from provision import printable
 from provision.settings.masking import Lines
 from provision.terraform.fold import Folding
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.settings.masking import Veil
-
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Log:
@@ -26,7 +24,7 @@ class Log:
         veil: What hides credentials in it.
     """
 
-    def __init__(self, show: Callable[[bytes], None] | None, veil: Veil) -> None:
+    def __init__(self, show: Callable[[str], None] | None, veil: Veil) -> None:
         self._show = show
         self._folding = Folding()
         self._lines = Lines(veil)
@@ -47,14 +45,15 @@ class Log:
         self._pass_on(self._lines.end())
 
     def _pass_on(self, text: str) -> None:
+        text = printable.text(text, colours=True)
         self._kept.append(text)
         if self._show is not None and text:
-            self._show(self._folding.feed(text).encode())
+            self._show(self._folding.feed(text))
 
     @property
     def text(self) -> str:
         """The whole output, without color codes."""
-        return _ANSI.sub("", "".join(self._kept))
+        return printable.COLOUR.sub("", "".join(self._kept))
 
     @staticmethod
     def name(action: str) -> str:

@@ -52,6 +52,7 @@ FLOORS = [
         "codes",
         "errors",
         "words",
+        "printable",
         "signals",
         "background",
         "endpoints",

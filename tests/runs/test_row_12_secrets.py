@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tests.runs import state_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.runs.conftest import Rehearsal
@@ -48,10 +49,7 @@ def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal:
     kept = logs.pop("log")
     assert "google_compute_instance_template.gpu" in kept
     assert [value for value in values if value in kept] == []
-    # The report has what the JSON has, and no more.
-    masked = [value for value in values if value not in json.dumps(created.document)]
-    assert masked
-    assert [value for value in masked if value in logs["html"]] == []
+    assert [value for value in values if value in logs["html"] + json.dumps(created.document)] == []
     # What is sensitive is no change by itself.
     assert rehearsal.run("Plan", "--detailed-exitcode", **given).code == 0
 
@@ -61,6 +59,116 @@ def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal:
     assert changed.document["exit_code"] == 2
     assert "google_compute_instance_template.gpu" in changed.said
     assert [value for value in values if value in changed.said] == []
+
+
+_COMMAND = (
+    "wandb login planted-one-1; curl -u me:planted-two-2 https://example.com; mysql"
+    " -pplanted-three-3 my_db; echo planted-four-4 | docker login -u me --password-stdin;"
+    " sshpass -p planted-five-5 true"
+)
+_PRIVATE = {
+    "METADATA": "colour=planted-six-6,api_token=planted-seven-7,note=planted eight 8,"
+    "zone=us-central1-a",
+    "STARTUP_COMMAND": _COMMAND,
+}
+_PLANTED = ("planted-", "planted eight", _COMMAND)
+
+
+def _found(text: str) -> list[str]:
+    return [one for one in _PLANTED if one in text]
+
+
+def _kept(rehearsal: Rehearsal) -> dict[str, str]:
+    """What lies beside the state, but for the state itself, whose content is Terraform's."""
+    with state_file.client(rehearsal) as client:
+        blobs = client.list_blobs("aiinfra-terraform-my-project")
+        return {
+            it.name: it.download_as_bytes().decode()
+            for it in blobs
+            if not it.name.endswith((".tfstate", ".tar.gz"))
+        }
+
+
+def test_command_and_metadata_are_in_nothing_that_is_shown_or_kept(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    page = tmp_path / "report.html"
+
+    def said(action: str, *options: str, **given: str) -> str:
+        started = rehearsal.start(action, *options, **{**_PRIVATE, **given})
+        ended = rehearsal.finish(started)
+        assert ended.code in {0, 2}, ended.said[-2000:]
+        return ended.said + rehearsal.result(started)
+
+    everything = [
+        said("Plan", "--full"),
+        said("Create", "--full", "--report", str(page)),
+        page.read_text(),
+        said("Status"),
+        said("Validate", "--offline", MAX_RUN_DURATION="eternity"),
+        said("Debug"),
+    ]
+    for name, text in _kept(rehearsal).items():
+        assert (name, _found(text)) == (name, [])
+    assert [_found(text) for text in everything] == [[]] * len(everything)
+    # Keys are seen, and what is said anyway, such as the zone.
+    settings = json.loads(_kept(rehearsal)["np-deployment/deployment.json"])["settings"]
+    assert list(settings["METADATA"]) == ["colour", "api_token", "note", "zone"]
+    assert "in my-project, us-central1-a" in everything[1]
+
+
+def test_what_changed_is_told_without_its_value(standing: Callable[..., Rehearsal]) -> None:
+    rehearsal = standing(_PRIVATE)
+    same = rehearsal.run("Plan", **_PRIVATE)
+    assert same.document["plan"]["settings"] == []
+
+    changed = _PRIVATE | {"METADATA": "colour=planted-nine-9", "STARTUP_COMMAND": "planted-ten-10"}
+    planned = rehearsal.run("Plan", **changed)
+
+    assert planned.document["plan"]["settings"] == [
+        {"setting": "METADATA", "words": "colour changed, - api_token, - note, - zone"},
+        {"setting": "STARTUP_COMMAND", "words": "changed"},
+    ]
+    assert _found(planned.said + json.dumps(planned.document)) == []
+
+
+def test_the_record_of_an_older_version_is_read_and_written_masked(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(_PRIVATE)
+    name = "np-deployment/deployment.json"
+    with state_file.blob(rehearsal, name) as blob:
+        record = json.loads(blob.download_as_bytes())
+        record["settings"] |= {
+            "STARTUP_COMMAND": _COMMAND,
+            "METADATA": {
+                "colour": "planted-six-6",
+                "api_token": "***",
+                "note": "planted eight 8",
+                "zone": "us-central1-a",
+            },
+        }
+        blob.upload_from_string(json.dumps(record))
+
+    planned = rehearsal.run("Plan", **_PRIVATE)
+    assert planned.document["plan"]["settings"] == []
+    assert rehearsal.run("Create", **_PRIVATE).code == 0
+    assert _found(_kept(rehearsal)[name]) == []
+
+
+def test_debug_has_the_values_for_who_asks(rehearsal: Rehearsal, tmp_path: Path) -> None:
+    for number, (options, has) in enumerate([((), False), (("--full",), True)]):
+        rehearsal.environ["TMPDIR"] = str(tmp_path / f"debug-{number}")
+        (tmp_path / f"debug-{number}").mkdir()
+        started = rehearsal.start("Debug", *options, **_PRIVATE)
+        ended = rehearsal.finish(started)
+        assert ended.code == 0, ended.said
+        (folder,) = (tmp_path / f"debug-{number}").glob("np-debug-*")
+        values = next(folder.rglob("deployment.auto.tfvars.json"))
+        assert (json.loads(values.read_text())["startup_command"] == _COMMAND) == has
+        assert folder.stat().st_mode & 0o077 == 0
+        assert _found(ended.said + rehearsal.result(started)) == []
+        assert ("secrets are masked in the folder" in ended.said) != has
 
 
 def test_row_12_no_credential_of_a_known_form_is_shown(

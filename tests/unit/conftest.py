@@ -30,6 +30,10 @@ class Case:
         """The effective value of a variable."""
         return self.loaded.effective[variable]
 
+    def private(self, variable: str) -> Any:
+        """The value of a variable that is shown nowhere."""
+        return getattr(self.loaded.settings, variable.lower())
+
     def problem(self, setting: str) -> Problem:
         """The one problem about this variable."""
         (found,) = [problem for problem in self.loaded.problems if problem.setting == setting]

@@ -26,7 +26,7 @@ from provision.console import Console
 from provision.documents.events import Output
 console = Console(output=Output(sys.argv[1] if sys.argv[1:] else "text"))
 console.progress("progress")
-console.raw(b"raw")
+console.raw("raw")
 console.result("result")
 console.document({"a": 1})
 os.write(3, repr(console.unwritten).encode())

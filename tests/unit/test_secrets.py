@@ -101,13 +101,34 @@ def test_a_secret_is_in_nothing_that_is_said(secret: tuple[str, str], place: str
     assert hidden not in _said(place.format(written), "Validate")
 
 
+@given(
+    _bare(12),
+    st.sampled_from(
+        [
+            "METADATA=colour={}",
+            "METADATA=colour=blue {} red,team=b",
+            'METADATA={{"colour": "{}"',
+            "METADATA=aiinfra-x={}",
+            "STARTUP_COMMAND=run {} now",
+            "STARTUP_COMMAND={}",
+            "STARTUP_COMMAND=run {}\nstartup-command=run other",
+            "ORCHESTRATOR_TYPE=gke\nSTARTUP_COMMAND=run {}",
+        ]
+    ),
+)
+def test_a_command_and_values_of_metadata_are_in_nothing_that_is_said(
+    value: str, place: str
+) -> None:
+    assert value not in _said(place.format(value), "Validate")
+
+
 @given(SECRETS, st.lists(st.integers(1, 40), min_size=1), st.sampled_from(["shown", "kept"]))
 def test_a_secret_is_in_no_line_of_terraform_however_it_comes(
     secret: tuple[str, str], cuts: list[int], what: str
 ) -> None:
     hidden, written = secret
     text = f"é: creating\n  + value = {written}\nError: no\n".replace("\\n", "\n").encode()
-    shown: list[bytes] = []
+    shown: list[str] = []
     log = Log(shown.append, Veil())
 
     done = 0
@@ -116,7 +137,7 @@ def test_a_secret_is_in_no_line_of_terraform_however_it_comes(
         done += cut
     log.end()
 
-    told = log.text if what == "kept" else b"".join(shown).decode()
+    told = log.text if what == "kept" else "".join(shown)
     assert told.startswith("é: creating\n")
     assert hidden not in told
 

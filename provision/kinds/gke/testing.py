@@ -146,7 +146,8 @@ def _show(context: Context, tested: Tested, ran: Ran | None) -> None:
     if tested.told is not None and tested.told.whole.table:
         context.console.result(tested.told.whole.table)
     elif ran is not None and ran.logs:
-        context.console.progress(ran.logs[0])
+        for line in ran.logs[0].splitlines():
+            context.console.progress(line)
 
 
 def _all_cordoned(pool: GpuPool, names: Collection[str]) -> ClusterError:

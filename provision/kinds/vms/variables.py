@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import gcsfuse
 from provision.catalogue.fabrics import STACKS
 from provision.kinds import variables as parts
-from provision.settings.masking import mask, mask_map
+from provision.settings.masking import seal_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,12 +71,8 @@ def with_requests(
 
 
 def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables with secrets in the metadata and the command masked."""
-    return {
-        **variables,
-        "metadata": mask_map(variables["metadata"]),
-        "startup_command": mask(variables["startup_command"]),
-    }
+    """The variables with metadata and command sealed: they are named as the settings."""
+    return seal_settings(variables)
 
 
 def _files(archive: Archive | None) -> dict[str, str | None]:

@@ -1,14 +1,15 @@
 """A small way to write HTML and SVG: a tree of elements, in which every text is only a text.
 
 What escapes is the standard library's serializer, so no value can become markup. What hides
-credentials goes over every text and attribute of the tree before that.
+credentials, and then what no text may do, goes over every text and attribute of the tree before.
 """
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from provision import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 Child: TypeAlias = "ET.Element | str | None"
 """What an element can contain; None is left out."""
 
-_NOT_IN_A_TEXT: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _RAW: Final = frozenset({"style"})
 """Elements whose text is ours, and not read as markup."""
 
@@ -61,7 +61,7 @@ def written(root: ET.Element, veil: Callable[[str], str] = str) -> str:
     """
 
     def shown(text: str) -> str:
-        return _NOT_IN_A_TEXT.sub("\ufffd", veil(text))
+        return printable.text(veil(text))
 
     for element in root.iter():
         if element.text and element.tag not in _RAW:

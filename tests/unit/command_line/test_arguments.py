@@ -168,7 +168,7 @@ def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
         "--copy": ["Create", "Debug", "Plan", "Validate"],
         "--yes": ["Create", "Destroy"],
-        "--full": ["Create", "Destroy", "Plan", "Status"],
+        "--full": ["Create", "Debug", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],
         "--break-lock": ["Create", "Destroy"],
         "--replace-vms": ["Create"],

@@ -85,18 +85,17 @@ def test_a_problem_says_to_programs_what_else_would_do() -> None:
             what="us-central1-a has none",
             code=Code.STOCK_OUT,
             alternatives=Alternatives(zones=("us-central1-b",), settings={"ZONE": "us-central1-b"}),
-        ),
-        veil=str.upper,
+        )
     )
     assert plain(told) == {
         "code": "stock-out",
         "retryable": True,
         "setting": "ZONE",
-        "what": "US-CENTRAL1-A HAS NONE",
+        "what": "us-central1-a has none",
         "why": "",
         "fix": "",
         "alternatives": {
             "zones": ["us-central1-b"],
-            "settings": {"ZONE": "US-CENTRAL1-B"},
+            "settings": {"ZONE": "us-central1-b"},
         },
     }

@@ -59,6 +59,28 @@ def sorted_out(tmp_path: Path) -> Pack:
         ("deploy.txt", "\n" + KEY),
         ("account.json", ACCOUNT),
         ("adc.json", json.dumps({"type": "authorized_user", "refresh_token": "x"})),
+        (".netrc", "x"),
+        ("home/.netrc", "x"),
+        (".git-credentials", "x"),
+        (".aws/credentials", "x"),
+        ("deploy/aws.ini", f"[default]\naws_secret_access_key = {40 * 'a'}\n"),
+        ("kaggle.json", "{}"),
+        (".kaggle/kaggle.json", "{}"),
+        ("terraform.tfstate", "{}"),
+        ("terraform.tfstate.backup", "{}"),
+        ("infra/prod.tfstate", "{}"),
+        (".ssh/config", "x"),
+        (".ssh/known_hosts", "x"),
+        ("home/.docker/config.json", "{}"),
+        (".kube/config", "x"),
+        ("home/.config/gcloud/credentials.db", "x"),
+        ("gcloud/legacy_credentials/me/.boto", "x"),
+        (".cache/huggingface/token", "x"),
+        ("home/.huggingface/token", "x"),
+        (".npmrc", "//registry.npmjs.org/:_authToken=npm_abc\n"),
+        (".pypirc", "x"),
+        (".pgpass", "x"),
+        (".bash_history", "x"),
     ],
 )
 def test_what_is_nearly_always_a_secret_stays(sorted_out: Pack, name: str, content: str) -> None:
@@ -80,6 +102,10 @@ def test_what_is_nearly_always_a_secret_stays(sorted_out: Pack, name: str, conte
         ("list.json", "[]"),
         ("broken.json", '{"type": "service_account"'),
         ("empty", ""),
+        (".npmrc", "engine-strict=true\n//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n"),
+        ("boto.py", 'aws_secret_access_key = os.environ["AWS_SECRET_ACCESS_KEY"]'),
+        ("main.tf", 'backend "gcs" {}'),
+        ("tokenizer.json", "{}"),
     ],
 )
 def test_what_is_none_travels(sorted_out: Pack, name: str, content: str) -> None:
@@ -103,6 +129,12 @@ def test_the_folders_own_file_names_more_and_takes_back(sorted_out: Pack) -> Non
 
     assert travels == ["certs", "certs/ca.pem", "keep.log", "sub", "sub/data", "sub/data/a"]
     assert sorted(stays) == [".aiinfraignore", "b.log", "certs/other.pem", "data/"]
+
+
+def test_a_folder_that_is_not_private_loses_the_private_file_alone(sorted_out: Pack) -> None:
+    contents = {".docker/config.json": "{}", ".docker/Dockerfile": "x"}
+
+    assert sorted_out(**contents) == ([".docker", ".docker/Dockerfile"], [".docker/config.json"])
 
 
 def test_what_stays_is_not_judged(sorted_out: Pack, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from provision.lifecycle import changed_settings
+from provision.settings import masking
 
 
 def _words(before: dict[str, Any], now: dict[str, Any], *given: str) -> list[str]:
@@ -26,7 +27,7 @@ def _words(before: dict[str, Any], now: dict[str, Any], *given: str) -> list[str
         ("METADATA", None, {"token": "***"}, "+ token"),
         ("METADATA", {"script": "short"}, {"script": 70 * "x"}, "script changed"),
         ("STARTUP_COMMAND", "one", "one\ntwo", "changed"),
-        ("METADATA", {"a": "b"}, "{{", '{"a": "b"} -> {{'),
+        ("METADATA", {"a": "b"}, "{{", "changed"),
     ],
 )
 def test_a_change_reads_like_the_setting(setting: str, before: Any, now: Any, words: str) -> None:
@@ -51,3 +52,20 @@ def test_a_default_that_is_back_is_named() -> None:
 def test_what_only_a_run_needs_is_no_change_of_the_cluster() -> None:
     before, now = {"CAPACITY_TIMEOUT": 1, "NEW": 1}, {"CAPACITY_TIMEOUT": 2, "OTHER": 2}
     assert _words(before, now, "CAPACITY_TIMEOUT", "OTHER") == []
+
+
+@pytest.mark.parametrize("old", ["in clear", "sealed"])
+def test_a_record_with_commands_in_clear_compares_as_one_with_sealed_ones(old: str) -> None:
+    clear = {
+        "STARTUP_COMMAND": "wandb login planted-1; curl -u me:planted-2 https://example.com",
+        "METADATA": {"colour": "planted-3", "token": "***", "empty": ""},
+    }
+    sealed = masking.seal_settings(clear)
+    before = clear if old == "in clear" else sealed
+
+    assert _words(before, sealed, *clear) == []
+    now = masking.seal_settings({"STARTUP_COMMAND": "planted-4", "METADATA": {"colour": "blue"}})
+    assert _words(before, now, *clear) == [
+        "STARTUP_COMMAND changed",
+        "METADATA colour changed, - token, - empty",
+    ]

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import time
+from typing import Final
 
 import pytest
 
 from provision.settings import masking
+
+INLINE: Final = [
+    "curl -u me:s3cr3tpw https://example.com",
+    "curl -sSfu 'me:s3cr3t pw' https://example.com",
+    "curl --user=me:s3cr3tpw https://example.com",
+    "curl --proxy-user me:s3cr3tpw https://example.com",
+    "wandb login s3cr3tpw",
+    "wandb login --relogin s3cr3tpw",
+    "mysql -uroot -ps3cr3tpw my_db",
+    "mysqldump -h db -p's3cr3t pw' my_db",
+    "sshpass -p s3cr3tpw ssh me@host",
+    "docker login -u me -p s3cr3tpw registry.example.com",
+    "redis-cli -h db -a s3cr3tpw ping",
+    "ngrok config add-authtoken s3cr3tpw",
+    "aws configure set aws_secret_access_key s3cr3tpw",
+]
+SECRETS: Final = [*INLINE, "MYSQL_PWD=s3cr3tpw mysql", "run --password s3cr3tpw"]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +53,12 @@ def test_what_looks_like_a_credential_is_masked(text: str, masked: str) -> None:
         "python3 train.py --tokenizer gpt2 --key1=5",
         "the token is a word here",
         "git clone https://example.com/a@b",
+        "docker run -u 1000:1000 image",
+        'docker run -u "$(id -u):$(id -g)" image',
+        "mysql -p my_db",
+        "wandb login",
+        "sort -u names",
+        "mkdir -p folder; cp -p a b",
         "",
     ],
 )
@@ -42,25 +67,65 @@ def test_what_is_no_credential_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["token", "apiKey", "SSH_KEY", "ssh-keys", "my-secret", "passwd"])
-def test_a_telling_key_hides_its_whole_value(key: str) -> None:
-    assert masking.mask_map({key: "a b c"}) == {key: "***"}
+def test_the_value_of_a_telling_key_is_in_no_fingerprint(key: str) -> None:
+    assert masking.seal({key: "a b c"}) == {key: "***"}
 
 
 @pytest.mark.parametrize("key", ["key1", "keyboard", "team", "tokenizer"])
-def test_a_key_that_tells_nothing_keeps_its_value(key: str) -> None:
-    assert masking.mask_map({key: "a b c"}) == {key: "a b c"}
+def test_a_key_of_what_is_sealed_is_seen(key: str) -> None:
+    (found,) = masking.seal({key: "a b c"}).items()
+
+    assert found[0] == key
+    assert re.fullmatch(r"\*\*\* \([0-9a-f]{4}\)", found[1])
 
 
-def test_the_other_values_of_a_map_are_searched() -> None:
-    assert masking.mask_map({"proxy": "http://u:p@h"}) == {"proxy": "http://***@h"}
+def test_what_is_sealed_tells_one_value_from_another_and_stays_so() -> None:
+    first, second = masking.seal("train --epochs 3"), masking.seal("train --epochs 4")
+
+    assert first != second
+    assert masking.seal(first) == first
+    assert masking.seal("train --epochs 3") == first
+    assert [masking.seal(it) for it in ("", None)] == ["", None]
 
 
-def test_a_map_that_cannot_be_read_is_hidden_when_anything_in_it_tells() -> None:
-    assert masking.mask_unreadable('{ token "abc" def') == "***"
-    assert masking.mask_unreadable("{ a = b") == "{ a = b"
+@pytest.mark.parametrize("secret", SECRETS)
+def test_what_looks_like_a_credential_changes_no_fingerprint(secret: str) -> None:
+    assert masking.seal(f"run; {secret}") == masking.seal(f"run; {masking.mask(secret)}")
+    assert masking.mask(masking.mask(secret)) == masking.mask(secret)
 
 
-@pytest.mark.parametrize("part", ["a=", "://a", '"', "\\", 'key="', "-a ", "bearer ", "a."])
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_bare_word_that_a_program_takes_for_a_credential_is_masked(secret: str) -> None:
+    masked = masking.mask(f"set -e; {secret} && train")
+
+    assert masked.startswith("set -e; ")
+    assert masked.endswith(" && train")
+    assert "s3cr3t" not in masked
+    assert " pw" not in masked
+
+
+@pytest.mark.parametrize("secret", INLINE)
+def test_words_of_others_are_searched_for_it_too(secret: str) -> None:
+    assert "s3cr3t" not in masking.mask_forms(f"it said: {secret}")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "a=",
+        "://a",
+        '"',
+        "\\",
+        'key="',
+        "-a ",
+        "bearer ",
+        "a.",
+        "mysql ",
+        " -u",
+        "wandb login -",
+        "az login ",
+    ],
+)
 def test_masking_takes_no_longer_than_its_input_deserves(part: str) -> None:
     text = part * (100_000 // len(part))
 

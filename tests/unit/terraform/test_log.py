@@ -38,12 +38,12 @@ _FOLDED = """\
 
 def _logged(*parts: str, full: bool) -> tuple[str, str]:
     """What is shown and what is kept of an output that comes in parts."""
-    shown: list[bytes] = []
+    shown: list[str] = []
     log = Log(shown.append if full else None, Veil())
     for part in parts:
         log.write(part.encode())
     log.end()
-    return b"".join(shown).decode(), log.text
+    return "".join(shown), log.text
 
 
 def test_the_log_has_all_of_it_and_the_terminal_nothing() -> None:
