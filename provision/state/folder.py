@@ -194,6 +194,8 @@ class StateFolder:
                 " NAME_PREFIX or TERRAFORM_GCS_PATH",
                 setting="NAME_PREFIX",
             ) from error
+        if record is not None and record.name_prefix != self._place.name_prefix:
+            record = None  # another deployment's
         if record is not None or not self.has_state():
             return record
         record = lost_record.rebuild(self._state(), self._place)

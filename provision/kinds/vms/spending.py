@@ -85,8 +85,8 @@ def mode(record: Record) -> PoolMode | None:
         return None
     asked = {name: record.settings.get(name.upper()) for name in capacity.ASKING}
     asks = Mode.asked(asked)
-    kept = record.reservations.get(names.GROUP.of(record.name_prefix)) or {}
-    return PoolMode.RESERVATION_BOUND if kept.get("bound") else PoolMode(asks.value)
+    kept = record.reservations.get(names.GROUP.of(record.name_prefix))
+    return PoolMode.RESERVATION_BOUND if kept and kept.bound else PoolMode(asks.value)
 
 
 def whole(value: object) -> int | None:
