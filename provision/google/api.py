@@ -73,8 +73,7 @@ class GoogleApi(Rest):
             if error.code == _NOT_FOUND:
                 return {}
             raise
-        items = document.get("queryValue", {}).get("items", [])
-        return {item["key"]: item.get("value", "") for item in items}
+        return _pairs(document.get("queryValue"))
 
     def apply_updates(
         self, project: str, zone: str, group: str, names: Collection[str], *, action: str
@@ -115,13 +114,13 @@ class GoogleApi(Rest):
 
         def once() -> None:
             found = (self.find(Service.COMPUTE, path) or {}).get("metadata")
-            if found is None:
+            if not isinstance(found, dict):
                 return
-            now = {one["key"]: one.get("value", "") for one in found.get("items", [])}
+            now = _pairs(found)
             wanted = change(now)
             if wanted != now:
                 items = [{"key": key, "value": value} for key, value in wanted.items()]
-                body = {"fingerprint": found["fingerprint"], "items": items}
+                body = {"fingerprint": found.get("fingerprint"), "items": items}
                 of_vm = f"{path}/setMetadata"
                 self._finish(self.call("POST", Service.COMPUTE, of_vm, {}, body), of_vm)
 
@@ -354,6 +353,14 @@ class GoogleApi(Rest):
                 self.call("PUT", Service.STORAGE, path, {}, changed | {"version": 3})
 
         _against_conflicts(once)
+
+
+def _pairs(document: object) -> dict[str, str]:
+    """The keys and values in a document's "items"; what is no pair of texts is left out."""
+    items = document.get("items") if isinstance(document, dict) else None
+    pairs = [it for it in items if isinstance(it, dict)] if isinstance(items, list) else []
+    found = ((it.get("key"), it.get("value", "")) for it in pairs)
+    return {key: text for key, text in found if isinstance(key, str) and isinstance(text, str)}
 
 
 def _named(operation: Mapping[str, Any], path: str) -> str:
