@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from provision import words
 from provision.documents import plain
 from provision.files import private
 from provision.state import terraform_state
+from provision.terraform import configuration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 VARIABLES_FILE: Final = "deployment.tfvars.json"
 _IMPORTS_FILE: Final = "imports.tf.json"
 _BACKEND_FILE: Final = "backend.tf.json"
+_LOCKED: Final = re.compile(r'^provider "([^"]+)"', re.MULTILINE)
 # A wheel has the Terraform tree inside this package; a checkout and the image have it at the top.
 _IN_A_WHEEL: Final = Path(__file__).resolve().with_name("roots")
 _ROOTS: Final = (
@@ -90,7 +93,7 @@ class Workspace:
         Args:
             imports: Terraform's import blocks.
         """
-        _write(self.root / _IMPORTS_FILE, imports)
+        _write(self.root / _IMPORTS_FILE, configuration.literal(imports))
 
     def tell(self, target: Deployment[ClusterSpec]) -> None:
         """Write a deployment's variables to the folder, replacing those that are there."""
@@ -141,9 +144,16 @@ def removal_folder(root_name: str, location: StateLocation, record: Record) -> I
         for file in ("versions.tf", ".terraform.lock.hcl"):
             shutil.copy(_ROOTS / root_name / file, root / file)
         provider = {"project": record.project_id, "region": record.region, "zone": record.zone}
-        _write(root / "provider.tf.json", {"provider": {"google": provider}})
+        document = configuration.literal({"provider": {"google": provider}})
+        _write(root / "provider.tf.json", document)
         _write_backend(root, location)
         yield root
+
+
+def providers() -> frozenset[str]:
+    """The addresses of the providers that the roots use, as their lock files have them."""
+    locks = (file.read_text(encoding="utf-8") for file in _ROOTS.glob("*/.terraform.lock.hcl"))
+    return frozenset(address for text in locks for address in _LOCKED.findall(text))
 
 
 def _place(archive: Path, root: Path) -> None:
@@ -155,6 +165,7 @@ def _place(archive: Path, root: Path) -> None:
 
 
 def _write_backend(root: Path, location: StateLocation) -> None:
+    # Terraform takes a backend's texts as they are: it evaluates nothing there.
     _write(root / _BACKEND_FILE, {"terraform": {"backend": {"gcs": plain(location.backend)}}})
 
 

@@ -97,7 +97,7 @@ def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) 
 
 def _reservations(context: Context, cloud: Cloud, record: Record) -> Iterator[End]:
     """The ends of the reservations that machines come from, as far as Google tells them."""
-    named = {str(one.get("reservation") or "") for one in record.reservations.values()}
+    named = {one.reservation for one in record.reservations.values()}
     named.add(str(record.settings.get("RESERVATION_NAME") or ""))
     for text in sorted(named - {""}):
         path = ReservationPath.parse(text)

@@ -28,7 +28,7 @@ from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from google.auth.credentials import Credentials
     from google.cloud import storage
@@ -249,6 +249,24 @@ class StateFolder:
     def known(self) -> set[str]:
         """What the state has: paths ("projects/..."), IDs, and account email addresses."""
         return terraform_state.known(self._state())
+
+    def require_providers(self, known: Collection[str]) -> None:
+        """Make sure that Terraform would start no other provider than ours for the state.
+
+        Raises:
+            StateError: It would get one from wherever the state says, and run it.
+        """
+        strange = sorted(terraform_state.providers(self._state()) - set(known))
+        if strange:
+            raise StateError(
+                f"The Terraform state in {self._url(_STATE)} wants a provider that is not ours:"
+                f" {', '.join(strange)}",
+                code=Code.STATE_FOREIGN,
+                why="Terraform would download and run it; this tool makes everything with"
+                f" {', '.join(sorted(known))}, so another program or person changed the state",
+                fix="find out who may write to the bucket, then restore an older version of that"
+                f" object: gcloud storage ls --all-versions {self._url(_STATE)}",
+            )
 
     def addresses(self) -> set[str]:
         """The addresses of all resources in the state."""

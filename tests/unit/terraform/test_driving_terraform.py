@@ -74,11 +74,12 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         signal.signal(number, handler)
 
 
-def test_init_never_asks_and_shows_no_colours_where_nobody_sees_them() -> None:
+def test_init_never_asks_gets_no_other_provider_and_shows_no_colours_to_nobody() -> None:
     assert arguments.init(backend=True, color=False) == [
         "init",
         "-input=false",
         "-backend=true",
+        "-lockfile=readonly",
         "-no-color",
     ]
 
