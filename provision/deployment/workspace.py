@@ -120,14 +120,15 @@ def fill_folder(
     backend: bool,
 ) -> Path:
     """Copy the Terraform tree to a folder and write values and backend; returns the root's path."""
-    shutil.copytree(
-        _ROOTS,
-        folder / "terraform",
-        ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
-    )
     root = folder / "terraform" / target.root
-    if target.inputs.files is not None:
-        _place(target.inputs.files.path, root)
+    with private.writing():
+        shutil.copytree(
+            _ROOTS,
+            folder / "terraform",
+            ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
+        )
+        if target.inputs.files is not None:
+            _place(target.inputs.files.path, root)
     _write(root / VARIABLES_FILE, variables)
     if backend:
         _write_backend(root, target.location)
@@ -141,8 +142,9 @@ def removal_folder(root_name: str, location: StateLocation, record: Record) -> I
     It needs no variables, and it can't fail on a data source that no longer exists.
     """
     with private.folder() as root:
-        for file in ("versions.tf", ".terraform.lock.hcl"):
-            shutil.copy(_ROOTS / root_name / file, root / file)
+        with private.writing():
+            for file in ("versions.tf", ".terraform.lock.hcl"):
+                shutil.copy(_ROOTS / root_name / file, root / file)
         provider = {"project": record.project_id, "region": record.region, "zone": record.zone}
         document = configuration.literal({"provider": {"google": provider}})
         _write(root / "provider.tf.json", document)
@@ -170,4 +172,5 @@ def _write_backend(root: Path, location: StateLocation) -> None:
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    with private.writing():
+        path.write_text(json.dumps(document, indent=2) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import CheckError
 from provision.google.http import GoogleApiError, NoAnswerError, Rest, Service
 from provision.time import retries
@@ -273,7 +274,8 @@ class GoogleApi(Rest):
                 self._pause()
                 operation = self.get(Service.FILESTORE, operation["name"])
         if failure := operation.get("error"):
-            raise GoogleApiError(400, failure.get("message", ""), path)
+            said = json_object.text(json_object.inner(failure).get("message"))
+            raise GoogleApiError(400, said, path)
 
     def _finish_of_cluster(self, operation: dict[str, Any], path: str) -> None:
         """Wait for the end of one of Kubernetes Engine's operations.
@@ -287,7 +289,8 @@ class GoogleApi(Rest):
                 self._pause()
                 operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
         if failure := operation.get("error"):
-            raise GoogleApiError(400, failure.get("message", ""), path)
+            said = json_object.text(json_object.inner(failure).get("message"))
+            raise GoogleApiError(400, said, path)
 
     def _pause(self) -> None:
         self._progress.clock.pause(_OPERATION_POLL)
@@ -301,10 +304,14 @@ class GoogleApi(Rest):
         with self._progress.waits(_named(operation, path)):
             while operation.get("status", "DONE") != "DONE":
                 self._pause()
-                operation = self.get(Service.COMPUTE, operation["selfLink"].partition("/v1/")[2])
-        for failure in operation.get("error", {}).get("errors", []):
-            code = operation.get("httpErrorStatusCode", 400)
-            raise GoogleApiError(code, failure.get("message", failure.get("code", "")), path)
+                operation = self.get(
+                    Service.COMPUTE, str(operation.get("selfLink")).partition("/v1/")[2]
+                )
+        failures = json_object.objects(json_object.inner(operation.get("error")).get("errors"))
+        for failure in failures:
+            code = json_object.whole(operation.get("httpErrorStatusCode")) or 400
+            said = json_object.text(failure.get("message") or failure.get("code"))
+            raise GoogleApiError(code, said, path)
 
     def revoke(self, project: str, email: str, kept: Collection[str]) -> None:
         """Revoke a service account's roles on the project, except for those to keep.
@@ -357,8 +364,7 @@ class GoogleApi(Rest):
 
 def _pairs(document: object) -> dict[str, str]:
     """The keys and values in a document's "items"; what is no pair of texts is left out."""
-    items = document.get("items") if isinstance(document, dict) else None
-    pairs = [it for it in items if isinstance(it, dict)] if isinstance(items, list) else []
+    pairs = json_object.objects(json_object.inner(document).get("items"))
     found = ((it.get("key"), it.get("value", "")) for it in pairs)
     return {key: text for key, text in found if isinstance(key, str) and isinstance(text, str)}
 

@@ -105,7 +105,8 @@ class Look:
             case Marker.DESCRIPTION:
                 return False
             case Marker.LABELS | Marker.RESOURCE_LABELS:
-                return bool(document.get(self.marker.value, {}).get(MARKER) == owner.id)
+                labels = document.get(self.marker.value)
+                return isinstance(labels, dict) and bool(labels.get(MARKER) == owner.id)
 
     def identity(self, values: Mapping[str, Any], document: Mapping[str, Any]) -> str:
         """The import ID of an existing resource.

@@ -198,7 +198,10 @@ class StateFolder:
             record = None  # another deployment's
         if record is not None or not self.has_state():
             return record
-        record = lost_record.rebuild(self._state(), self._place)
+        try:
+            record = lost_record.rebuild(self._state(), self._place)
+        except ValueError as error:
+            raise self._unreadable(str(error)) from error
         if record is None:
             raise StateError(
                 f"There is a Terraform state in {self.location.url} that this tool did not make",
@@ -300,11 +303,7 @@ class StateFolder:
                 text = blob.download_as_bytes(if_generation_match=blob.generation)
             except (exceptions.NotFound, exceptions.PreconditionFailed):
                 return None  # released between the two requests
-        try:
-            info = json.loads(text) | {"Path": self._url(_LOCK)}
-        except (ValueError, TypeError):
-            info = {"Path": self._url(_LOCK)}
-        return dataclasses.replace(Lock.of(info), generation=blob.generation)
+        return dataclasses.replace(Lock.read(text, self._url(_LOCK)), generation=blob.generation)
 
     def free(self, lock: Lock) -> bool:
         """Release a lock that `lock` returned; returns whether it was still the same lock."""
@@ -430,14 +429,17 @@ class StateFolder:
         try:
             document = terraform_state.parse(text)
         except ValueError as error:
-            raise StateError(
-                f"The Terraform state in {self._url(_STATE)} can't be read",
-                code=Code.STATE_UNREADABLE,
-                why=str(error),
-                fix="restore an older version of that object: gcloud storage ls --all-versions"
-                f" {self._url(_STATE)}",
-            ) from error
+            raise self._unreadable(str(error)) from error
         return document
+
+    def _unreadable(self, why: str) -> StateError:
+        return StateError(
+            f"The Terraform state in {self._url(_STATE)} can't be read",
+            code=Code.STATE_UNREADABLE,
+            why=why,
+            fix="restore an older version of that object: gcloud storage ls --all-versions"
+            f" {self._url(_STATE)}",
+        )
 
     def _read(self, name: str) -> str | None:
         from google.api_core.exceptions import NotFound  # noqa: PLC0415 - as above

@@ -27,6 +27,11 @@ def parse(text: str) -> dict[str, Any]:
         ValueError: It is no state that Terraform could read either; says what is wrong.
     """
     document = json_object.read(text)
+    if not isinstance(document.get("terraform_version", ""), str):
+        raise ValueError('its "terraform_version" is no text')  # noqa: TRY004
+    outputs = document.get("outputs", {})
+    if not isinstance(outputs, dict) or not all(map(_is_output, outputs.values())):
+        raise ValueError('its "outputs" are no values')
     resources = document.get("resources", [])
     if not isinstance(resources, list):
         raise ValueError('its "resources" are not a list')  # noqa: TRY004
@@ -43,12 +48,18 @@ def _is_resource(resource: object) -> bool:
         return True  # of data sources, and of what older Terraforms wrote, nothing is read
     if not isinstance(resource.get("instances"), list):
         return False
+    if not all(isinstance(resource.get(name, ""), str) for name in ("module", "provider")):
+        return False
     if not all(isinstance(resource.get(name), str) for name in ("type", "name")):
         return False
     return all(
-        isinstance(one, dict) and isinstance(one.get("attributes", {}), dict)
+        isinstance(one, dict) and isinstance(one.get("attributes") or {}, dict)
         for one in resource["instances"]
     )
+
+
+def _is_output(output: object) -> bool:
+    return isinstance(output, dict) and "value" in output
 
 
 def empty(terraform_version: str) -> str:
