@@ -40,8 +40,8 @@ def _sound(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         reader = TypeAdapter(_without_parsers(kind) if isinstance(value, list | dict) else kind)
         try:
             found = reader.validate_python(_texts(value))
-        except (ValueError, TypeError):
-            continue
+        except (ValueError, TypeError, AttributeError):
+            continue  # the rules take texts, and stumble over parts that are none
         yield name, reader.dump_python(found, mode="json")
 
 

@@ -44,11 +44,11 @@ def parse(text: str) -> dict[str, Any]:
 def _is_resource(resource: object) -> bool:
     if not isinstance(resource, dict):
         return False
+    if not all(isinstance(resource.get(it, ""), str) for it in ("mode", "module", "provider")):
+        return False
     if resource.get("mode") != "managed":
         return True  # of data sources, and of what older Terraforms wrote, nothing is read
     if not isinstance(resource.get("instances"), list):
-        return False
-    if not all(isinstance(resource.get(name, ""), str) for name in ("module", "provider")):
         return False
     if not all(isinstance(resource.get(name), str) for name in ("type", "name")):
         return False

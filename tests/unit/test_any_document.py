@@ -187,7 +187,7 @@ def _damaged(draw: DrawFn, whole: Any) -> bytes:
         inside, key = draw(st.sampled_from(list(_places(document)) or [({"": 0}, "")]))
         match draw(st.sampled_from(["value", "gone", "key"])):
             case "value":
-                inside[key] = draw(ODD)
+                inside[key] = copy.deepcopy(draw(ODD))  # it may be damaged in its turn
             case "key" if isinstance(inside, dict):
                 inside[draw(st.sampled_from([*TEMPLATES, "x", "\x1b"]))] = inside.pop(key)
             case _:
