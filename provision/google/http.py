@@ -185,9 +185,11 @@ class Rest:
             if not isinstance(listed, list) or not all(isinstance(it, dict) for it in listed):
                 raise GoogleApiError(503, f"the answer's {key} are no list of objects", path)
             yield from listed
-            token = str(page.get("nextPageToken") or "")
+            before, token = token, str(page.get("nextPageToken") or "")
             if not token:
                 return
+            if token == before:
+                raise GoogleApiError(503, "the answer's next page is the page itself", path)
 
     def get(self, service: Service, path: str) -> dict[str, Any]:
         """A resource by its path.
