@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from provision.documents import plain
 from provision.files import private
 from provision.state import terraform_state
 from provision.terraform import configuration
+from provision.terraform.providers import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 VARIABLES_FILE: Final = "deployment.tfvars.json"
 _IMPORTS_FILE: Final = "imports.tf.json"
 _BACKEND_FILE: Final = "backend.tf.json"
-_LOCKED: Final = re.compile(r'^provider "([^"]+)"', re.MULTILINE)
 # A wheel has the Terraform tree inside this package; a checkout and the image have it at the top.
 _IN_A_WHEEL: Final = Path(__file__).resolve().with_name("roots")
 _ROOTS: Final = (
@@ -154,8 +153,7 @@ def removal_folder(root_name: str, location: StateLocation, record: Record) -> I
 
 def providers() -> frozenset[str]:
     """The addresses of the providers that the roots use, as their lock files have them."""
-    locks = (file.read_text(encoding="utf-8") for file in _ROOTS.glob("*/.terraform.lock.hcl"))
-    return frozenset(address for text in locks for address in _LOCKED.findall(text))
+    return frozenset(address for root in _ROOTS.iterdir() for address in locked(root))
 
 
 def _place(archive: Path, root: Path) -> None:

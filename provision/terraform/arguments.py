@@ -24,13 +24,8 @@ def _arguments(command: str, *positional: str, **options: object) -> list[str]:
 
 
 def init(*, backend: bool, color: bool) -> list[str]:
-    """`terraform init`; without a backend if no state exists yet, or for `validate`.
-
-    It gets no provider that the root's lock file does not have, whatever a state asks for.
-    """
-    return _arguments(
-        "init", input=False, backend=backend, lockfile="readonly", no_color=_off(color)
-    )
+    """`terraform init`; without a backend if no state exists yet, or for `validate`."""
+    return _arguments("init", input=False, backend=backend, no_color=_off(color))
 
 
 def validate() -> list[str]:
