@@ -115,9 +115,8 @@ chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the sa
 	$(BIN)/python -m tests.chaos --number $(N) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case '$(CASE)')
 
 .PHONY: fuzz
-fuzz: $(VENV)/.develop ## 10,000 env files that nobody would write, each way that one is read
-	$(PYTEST) -n $(WORKERS) --timeout=0 --hypothesis-profile=long \
-		tests/unit/test_any_env_list.py tests/unit/test_any_input.py
+fuzz: $(VENV)/.develop ## 10,000 env files and damaged documents that nobody would write, each way one is read
+	$(PYTEST) -n $(WORKERS) --timeout=0 --hypothesis-profile=long tests/unit/test_any_*.py
 
 .PHONY: bench
 bench: $(VENV)/.develop ## what the program costs on top of Terraform, as ratios in one run

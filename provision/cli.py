@@ -23,8 +23,9 @@ from provision.time.clock import Clock
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
-"""The settings that identify a deployment; if only these matter, problems of others are notes."""
+_IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH", "PROTECT")
+"""The settings that identify and protect a deployment; if only these matter, problems of others are
+notes."""
 
 _NO_ACTION = Problem(
     code=Code.INVALID_COMMAND_LINE,

@@ -97,6 +97,12 @@ class Code(enum.StrEnum):
         return member
 
     # ---------------------------------------------------------------- command line and settings
+    DISK_FULL = (
+        "disk-full",
+        "this machine has no room for the files of a run",
+        "free space where `what` says, or set TMPDIR",
+        (ExitCode.CHECK, ExitCode.TERRAFORM, ExitCode.CLUSTER),
+    )
     INVALID_COMMAND_LINE = (
         "invalid-command-line",
         "an action or option is unknown, missing, or not for this action",

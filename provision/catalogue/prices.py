@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue.machines import Consumption
+from provision.documents import json_object
 from provision.documents.cost import Origin
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 FILE: Final = Path(__file__).with_name("prices.json")
 """The list that comes with the program."""
+
+_USD: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,12})?([eE]-[0-9]{1,2})?")
 
 EVERYWHERE: Final = "*"
 """The region of a price that is the same in all regions."""
@@ -158,11 +162,21 @@ def read(text: str, origin: Origin) -> Prices:
 
     Raises:
         ValueError: It is no such list.
-        KeyError: The same.
     """
-    document = json.loads(text)
+    document = json_object.read(text)
+    try:
+        return _read(document, origin)
+    except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"it is no list of prices: {error!r}") from error
+
+
+def _read(document: Mapping[str, Any], origin: Origin) -> Prices:
     sources = {
-        key: Source(text=it["text"], date=it["date"], is_estimate=it.get("estimate", False))
+        key: Source(
+            text=str(it["text"]),
+            date=None if it["date"] is None else str(it["date"]),
+            is_estimate=it.get("estimate") is True,
+        )
         for key, it in document["sources"].items()
     }
     rows: Rows = defaultdict(dict)
@@ -170,6 +184,8 @@ def read(text: str, origin: Origin) -> Prices:
         words = places.split()
         there = rows[item, Consumption(way)]
         for region, usd in zip(words[::2], words[1::2], strict=True):
+            if source not in sources or not _USD.fullmatch(usd):
+                raise ValueError(f"{usd} by {source!r} is no price")
             there[region] = (usd, source)
     return Prices(origin=origin, sources=MappingProxyType(sources), rows=dict(rows))
 

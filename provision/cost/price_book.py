@@ -85,7 +85,7 @@ class PriceBook:
         try:
             found = prices.read(text, Origin.LIVE)
             days = [dt.date.fromisoformat(it.date or "") for it in found.sources.values()]
-        except (ValueError, LookupError, TypeError, AttributeError):
+        except ValueError:
             return None
         is_new = all(dt.timedelta() <= self._today - day < _KEPT for day in days)
         return found if days and is_new else None

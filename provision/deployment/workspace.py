@@ -14,6 +14,8 @@ from provision import words
 from provision.documents import plain
 from provision.files import private
 from provision.state import terraform_state
+from provision.terraform import configuration
+from provision.terraform.providers import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -90,7 +92,7 @@ class Workspace:
         Args:
             imports: Terraform's import blocks.
         """
-        _write(self.root / _IMPORTS_FILE, imports)
+        _write(self.root / _IMPORTS_FILE, configuration.literal(imports))
 
     def tell(self, target: Deployment[ClusterSpec]) -> None:
         """Write a deployment's variables to the folder, replacing those that are there."""
@@ -117,14 +119,15 @@ def fill_folder(
     backend: bool,
 ) -> Path:
     """Copy the Terraform tree to a folder and write values and backend; returns the root's path."""
-    shutil.copytree(
-        _ROOTS,
-        folder / "terraform",
-        ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
-    )
     root = folder / "terraform" / target.root
-    if target.inputs.files is not None:
-        _place(target.inputs.files.path, root)
+    with private.writing():
+        shutil.copytree(
+            _ROOTS,
+            folder / "terraform",
+            ignore=shutil.ignore_patterns(".terraform", "tests", "*.tfstate*"),
+        )
+        if target.inputs.files is not None:
+            _place(target.inputs.files.path, root)
     _write(root / VARIABLES_FILE, variables)
     if backend:
         _write_backend(root, target.location)
@@ -138,12 +141,19 @@ def removal_folder(root_name: str, location: StateLocation, record: Record) -> I
     It needs no variables, and it can't fail on a data source that no longer exists.
     """
     with private.folder() as root:
-        for file in ("versions.tf", ".terraform.lock.hcl"):
-            shutil.copy(_ROOTS / root_name / file, root / file)
+        with private.writing():
+            for file in ("versions.tf", ".terraform.lock.hcl"):
+                shutil.copy(_ROOTS / root_name / file, root / file)
         provider = {"project": record.project_id, "region": record.region, "zone": record.zone}
-        _write(root / "provider.tf.json", {"provider": {"google": provider}})
+        document = configuration.literal({"provider": {"google": provider}})
+        _write(root / "provider.tf.json", document)
         _write_backend(root, location)
         yield root
+
+
+def providers() -> frozenset[str]:
+    """The addresses of the providers that the roots use, as their lock files have them."""
+    return frozenset(address for root in _ROOTS.iterdir() for address in locked(root))
 
 
 def _place(archive: Path, root: Path) -> None:
@@ -155,8 +165,10 @@ def _place(archive: Path, root: Path) -> None:
 
 
 def _write_backend(root: Path, location: StateLocation) -> None:
+    # Terraform takes a backend's texts as they are: it evaluates nothing there.
     _write(root / _BACKEND_FILE, {"terraform": {"backend": {"gcs": plain(location.backend)}}})
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    with private.writing():
+        path.write_text(json.dumps(document, indent=2) + "\n")

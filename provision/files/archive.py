@@ -9,7 +9,6 @@ damage by the checksum.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import tarfile
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
+from provision.files import private
 from provision.files.gzip import StoredGzip
 from provision.files.left_out import LeftOut
 
@@ -39,7 +39,6 @@ LARGEST_FOLDER: Final = 4 << 30
 _TIME: Final = 315_532_800
 # Linux follows at most this many symlinks; a longer chain is a loop.
 _LONGEST_CHAIN: Final = 40
-_DISK_FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 _GIB: Final = 1 << 30
 _DATA: Final = "data belongs in a bucket: GCS_MOUNT_LIST mounts it on every VM"
 
@@ -96,7 +95,7 @@ def pack(folder: Path, into: Path, left_out: LeftOut | None = None) -> Archive |
 
     Raises:
         SettingsError: Entries of the folder can't be packed; the error lists all of them.
-        OSError: The archive can't be written.
+        CheckError: The disk has no room for the archive.
     """
     if not folder.exists():
         return None
@@ -109,7 +108,8 @@ def pack(folder: Path, into: Path, left_out: LeftOut | None = None) -> Archive |
         raise SettingsError.of(problems)
     if not entries:
         return None
-    path, sha256 = _write(folder, entries, into)
+    with private.writing():
+        path, sha256 = _write(folder, entries, into)
     count = sum(entry.kind != stat.S_IFDIR for entry in entries)
     return Archive(path=path, sha256=sha256, count=count, size=size)
 
@@ -269,7 +269,7 @@ def _add(archive: tarfile.TarFile, folder: Path, entry: _Entry) -> None:
                 with path.open("rb") as content:
                     archive.addfile(about, content)
             except OSError as error:
-                if error.errno in _DISK_FULL:
+                if error.errno in private.FULL:
                     raise  # this is about the archive, not about the packed file
                 raise SettingsError.of([_unreadable(path, error)]) from error
 

@@ -6,6 +6,7 @@ A run that is killed can't delete its folder, so the next one on this machine do
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -13,9 +14,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from provision.codes import Code
+from provision.errors import CheckError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""The errors of a disk without room, or without room for this user."""
 _PREFIX: Final = "aiinfra-"
 _IN_USE: Final = "in-use"
 ALIVE: Final = "alive"
@@ -26,10 +32,35 @@ ALIVE: Final = "alive"
 def folder() -> Iterator[Path]:
     """A temporary folder of this run, deleted afterwards; what dead runs left is deleted first."""
     _sweep()
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
-        path = Path(name)
-        with _locked(path / _IN_USE):
-            yield path
+    with contextlib.ExitStack() as stack:
+        with writing():
+            path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX)))
+            stack.enter_context(_locked(path / _IN_USE))
+        yield path
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Say of a full disk what mends it.
+
+    Raises:
+        CheckError: The disk is full. A phase that has made something makes its own error of it.
+    """
+    try:
+        yield
+    except OSError as error:
+        # Of a whole tree, shutil tells the reasons as texts alone.
+        told = str(error) if isinstance(error, shutil.Error) else ""
+        if error.errno not in FULL and not any(os.strerror(it) in told for it in FULL):
+            raise
+        place = tempfile.gettempdir()
+        raise CheckError(
+            f"The disk of this machine is full: {error.filename or place}",
+            code=Code.DISK_FULL,
+            why=error.strerror or os.strerror(errno.ENOSPC),
+            fix=f"free space there, or set TMPDIR to a folder with more of it than {place}; then"
+            " run the same action again",
+        ) from error
 
 
 def _sweep() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import CheckError
 from provision.google.http import GoogleApiError, Rest, Service
 from provision.time import retries
@@ -74,8 +75,7 @@ class GoogleApi(Rest):
             if error.code == _NOT_FOUND:
                 return {}
             raise
-        items = document.get("queryValue", {}).get("items", [])
-        return {item["key"]: item.get("value", "") for item in items}
+        return _pairs(document.get("queryValue"))
 
     def apply_updates(
         self, project: str, zone: str, group: str, names: Collection[str], *, action: str
@@ -116,13 +116,13 @@ class GoogleApi(Rest):
 
         def once() -> None:
             found = (self.find(Service.COMPUTE, path) or {}).get("metadata")
-            if found is None:
+            if not isinstance(found, dict):
                 return
-            now = {one["key"]: one.get("value", "") for one in found.get("items", [])}
+            now = _pairs(found)
             wanted = change(now)
             if wanted != now:
                 items = [{"key": key, "value": value} for key, value in wanted.items()]
-                body = {"fingerprint": found["fingerprint"], "items": items}
+                body = {"fingerprint": found.get("fingerprint"), "items": items}
                 of_vm = f"{path}/setMetadata"
                 self._finish(self.call("POST", Service.COMPUTE, of_vm, {}, body), of_vm)
 
@@ -275,7 +275,8 @@ class GoogleApi(Rest):
                 self._pause()
                 operation = self.get(Service.FILESTORE, operation["name"])
         if failure := operation.get("error"):
-            raise GoogleApiError(400, failure.get("message", ""), path)
+            said = json_object.text(json_object.inner(failure).get("message"))
+            raise GoogleApiError(400, said, path)
 
     def _finish_of_cluster(self, operation: dict[str, Any], path: str) -> None:
         """Wait for the end of one of Kubernetes Engine's operations.
@@ -289,7 +290,8 @@ class GoogleApi(Rest):
                 self._pause()
                 operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
         if failure := operation.get("error"):
-            raise GoogleApiError(400, failure.get("message", ""), path)
+            said = json_object.text(json_object.inner(failure).get("message"))
+            raise GoogleApiError(400, said, path)
 
     def _pause(self) -> None:
         self._progress.clock.pause(_OPERATION_POLL)
@@ -303,10 +305,14 @@ class GoogleApi(Rest):
         with self._progress.waits(_named(operation, path)):
             while operation.get("status", "DONE") != "DONE":
                 self._pause()
-                operation = self.get(Service.COMPUTE, operation["selfLink"].partition("/v1/")[2])
-        for failure in operation.get("error", {}).get("errors", []):
-            code = operation.get("httpErrorStatusCode", 400)
-            raise GoogleApiError(code, failure.get("message", failure.get("code", "")), path)
+                operation = self.get(
+                    Service.COMPUTE, str(operation.get("selfLink")).partition("/v1/")[2]
+                )
+        failures = json_object.objects(json_object.inner(operation.get("error")).get("errors"))
+        for failure in failures:
+            code = json_object.whole(operation.get("httpErrorStatusCode")) or 400
+            said = json_object.text(failure.get("message") or failure.get("code"))
+            raise GoogleApiError(code, said, path)
 
     def revoke(self, project: str, email: str, kept: Collection[str]) -> None:
         """Revoke a service account's roles on the project, except for those to keep.
@@ -355,6 +361,13 @@ class GoogleApi(Rest):
                 self.call("PUT", Service.STORAGE, path, {}, changed | {"version": 3})
 
         _against_conflicts(once)
+
+
+def _pairs(document: object) -> dict[str, str]:
+    """The keys and values in a document's "items"; what is no pair of texts is left out."""
+    pairs = json_object.objects(json_object.inner(document).get("items"))
+    found = ((it.get("key"), it.get("value", "")) for it in pairs)
+    return {key: text for key, text in found if isinstance(key, str) and isinstance(text, str)}
 
 
 def _named(operation: Mapping[str, Any], path: str) -> str:

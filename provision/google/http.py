@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from provision import __version__
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import CheckError, CredentialsError, Problem
 from provision.google import refusals, sessions
 from provision.google.auth import refusals as credential_refusals
@@ -184,10 +185,15 @@ class Rest:
         while True:
             page = self.call(method, service, path, query | {"pageToken": token})
             entries = page.get(key, [])
-            yield from entries.values() if isinstance(entries, dict) else entries
-            token = page.get("nextPageToken", "")
+            listed = list(entries.values()) if isinstance(entries, dict) else entries
+            if not isinstance(listed, list) or not all(isinstance(it, dict) for it in listed):
+                raise GoogleApiError(503, f"the answer's {key} are no list of objects", path)
+            yield from listed
+            before, token = token, str(page.get("nextPageToken") or "")
             if not token:
                 return
+            if token == before:
+                raise GoogleApiError(503, "the answer's next page is the page itself", path)
 
     def get(self, service: Service, path: str) -> dict[str, Any]:
         """A resource by its path.
@@ -218,7 +224,7 @@ class Rest:
             GoogleApiError: Google refused the request, or all retries failed.
             CredentialsError: Google does not accept the credentials.
         """
-        url = service.url(self._environ) + path
+        url = service.url(self._environ) + _quoted(path)
         again = retries.policy(self._progress.clock, self._progress.tell)
         try:
             return again(self._once, method, url, query, body)
@@ -250,23 +256,40 @@ class Rest:
         return _document(answer)
 
 
+def segment(name: object) -> str:
+    """A name as one part of a path, whatever stands in it; the rest is quoted when it is sent."""
+    return str(name).replace("/", "%2F")
+
+
+def _quoted(path: str) -> str:
+    """A path as it stands in a URL, where no name ends it or leads out of it.
+
+    Raises:
+        GoogleApiError: A part of it is empty, "." or "..": nothing has such a name (404).
+    """
+    if not {"", ".", ".."}.isdisjoint(path.split("/")):
+        raise GoogleApiError(404, "nothing was asked: a part of this path is no name", path)
+    return quote(path, safe="/:@!$&'()*+,;=~")
+
+
 def _document(answer: Any) -> dict[str, Any]:
     """The JSON document of a response.
 
     Raises:
-        TransientError: It is not JSON, such as the error page of a proxy.
+        TransientError: It is no JSON object, such as the error page of a proxy.
     """
     try:
-        document: dict[str, Any] = answer.json()
+        return json_object.read(answer.content)
     except ValueError as error:
-        raise TransientError(f"{answer.status_code} with a response that is not JSON") from error
-    return document
+        raise TransientError(
+            f"{answer.status_code} with a response that is not as Google's: {error}"
+        ) from error
 
 
 def _failure(answer: Any, url: str) -> Exception:
     """The exception for a response that is not a success."""
     try:
-        error = answer.json()["error"]
+        error = json_object.read(answer.content)["error"]
         message = str(error["message"])
         reason = str((error.get("errors") or [{}])[0].get("reason", ""))
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -72,7 +72,8 @@ def read(document: Mapping[str, Any]) -> Owner | None:
     if found is not None:
         return Owner(found["id"], found["state"] or "")
     for name in ("labels", "resourceLabels", "resource_labels"):
-        value = (document.get(name) or {}).get(MARKER)
+        labels = document.get(name)
+        value = labels.get(MARKER) if isinstance(labels, dict) else None
         if value:
             return Owner(str(value))
     return None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import Problem
-from provision.google.http import Service
+from provision.google.http import Service, segment
 from provision.google.owner import MARKER
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ class Look:
             case Marker.DESCRIPTION:
                 return False
             case Marker.LABELS | Marker.RESOURCE_LABELS:
-                return bool(document.get(self.marker.value, {}).get(MARKER) == owner.id)
+                labels = document.get(self.marker.value)
+                return isinstance(labels, dict) and bool(labels.get(MARKER) == owner.id)
 
     def identity(self, values: Mapping[str, Any], document: Mapping[str, Any]) -> str:
         """The import ID of an existing resource.
@@ -116,6 +117,14 @@ class Look:
         """
         own = {"name": document["name"].rpartition("/")[2]} if self.by_list else {}
         return self.import_id.format_map({**values, **own})
+
+    def at(self, values: Mapping[str, Any]) -> str:
+        """The path of one of them in the API; no value leads to another one.
+
+        Args:
+            values: What the fields in the path stand for.
+        """
+        return self.path.format_map({name: segment(value) for name, value in values.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +168,7 @@ class Resource:
         Args:
             **values: The values for the fields in the path.
         """
-        return self.look.path.format_map(values)
+        return self.look.at(values)
 
 
 def _compute(path: str) -> Look:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.deployment.kind import deploy
+from provision.errors import StateError
 from provision.kinds.gke.kind import GKE_CLUSTER
 from provision.kinds.vms.kind import VM_GROUP
 from provision.settings.choices import Orchestrator
@@ -37,8 +39,20 @@ def given(settings: Settings) -> str | None:
 
 
 def named(name: str) -> Kind[Any]:
-    """The kind with the name that a record has."""
-    return next(kind for kind in KINDS.values() if kind.name == name)
+    """The kind with the name that a record has.
+
+    Raises:
+        StateError: This version has no such kind.
+    """
+    for kind in KINDS.values():
+        if kind.name == name:
+            return kind
+    raise StateError(
+        f"What is deployed is a cluster of the kind {name}, which this version does not know",
+        code=Code.STATE_UNREADABLE,
+        why="a later version of this tool made it, or somebody changed its deployment.json",
+        fix="use the version of the tool that made this deployment",
+    )
 
 
 def deployment(context: Context, inputs: RunInputs | None = None) -> Deployment[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.documents import json_object
 from provision.documents.status import About, Filestore, LockHolder, Status, Waiting
 from provision.google.api import GoogleApiError, Service
 from provision.kinds import ends
@@ -54,7 +55,7 @@ def look(
         locked_by=lock.who if lock else None,
         lock=_holder(lock) if lock else None,
         resources=tuple(sorted(cloud.folder.addresses())),
-        filestores=tuple(_share(one) for one in outputs.get("filestores") or ()),
+        filestores=tuple(map(_share, json_object.objects(outputs.get("filestores")))),
         links=_links(record, kind, outputs),
         last_log=cloud.folder.last_log(),
         state=cloud.folder.location.url,
@@ -78,7 +79,7 @@ def _holder(lock: Lock) -> LockHolder:
 
 def _share(made: Mapping[str, Any]) -> Filestore:
     return Filestore(
-        name=made["name"], path=made["path"], ip=made["ip"], share=str(made.get("share") or "")
+        **{name: json_object.text(made.get(name)) for name in ("name", "path", "ip", "share")}
     )
 
 
@@ -91,13 +92,13 @@ def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) 
         "Bucket": f"{_CONSOLE}/storage/browser?{project}",
         "Quotas": f"{_CONSOLE}/iam-admin/quotas?{project}",
     }
-    dashboard = (outputs.get("dashboard") or {}).get("url")
+    dashboard = json_object.text(json_object.inner(outputs.get("dashboard")).get("url"))
     return links | ({"Dashboard": dashboard} if dashboard else {})
 
 
 def _reservations(context: Context, cloud: Cloud, record: Record) -> Iterator[End]:
     """The ends of the reservations that machines come from, as far as Google tells them."""
-    named = {str(one.get("reservation") or "") for one in record.reservations.values()}
+    named = {one.reservation for one in record.reservations.values()}
     named.add(str(record.settings.get("RESERVATION_NAME") or ""))
     for text in sorted(named - {""}):
         path = ReservationPath.parse(text)

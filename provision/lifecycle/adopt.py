@@ -114,7 +114,7 @@ def _find(
     everywhere = (found for all_of_one in marked for found in all_of_one)
     if look.by_list:
         return next(everywhere, None)
-    document = api.find(look.service, look.path.format_map(creation.values))
+    document = api.find(look.service, look.at(creation.values))
     if document is None and creation.type == resources.GROUP.type:
         # A run that was killed in a move leaves the group in another zone, where its VMs bill on.
         return next(everywhere, None)

@@ -39,7 +39,7 @@ def require(
     context.console.show(screen.lines(found, context.report.cost, context.console.width))
     if context.agreed:
         return
-    doubts = [*_contradictions(context, record, asked), *_protection(record)]
+    doubts = [*_contradictions(context, record, asked), *_protection(context, record)]
     if context.console.is_terminal and (doubts or found.data):
         for doubt in doubts:
             context.console.progress(f"{doubt.what}: {doubt.why}.")
@@ -71,12 +71,23 @@ def _contradiction(setting: str, given: str, deployed: str) -> Problem:
     )
 
 
-def _protection(record: Record) -> Iterator[Problem]:
-    if record.settings.get(_PROTECT):
-        yield Problem(
-            code=Code.APPROVAL_NEEDED,
-            setting=_PROTECT,
-            what=f"{record.name_prefix} is protected",
-            why="the last Create had PROTECT=yes",
-            fix="run Destroy --yes; or run Create with PROTECT=no first",
-        )
+def _protection(context: Context, record: Record) -> Iterator[Problem]:
+    """What protects it: either side does, and a record that does not say that nothing does."""
+    what, fix = f"{record.name_prefix} is protected", "run Create with PROTECT=no first"
+    if context.settings.protect:
+        why = "these settings have PROTECT=yes"
+    elif _PROTECT not in record.settings:
+        what = f"nobody knows whether {record.name_prefix} is protected"
+        why = "deployment.json, which says that, was lost or damaged"
+        fix = "run Create first, which writes it again"
+    elif record.settings[_PROTECT]:
+        why = "the last Create had PROTECT=yes"
+    else:
+        return
+    yield Problem(
+        code=Code.APPROVAL_NEEDED,
+        setting=_PROTECT,
+        what=what,
+        why=why,
+        fix=f"run Destroy --yes; or {fix}",
+    )

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
+from provision.deployment import workspace
 from provision.errors import StateError
 from provision.google.owner import Owner
 from provision.lifecycle import namesakes, whereabouts
@@ -42,11 +43,17 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
     Raises:
         StateError: Another tool made it, or it is in another project.
     """
-    record = cloud.folder.record() if cloud.has_bucket() else None
+    record = _record(cloud) if cloud.has_bucket() else None
     if record is None:
         return None
     check_project(context, cloud, record)
     return whereabouts.find(cloud, record)
+
+
+def _record(cloud: Cloud) -> Record | None:
+    record = cloud.folder.record()
+    cloud.folder.require_providers(workspace.providers())
+    return record
 
 
 def require_same(context: Context, cloud: Cloud, record: Record | None) -> None:
@@ -118,7 +125,7 @@ def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
     Raises:
         StateError: It was made by another tool, in another project or as another kind.
     """
-    record = cloud.folder.record()
+    record = _record(cloud)
     if record is None:
         return None
     check_project(context, cloud, record)

@@ -224,5 +224,5 @@ def _buckets(cloud: Cloud, record: Record) -> set[str]:
     return (
         {cloud.folder.location.bucket}
         | {mount["bucket"] for mount in mounted}
-        | {role["bucket"].removeprefix("b/") for role in granted}
+        | {str(role.get("bucket") or "").removeprefix("b/") for role in granted} - {""}
     )

@@ -196,7 +196,7 @@ class Settings(BaseSettings):
         default_words="`30m`",
     )
     protect: Switch = _setting(
-        "With `yes`, Destroy deletes this deployment only with `--yes`; Create stores the setting.",
+        "With `yes`, here or at the last Create, Destroy deletes the deployment only with `--yes`.",
         "yes",
         False,
     )

@@ -31,7 +31,7 @@ from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from google.auth.credentials import Credentials
     from google.cloud import storage
@@ -195,9 +195,14 @@ class StateFolder:
                 " NAME_PREFIX or TERRAFORM_GCS_PATH",
                 setting="NAME_PREFIX",
             ) from error
+        if record is not None and record.name_prefix != self._place.name_prefix:
+            record = None  # another deployment's
         if record is not None or not self.has_state():
             return record
-        record = lost_record.rebuild(self._state(), self._place)
+        try:
+            record = lost_record.rebuild(self._state(), self._place)
+        except ValueError as error:
+            raise self._unreadable(str(error)) from error
         if record is None:
             raise StateError(
                 f"There is a Terraform state in {self.location.url} that this tool did not make",
@@ -249,6 +254,24 @@ class StateFolder:
         """What the state has: paths ("projects/..."), IDs, and account email addresses."""
         return terraform_state.known(self._state())
 
+    def require_providers(self, known: Collection[str]) -> None:
+        """Make sure that Terraform would start no other provider than ours for the state.
+
+        Raises:
+            StateError: It would get one from wherever the state says, and run it.
+        """
+        strange = sorted(terraform_state.providers(self._state()) - set(known))
+        if strange:
+            raise StateError(
+                f"The Terraform state in {self._url(_STATE)} wants a provider that is not ours:"
+                f" {', '.join(strange)}",
+                code=Code.STATE_FOREIGN,
+                why="Terraform would download and run it; this tool makes everything with"
+                f" {', '.join(sorted(known))}, so another program or person changed the state",
+                fix="find out who may write to the bucket, then restore an older version of that"
+                f" object: gcloud storage ls --all-versions {self._url(_STATE)}",
+            )
+
     def addresses(self) -> set[str]:
         """The addresses of all resources in the state."""
         return terraform_state.addresses(self._state())
@@ -281,11 +304,7 @@ class StateFolder:
                 text = blob.download_as_bytes(if_generation_match=blob.generation)
             except (exceptions.NotFound, exceptions.PreconditionFailed):
                 return None  # released between the two requests
-        try:
-            info = json.loads(text) | {"Path": self._url(_LOCK)}
-        except (ValueError, TypeError):
-            info = {"Path": self._url(_LOCK)}
-        return dataclasses.replace(Lock.of(info), generation=blob.generation)
+        return dataclasses.replace(Lock.read(text, self._url(_LOCK)), generation=blob.generation)
 
     def free(self, lock: Lock) -> bool:
         """Release a lock that `lock` returned; returns whether it was still the same lock."""
@@ -411,14 +430,17 @@ class StateFolder:
         try:
             document = terraform_state.parse(text)
         except ValueError as error:
-            raise StateError(
-                f"The Terraform state in {self._url(_STATE)} can't be read",
-                code=Code.STATE_UNREADABLE,
-                why=str(error),
-                fix="restore an older version of that object: gcloud storage ls --all-versions"
-                f" {self._url(_STATE)}",
-            ) from error
+            raise self._unreadable(str(error)) from error
         return document
+
+    def _unreadable(self, why: str) -> StateError:
+        return StateError(
+            f"The Terraform state in {self._url(_STATE)} can't be read",
+            code=Code.STATE_UNREADABLE,
+            why=why,
+            fix="restore an older version of that object: gcloud storage ls --all-versions"
+            f" {self._url(_STATE)}",
+        )
 
     def _read(self, name: str) -> str | None:
         from google.api_core.exceptions import NotFound  # noqa: PLC0415 - as above

@@ -18,8 +18,11 @@ import socket
 import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
+from pydantic import Field, TypeAdapter
+
+from provision.documents import json_object
 from provision.errors import StateError
 from provision.files import private
 
@@ -67,8 +70,9 @@ class Note:
     """
 
     machine: Machine
-    alive: str
-    lock_id: str
+    # A note may be anybody's, and the file is opened.
+    alive: Annotated[str, Field(pattern=rf"^/[^\x00]*/{private.ALIVE}$")]
+    lock_id: str = ""
 
     def document(self) -> str:
         """The note as JSON."""
@@ -78,13 +82,8 @@ class Note:
     def parse(cls, text: str) -> Self | None:
         """Read what `document` wrote; None if the text is not a note."""
         try:
-            document = json.loads(text)
-            return cls(
-                machine=Machine(**document["machine"]),
-                alive=str(document["alive"]),
-                lock_id=str(document.get("lock_id", "")),
-            )
-        except (ValueError, KeyError, TypeError):
+            return TypeAdapter(cls).validate_python(json_object.read(text))
+        except ValueError:
             return None
 
     def is_over(self, here: Machine) -> bool:

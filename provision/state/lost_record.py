@@ -31,25 +31,33 @@ def rebuild(state: Mapping[str, Any], place: Place) -> Record | None:
         state: Terraform's, as a document.
         place: The project, prefix, region and zone that the settings of this run name; the state
             wins where it knows better.
+
+    Raises:
+        ValueError: What the state says is nothing that a record may say.
     """
     things = list(terraform_state.attributes(state))
     owners = [found for _, values in things if (found := owner.read(values)) is not None]
     if not owners:
         return None
     of_type = dict(reversed(things))
-    return Record(
+    record = Record(
         kind=_kind(of_type, terraform_state.addresses(state)),
         cluster_id=owners[0].id,
         project_id=_first(things, "project") or place.project_id,
         name_prefix=place.name_prefix,
         region=_region(of_type) or place.region,
-        zone=str(of_type.get(resources.GROUP.type, {}).get("zone") or place.zone),
+        zone=_last(of_type.get(resources.GROUP.type, {}).get("zone")) or place.zone,
         tool_version=__version__,
         terraform_version=str(state.get("terraform_version", "")),
         image=_image(state),
         last_request=_last_request(things),
         gke_version=of_type.get(resources.CLUSTER.type, {}).get("min_master_version"),
     )
+    # Whoever may write a record may write a state, so the same rules hold.
+    checked = Record.parse(record.document())
+    if checked is None:
+        raise ValueError("its resources have a name, a place or a version that none can have")
+    return checked
 
 
 def _kind(of_type: Mapping[str, Any], addresses: set[str]) -> str:
@@ -66,8 +74,13 @@ def _region(of_type: Mapping[str, Mapping[str, Any]]) -> str:
     for type_ in (resources.SUBNETWORK.type, resources.TEMPLATE.type):
         found = of_type.get(type_, {}).get("region")
         if found:
-            return str(found).rpartition("/")[2]
+            return _last(found)
     return str(of_type.get(resources.CLUSTER.type, {}).get("location") or "")
+
+
+def _last(link: object) -> str:
+    """What a link or a bare name ends with."""
+    return str(link or "").rpartition("/")[2]
 
 
 def _first(things: Sequence[tuple[str, Mapping[str, Any]]], name: str) -> str:

@@ -1,17 +1,57 @@
-"""The record of what is deployed: `deployment.json`, next to the state."""
+"""The record of what is deployed: `deployment.json`, next to the state.
 
-from __future__ import annotations
+Whoever may write to the bucket may have changed it, and its fields go into Terraform's
+configuration, into the paths of requests and into commands that people copy. So each is held to
+the rule of the setting that it came from.
+"""
+
+# No deferred annotations: pydantic reads them.
 
 import json
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from provision.documents import json_object
+from provision.settings import recorded
+from provision.settings.values import (
+    GkeVersion,
+    ImageName,
+    NamePrefix,
+    ProjectId,
+    Region,
+    ReservationName,
+    Zone,
+)
 
 _MADE_BY: Final = "aiinfra-cluster"
 _FORMAT: Final = 1
 
 
+_Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,63}$")]
+_Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9.+~-]{0,64}$")]
+_Path = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,300}$")]
+_Number = Annotated[int, Field(strict=True, ge=0, le=10**9)]
+
+
 class ForeignRecordError(Exception):
     """Another program, or a later form of this one, wrote the record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserved:
+    """What Google told of the reservation that machines come from.
+
+    Attributes:
+        reservation: As the settings name it.
+        bound: Whether the machines are bound to it.
+        policies: The placement policies that it has.
+    """
+
+    reservation: ReservationName
+    bound: bool = False
+    policies: tuple[_Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,25 +63,27 @@ class Record:
             that have ended, and a new one with a used name would be taken for the old one.
         gke_version: The full version that the cluster was created with; None for the channel's
             default version, and for other kinds of cluster.
-        reservations: What Google told of the reservations that machines come from: name of the
-            group or node pool -> "reservation", "bound", "policies".
+        reservations: Name of the group or node pool -> what was told of its reservation.
+        settings: The effective settings of the last Create; empty where the record was lost.
         later: Fields that a later version of this program wrote and this one does not know; they
             are written back as they were read.
     """
 
-    kind: str
-    cluster_id: str
-    project_id: str
-    name_prefix: str
-    region: str
-    zone: str
-    tool_version: str
-    terraform_version: str
-    image: dict[str, str | None] = field(default_factory=dict)
-    last_request: int = 0
-    gke_version: str | None = None
-    reservations: dict[str, dict[str, Any]] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
+    kind: _Word
+    cluster_id: _Word
+    project_id: ProjectId
+    name_prefix: NamePrefix
+    region: Region
+    zone: Zone
+    tool_version: _Version
+    terraform_version: _Version
+    image: dict[_Word, ProjectId | ImageName | None] = field(default_factory=dict)
+    last_request: _Number = 0
+    gke_version: GkeVersion | None = None
+    reservations: dict[_Word, Reserved] = field(default_factory=dict)
+    settings: Annotated[dict[str, Any], AfterValidator(recorded.sound)] = field(
+        default_factory=dict
+    )
     later: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> str:
@@ -53,16 +95,20 @@ class Record:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read the text that `document` makes; None when it is damaged, such as cut short.
+        """Read the text that `document` makes.
+
+        Returns:
+            None when it is damaged: cut short, or with a field that breaks its rule. A setting that
+            breaks its own is left out.
 
         Raises:
             ForeignRecordError: Another program wrote it.
         """
         try:
-            document = json.loads(text)
+            document = json_object.read(text)
         except ValueError:
             return None
-        if not isinstance(document, dict) or "made_by" not in document:
+        if "made_by" not in document:
             raise ForeignRecordError
         if document.pop("made_by") != _MADE_BY or document.pop("format", None) != _FORMAT:
             raise ForeignRecordError
@@ -70,20 +116,6 @@ class Record:
         later = {name: value for name, value in document.items() if name not in known}
         own = {name: value for name, value in document.items() if name in known}
         try:
-            record = cls(**own, later=later)
-        except TypeError:
-            return None  # a field that each record has is missing
-        return record if record.is_whole else None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether each field has a value of its type, which a damaged record may not have."""
-        texts = (self.kind, self.cluster_id, self.project_id, self.name_prefix)
-        places = (self.region, self.zone, self.tool_version, self.terraform_version)
-        return (
-            all(isinstance(one, str) for one in (*texts, *places))
-            and isinstance(self.image, dict)
-            and isinstance(self.settings, dict)
-            and isinstance(self.reservations, dict)
-            and type(self.last_request) is int
-        )
+            return TypeAdapter(cls).validate_python({**own, "later": later})
+        except ValueError:
+            return None

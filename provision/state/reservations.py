@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from provision.state.record import Reserved
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,10 +24,9 @@ SpecT = TypeVar("SpecT", bound="ClusterSpec")
 def kept(record: Record | None, pool: Pool) -> Pool | None:
     """The pool with what an earlier run read of its reservation; None if none did."""
     found = record.reservations.get(pool.name) if record is not None else None
-    if found is None or not pool.reservation or found.get("reservation") != pool.reservation:
+    if found is None or not pool.reservation or found.reservation != pool.reservation:
         return None
-    policies = tuple(found.get("policies", ()))
-    return pool.reserved(bound=bool(found.get("bound")), policies=policies, read=True)
+    return pool.reserved(bound=found.bound, policies=found.policies, read=True)
 
 
 def resolve(spec: SpecT, record: Record | None) -> SpecT:
@@ -41,12 +42,12 @@ def recorded(spec: ClusterSpec) -> Mapping[str, Any]:
     """The field of the record that has what Google told of reservations."""
     return {
         "reservations": {
-            pool.name: {
-                "reservation": pool.reservation,
-                "bound": pool.mode.means.bound,
-                "policies": list(pool.policies),
-            }
+            pool.name: Reserved(
+                reservation=pool.reservation,
+                bound=pool.mode.means.bound,
+                policies=tuple(pool.policies),
+            )
             for pool in spec.pools
-            if pool.reservation_read
+            if pool.reservation_read and pool.reservation
         }
     }

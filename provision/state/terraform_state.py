@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import uuid
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.documents import json_object
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+
+_PROVIDER: Final = re.compile(r'provider\["([^"]+)"\]')
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -20,20 +26,25 @@ def parse(text: str) -> dict[str, Any]:
     Raises:
         ValueError: It is no state that Terraform could read either; says what is wrong.
     """
-    document = json.loads(text)
-    if not isinstance(document, dict):
-        raise ValueError(f"it is a JSON {type(document).__name__}, not an object")  # noqa: TRY004
+    document = json_object.read(text)
+    if not isinstance(document.get("terraform_version", ""), str):
+        raise ValueError('its "terraform_version" is no text')  # noqa: TRY004
+    outputs = document.get("outputs", {})
+    if not isinstance(outputs, dict) or not all(map(_is_output, outputs.values())):
+        raise ValueError('its "outputs" are no values')
     resources = document.get("resources", [])
     if not isinstance(resources, list):
         raise ValueError('its "resources" are not a list')  # noqa: TRY004
     for number, resource in enumerate(resources):
         if not _is_resource(resource):
             raise ValueError(f"resource {number} lacks type, name or instances")
-    return cast("dict[str, Any]", document)
+    return document
 
 
 def _is_resource(resource: object) -> bool:
     if not isinstance(resource, dict):
+        return False
+    if not all(isinstance(resource.get(it, ""), str) for it in ("mode", "module", "provider")):
         return False
     if resource.get("mode") != "managed":
         return True  # of data sources, and of what older Terraforms wrote, nothing is read
@@ -42,9 +53,13 @@ def _is_resource(resource: object) -> bool:
     if not all(isinstance(resource.get(name), str) for name in ("type", "name")):
         return False
     return all(
-        isinstance(one, dict) and isinstance(one.get("attributes", {}), dict)
+        isinstance(one, dict) and isinstance(one.get("attributes") or {}, dict)
         for one in resource["instances"]
     )
+
+
+def _is_output(output: object) -> bool:
+    return isinstance(output, dict) and "value" in output
 
 
 def empty(terraform_version: str) -> str:
@@ -77,6 +92,13 @@ def known(state: Mapping[str, Any]) -> set[str]:
 def addresses(state: Mapping[str, Any]) -> set[str]:
     """The addresses of all resources in the state."""
     return {_address(*found) for found in _instances(state)}
+
+
+def providers(state: Mapping[str, Any]) -> set[str]:
+    """The providers that Terraform would start to work with the state, by their addresses."""
+    named = {str(one.get("provider") or "") for one in state.get("resources", [])} - {""}
+    # "provider" may follow the path of a module, and an alias may follow the address.
+    return {found[1] if (found := _PROVIDER.search(it)) else it for it in named}
 
 
 def is_empty(state: Mapping[str, Any]) -> bool:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import Interrupted, ProvisionError, TerraformError
+from provision.errors import Interrupted, ProvisionError, StateError, TerraformError
 from provision.terraform import applying, arguments, child, failures, unsaved
 from provision.terraform import plan as plans
 from provision.terraform.binary import Binary, environment, find
+from provision.terraform.providers import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,8 +68,13 @@ class Terraform:
         self._inherited = (*self._inherited, descriptor)
 
     def init(self, *, backend: bool = True) -> None:
-        """Run `terraform init`; its output is shown only if it fails."""
+        """Run `terraform init`; its output is shown only if it fails.
+
+        Raises:
+            StateError: It got a provider that the root does not have, because the state names it.
+        """
         said: list[bytes] = []
+        ours = locked(self._folder)
         with self._voice.progress.stage(StageName.INIT):
             done = self._start(
                 arguments.init(backend=backend, color=self._voice.colours), write=said.append
@@ -76,6 +82,16 @@ class Terraform:
             if done.code != 0:
                 self._voice.write(b"".join(said))
             self._judge("init", done)
+        # Nothing of it has run yet. With -lockfile=readonly, Terraform would refuse ours as well:
+        # it could not write down the checksum of a package that a mirror has unpacked.
+        if strange := locked(self._folder) - ours:
+            raise StateError(
+                f"The Terraform state wants providers that are not ours: {', '.join(strange)}",
+                code=Code.STATE_FOREIGN,
+                why="another program or person has changed the state just now",
+                fix="find out who may write to the bucket, and restore an older version of the"
+                " state",
+            )
 
     def validate(self) -> None:
         """Run `terraform validate`, which checks the modules without looking at the values."""

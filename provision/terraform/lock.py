@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import StateError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FIELDS = ("Path", "Operation", "Who", "Created", "ID")
+_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _LINE = re.compile(rf"^\s*({'|'.join(_FIELDS)}):\s*(.*?)\s*$", re.MULTILINE)
 
 
@@ -45,7 +47,22 @@ class Lock:
         path, operation, who, created, own_id = (
             str(info.get(name) or "unknown") for name in _FIELDS
         )
-        return cls(path, operation, who, created, own_id)
+        # People copy the ID into a command.
+        return cls(path, operation, who, created, own_id if _ID.fullmatch(own_id) else "unknown")
+
+    @classmethod
+    def read(cls, text: bytes, url: str) -> Self:
+        """Read the lock object; what can't be read of it is unknown, but a lock it is.
+
+        Args:
+            text: Its content, which anybody may have written who may write there.
+            url: Where it is.
+        """
+        try:
+            found = json_object.read(text)
+        except ValueError:
+            found = {}
+        return cls.of({name: json_object.text(found.get(name)) for name in _FIELDS} | {"Path": url})
 
     @classmethod
     def in_text(cls, text: str) -> Self | None:

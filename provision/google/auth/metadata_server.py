@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import CredentialsError
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ def account(environ: Mapping[str, str]) -> Account | None:
 def _document(body: str) -> dict[str, Any] | None:
     """The account's document; None if it has no email address."""
     try:
-        found = json.loads(body)
+        found = json_object.read(body)
     except ValueError:
         return None
-    return found if isinstance(found, dict) and found.get("email") else None
+    return found if found.get("email") else None
 
 
 def _ask(host: str) -> tuple[int, str] | None:

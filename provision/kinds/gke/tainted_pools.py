@@ -36,7 +36,7 @@ def kept(pools: Sequence[Creation], api: GoogleApi) -> list[str]:
 def _kept(pools: Sequence[Creation], api: GoogleApi) -> Iterator[str]:
     look = resources.NODE_POOL.look
     for pool in pools:
-        path = look.path.format_map(pool.values)
+        path = look.at(pool.values)
         there = (api.find(look.service, path) or {}).get(look.part, [])
         if any(
             one["name"] == pool.values["name"] and State.of(one) in states.KEPT for one in there

@@ -14,12 +14,13 @@ from provision import words
 from provision.catalogue import bandwidths, fabrics, machines
 from provision.catalogue.bandwidths import GIB, MIB, Collective
 from provision.catalogue.fabrics import Fabric
+from provision.documents import json_object
 from provision.documents.checks import BandwidthRow
 from provision.kinds.faults import Tried
 from provision.kinds.vms import health
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.bandwidths import Reference
     from provision.kinds.faults import Members
@@ -34,6 +35,9 @@ _PORT: Final = 29650
 _SMALLEST: Final = MIB
 _LARGEST: Final = GIB
 """The largest message where no published figure says another."""
+
+_LEAST: Final = 1e-9
+"""Seconds; a VM that tells of less has measured nothing."""
 
 _SOCKETS: Final = "Socket"
 """What NCCL calls plain TCP."""
@@ -157,7 +161,9 @@ def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcom
     blamed = {name: why for name in group if (why := _own_failure(answers[name]))}
     failed = {name: answers[name].failure for name in group if answers[name].failure}
     found = {name: answers[name].answer for name in group}
-    networks = tuple(dict.fromkeys(it for name in group for it in _texts(found[name], "networks")))
+    networks = tuple(
+        dict.fromkeys(it for name in group for it in json_object.texts(found[name].get("networks")))
+    )
     if blamed or failed:
         name, why = next(iter((blamed or failed).items()))
         return Outcome(vms=group, why=f"{name} {why}", blamed=blamed, networks=networks)
@@ -174,7 +180,7 @@ def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcom
         why=_why(plan, rows, reached, networks),
         blamed=_on_sockets(plan, found),
         networks=networks,
-        nccl=str(first.get("nccl") or ""),
+        nccl=json_object.text(first.get("nccl")),
     )
 
 
@@ -195,7 +201,7 @@ def _on_sockets(plan: Plan, found: Mapping[str, Mapping[str, Any]]) -> dict[str,
     return {
         name: f"NCCL used {words.listed(used)} there instead of {wanted}"
         for name, it in found.items()
-        if (used := _texts(it, "networks")) and wanted not in used
+        if (used := _networks(it)) and wanted not in used
     }
 
 
@@ -211,21 +217,24 @@ def _why(plan: Plan, rows: Sequence[BandwidthRow], reached: float, networks: Seq
     return ""
 
 
-def _rows(plan: Plan, found: Mapping[str, Any], ranks: int) -> list[BandwidthRow]:
+def _networks(found: Mapping[str, Any]) -> list[str]:
+    return json_object.texts(found.get("networks"))
+
+
+def _rows(plan: Plan, found: Mapping[str, Any], ranks: int) -> Iterator[BandwidthRow]:
     """The results as bus bandwidths; a VM tells seconds."""
-    told = found.get("rows")
     factor = plan.collective.factor(ranks)
-    return [
-        BandwidthRow(
-            size=int(row["size"]),
-            out_of_place=row["size"] * factor / row["out_of_place"] / 1e9,
-            in_place=row["size"] * factor / row["in_place"] / 1e9,
-            wrong=int(row["wrong"]),
+    for row in json_object.objects(found.get("rows")):
+        size, wrong = json_object.whole(row.get("size")), json_object.whole(row.get("wrong"))
+        out_of_place, in_place = (
+            json_object.number(row.get(name)) or 0.0 for name in ("out_of_place", "in_place")
         )
-        for row in (told if isinstance(told, list) else [])
-    ]
-
-
-def _texts(found: Mapping[str, Any], key: str) -> list[str]:
-    value = found.get(key)
-    return [str(it) for it in value] if isinstance(value, list) else []
+        # Less than a nanosecond is no measurement.
+        if size is None or wrong is None or min(out_of_place, in_place) < _LEAST:
+            continue
+        yield BandwidthRow(
+            size=size,
+            out_of_place=size * factor / out_of_place / 1e9,
+            in_place=size * factor / in_place / 1e9,
+            wrong=wrong,
+        )

@@ -22,7 +22,7 @@ def moment(text: str | None) -> float | None:
     """An RFC 3339 moment as Unix epoch; None for none, and for one that is no moment."""
     try:
         return dt.datetime.fromisoformat(text).timestamp() if text else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

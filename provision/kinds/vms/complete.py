@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.catalogue import names
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import ClusterError, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds.vms.resize_requests import ResizeRequest
@@ -49,8 +50,8 @@ def require(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
 
 def _wanted(cloud: Cloud, record: Record) -> int:
     """How many VMs the last Create was to make; 1 at least."""
-    group = cloud.folder.outputs().get("group") or {}
-    return int(group.get("size") or record.settings.get("INSTANCE_COUNT") or 1)
+    group = json_object.inner(cloud.folder.outputs().get("group"))
+    return json_object.whole(group.get("size")) or record.settings.get("INSTANCE_COUNT") or 1
 
 
 def _are_coming(cloud: Cloud, record: Record, wanted: int) -> bool:

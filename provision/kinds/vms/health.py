@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import machines
+from provision.documents import json_object
 from provision.documents.checks import VmCheck
 from provision.kinds import gpu_faults
 
@@ -30,15 +31,15 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         vm: The VM.
         found: The answer to the task `check`.
     """
-    gpus = _list(found, "gpus")
+    gpus = _gpus(found)
     return VmCheck(
         gpus=len(gpus),
         names=tuple(str(gpu.get("name")) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None),
         ecc_errors=gpu_faults.counted(gpus),
         diagnostic=_diagnostic(found),
-        interfaces=len(_list(found, "interfaces")),
-        local_ssds=_local_ssd(found).get("disks"),
+        interfaces=len(json_object.objects(found.get("interfaces"))),
+        local_ssds=json_object.whole(json_object.inner(found.get("local_ssd")).get("disks")),
         faults=tuple(_faults(vm, found)),
     )
 
@@ -51,21 +52,24 @@ def reported(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         found: The guest attribute `gpu-check`.
     """
     count, kind = due(vm)
-    names = tuple(str(it) for it in found.get("names") or ())
+    gpus, errors, interfaces = (
+        json_object.whole(found.get(name)) for name in ("gpus", "ecc_errors", "interfaces")
+    )
+    names = tuple(json_object.texts(found.get("names")))
     faults = []
-    if count is not None and found.get("gpus") != count:
-        faults.append(f"{found.get('gpus')} GPUs instead of {count}")
+    if count is not None and gpus != count:
+        faults.append(f"{gpus} GPUs instead of {count}")
     faults += gpu_faults.strange(names, kind)
-    if found.get("ecc_errors"):
-        faults.append(f"{found['ecc_errors']} uncorrected memory (ECC) errors")
-    if found.get("interfaces") != vm.interfaces:
-        faults.append(f"{found.get('interfaces')} network interfaces instead of {vm.interfaces}")
+    if errors:
+        faults.append(f"{errors} uncorrected memory (ECC) errors")
+    if interfaces != vm.interfaces:
+        faults.append(f"{interfaces} network interfaces instead of {vm.interfaces}")
     return VmCheck(
-        gpus=found.get("gpus"),
+        gpus=gpus,
         names=names,
-        driver=found.get("driver"),
-        ecc_errors=found.get("ecc_errors"),
-        interfaces=found.get("interfaces"),
+        driver=json_object.text(found.get("driver")) or None,
+        ecc_errors=errors,
+        interfaces=interfaces,
         faults=tuple(faults),
     )
 
@@ -83,29 +87,25 @@ def due(vm: Vm) -> tuple[int | None, Gpu | None]:
 
 def without_diagnostic(found: Mapping[str, Any]) -> str:
     """Why DCGM's diagnostic was not run; "" if it was."""
-    diagnostic = found.get("diagnostic")
-    if not isinstance(diagnostic, dict) or diagnostic.get("ran"):
-        return ""
-    return str(diagnostic.get("error") or "")
+    diagnostic = json_object.inner(found.get("diagnostic"))
+    return "" if diagnostic.get("ran") else json_object.text(diagnostic.get("error"))
 
 
 def _faults(vm: Vm, found: Mapping[str, Any]) -> Iterator[str]:
     count, kind = due(vm)
     if count != 0:
-        yield from gpu_faults.of(_list(found, "gpus"), str(found.get("error") or ""), count, kind)
-    diagnostic = found.get("diagnostic")
-    failures = diagnostic.get("failures") if isinstance(diagnostic, dict) else None
-    if failures:
+        yield from gpu_faults.of(_gpus(found), json_object.text(found.get("error")), count, kind)
+    if failures := _failures(found):
         named = "; ".join(map(str, failures[:_MOST]))
         more = f"; and {len(failures) - _MOST} more" if len(failures) > _MOST else ""
         yield f"DCGM's diagnostic failed: {named}{more}"
-    fabric = found.get("fabric")
-    if isinstance(fabric, dict):
-        yield from (f"the fabric {fabric.get('kind')}: {it}" for it in fabric.get("faults") or ())
+    fabric = json_object.inner(found.get("fabric"))
+    wrong = json_object.items(fabric.get("faults"))
+    yield from (f"the fabric {fabric.get('kind')}: {it}" for it in wrong)
     machine = machines.lookup(vm.machine_type)
-    yield from _of_interfaces(vm, _list(found, "interfaces"), machine)
+    yield from _of_interfaces(vm, json_object.objects(found.get("interfaces")), machine)
     if machine is not None and not vm.attached:
-        yield from _of_local_ssds(_local_ssd(found), machine)
+        yield from _of_local_ssds(json_object.inner(found.get("local_ssd")), machine)
 
 
 def _of_interfaces(
@@ -118,7 +118,7 @@ def _of_interfaces(
     if machine is None or machine.gpu_network is None or vm.interfaces != machine.nics:
         return
     network = machine.gpu_network
-    wide = sum(int(it.get("mtu") or 0) >= network.mtu for it in found)
+    wide = sum((json_object.whole(it.get("mtu")) or 0) >= network.mtu for it in found)
     wanted = network.vpcs * network.subnets
     if wide < wanted and len(found) == vm.interfaces:
         yield f"{wide} interfaces have the MTU {network.mtu} instead of the {wanted} of its GPUs"
@@ -133,17 +133,16 @@ def _of_local_ssds(found: Mapping[str, Any], machine: MachineType) -> Iterator[s
 
 
 def _diagnostic(found: Mapping[str, Any]) -> str:
-    diagnostic = found.get("diagnostic")
-    if not isinstance(diagnostic, dict) or not diagnostic.get("ran"):
+    if not json_object.inner(found.get("diagnostic")).get("ran"):
         return NOT_RUN
-    return FAILED if diagnostic.get("failures") else PASSED
+    return FAILED if _failures(found) else PASSED
 
 
-def _list(found: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    value = found.get(key)
-    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
+def _failures(found: Mapping[str, Any]) -> list[Any]:
+    return json_object.items(json_object.inner(found.get("diagnostic")).get("failures"))
 
 
-def _local_ssd(found: Mapping[str, Any]) -> dict[str, Any]:
-    value = found.get("local_ssd")
-    return value if isinstance(value, dict) else {}
+def _gpus(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each GPU, its errors as a number that can be added."""
+    gpus = json_object.objects(found.get("gpus"))
+    return [it | {"ecc_volatile": json_object.whole(it.get("ecc_volatile"))} for it in gpus]

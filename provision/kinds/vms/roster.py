@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from provision.documents import json_object
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -41,7 +43,10 @@ def ranks(cloud: Cloud) -> Mapping[str, int]:
     """
     text = cloud.folder.text(_ROSTER)
     try:
-        members = json.loads(text or "{}").get("members", [])
-        return {str(it["name"]): int(it["rank"]) for it in members if it["present"]}
-    except (ValueError, AttributeError, KeyError, TypeError):
+        members = json_object.objects(json_object.read(text or "{}").get("members"))
+    except ValueError:
         return {}
+    ranks = ((str(it.get("name")), json_object.whole(it.get("rank"))) for it in members)
+    there = [it.get("present") is True for it in members]
+    known = zip(ranks, there, strict=True)
+    return {name: rank for (name, rank), is_there in known if is_there and rank is not None}

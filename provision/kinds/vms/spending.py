@@ -6,6 +6,7 @@ import collections
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
+from provision.documents import json_object
 from provision.documents.status import PoolMode
 from provision.kinds import spending
 from provision.settings.choices import NetworkConfig
@@ -32,7 +33,7 @@ def existing(case: Case, record: Record, seen: Seen) -> Existing | None:
         seen: The group, as Google has it.
     """
     asked, how = record.settings, mode(record)
-    disk, disk_type = whole(asked.get("DISK_SIZE_GB")), asked.get("DISK_TYPE")
+    disk, disk_type = json_object.whole(asked.get("DISK_SIZE_GB")), asked.get("DISK_TYPE")
     if how is None or disk is None or not disk_type:
         return None
     by_type: dict[str, list[float]] = collections.defaultdict(list)
@@ -49,7 +50,7 @@ def existing(case: Case, record: Record, seen: Seen) -> Existing | None:
             machine_type=machine_type,
             zone=record.zone,
             gpu_type=asked.get("ACCELERATOR_TYPE"),
-            gpu_count=whole(asked.get("GPU_COUNT")),
+            gpu_count=json_object.whole(asked.get("GPU_COUNT")),
             mode=Mode(how.value),
             size=Size(
                 count=max(0, case.group.size - other)
@@ -85,10 +86,5 @@ def mode(record: Record) -> PoolMode | None:
         return None
     asked = {name: record.settings.get(name.upper()) for name in capacity.ASKING}
     asks = Mode.asked(asked)
-    kept = record.reservations.get(names.GROUP.of(record.name_prefix)) or {}
-    return PoolMode.RESERVATION_BOUND if kept.get("bound") else PoolMode(asks.value)
-
-
-def whole(value: object) -> int | None:
-    """A whole number of a record or a report; None if it is none."""
-    return value if isinstance(value, int) else None
+    kept = record.reservations.get(names.GROUP.of(record.name_prefix))
+    return PoolMode.RESERVATION_BOUND if kept and kept.bound else PoolMode(asks.value)

@@ -6,7 +6,6 @@ Every poll takes one request per VM, so the requests are spread over time: a pro
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.codes import Code
+from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
@@ -96,27 +96,26 @@ class Startup:
                 for key, value in attributes.items()
                 if key.startswith(_STEP)
             }
-        gpu_check = whole.get("gpu_check")
-        if isinstance(gpu_check, dict) and isinstance(whole.get("fabric"), dict):
+        gpu_check = json_object.inner(whole.get("gpu_check"))
+        if gpu_check and isinstance(whole.get("fabric"), dict):
             gpu_check = {**gpu_check, "fabric": whole["fabric"]}
-        at = boots.moment(str(whole.get("at") or ""))
-        number = whole.get("number")
+        at = boots.moment(json_object.text(whole.get("at")))
         return cls(
-            state=str(whole.get("state") or ""),
-            step=str(whole.get("step") or ""),
+            state=json_object.text(whole.get("state")),
+            step=json_object.text(whole.get("step")),
             steps={
                 name: StartupStep(
-                    state=str(it.get("state") or ""),
-                    detail=str(it.get("detail") or ""),
-                    attempt=_number(it.get("attempt")),
-                    failures=_number(it.get("failures")),
-                    code=_number(it.get("code")),
+                    state=json_object.text(it.get("state")),
+                    detail=json_object.text(it.get("detail")),
+                    attempt=json_object.whole(it.get("attempt")),
+                    failures=json_object.whole(it.get("failures")),
+                    code=json_object.whole(it.get("code")),
                 )
                 for name, it in steps.items()
                 if isinstance(it, dict)
             },
             gpu_check=gpu_check or None,
-            boot=number if isinstance(number, int) else None,
+            boot=json_object.whole(whole.get("number")),
             at=at if at and at > _NO_MOMENT else None,
         )
 
@@ -161,16 +160,11 @@ class Startup:
         return step.detail if step else ""
 
 
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) else None
-
-
 def _read(text: str | None) -> dict[str, Any]:
     try:
-        document = json.loads(text or "{}")
+        return json_object.read(text or "{}")
     except ValueError:
         return {}
-    return document if isinstance(document, dict) else {}
 
 
 class Reader:

@@ -6,7 +6,7 @@ import collections
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from provision.catalogue import names
-from provision.documents import vm_status
+from provision.documents import json_object, vm_status
 from provision.documents.status import Older, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
@@ -23,7 +23,6 @@ from provision.kinds.vms import (
     trouble,
 )
 from provision.kinds.vms.resize_requests import ResizeRequest
-from provision.kinds.vms.spending import whole
 from provision.lifecycle import pricing
 from provision.spec.group import Group
 
@@ -77,8 +76,8 @@ def look(
     case = trouble.Case(
         group=_group(record, found),
         exists=seen.group is not None,
-        wanted=whole(record.settings.get("INSTANCE_COUNT")),
-        limit=whole(record.settings.get("MAX_RUN_DURATION")),
+        wanted=json_object.whole(record.settings.get("INSTANCE_COUNT")),
+        limit=json_object.whole(record.settings.get("MAX_RUN_DURATION")),
         there=len(seen.members),
         vms=tuple(vms),
         down=tuple(down),
@@ -187,14 +186,13 @@ def _startup(told: Startup) -> vm_status.Startup:
 def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
     if not found:
         return None
-    named, fabric = found.get("names"), found.get("fabric")
     return vm_status.GpuCheck(
-        gpus=whole(found.get("gpus")),
-        names=tuple(map(str, named)) if isinstance(named, list) else (),
-        driver=str(found["driver"]) if found.get("driver") else None,
-        ecc_errors=whole(found.get("ecc_errors")),
-        interfaces=whole(found.get("interfaces")),
-        fabric=str(fabric["kind"]) if isinstance(fabric, dict) and fabric.get("kind") else None,
+        gpus=json_object.whole(found.get("gpus")),
+        names=tuple(json_object.texts(found.get("names"))),
+        driver=json_object.text(found.get("driver")) or None,
+        ecc_errors=json_object.whole(found.get("ecc_errors")),
+        interfaces=json_object.whole(found.get("interfaces")),
+        fabric=json_object.text(json_object.inner(found.get("fabric")).get("kind")) or None,
     )
 
 
@@ -240,7 +238,7 @@ def _request(request: ResizeRequest, clock: Clock) -> vm_status.ResizeRequest:
 def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
     """The group with the machines that were asked for; those that run where the record is lost."""
     asked = record.settings
-    gpu, gpus = asked.get("ACCELERATOR_TYPE"), whole(asked.get("GPU_COUNT"))
+    gpu, gpus = asked.get("ACCELERATOR_TYPE"), json_object.whole(asked.get("GPU_COUNT"))
     first = found[0] if found else None
     machine_type = str(asked.get("VM_TYPE") or (first.machine_type if first else ""))
     attached = machine_words.is_attached(machine_type)
@@ -248,7 +246,7 @@ def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
         project=record.project_id,
         zone=record.zone,
         name=names.GROUP.of(record.name_prefix),
-        size=whole(asked.get("INSTANCE_COUNT")) or len(found),
+        size=json_object.whole(asked.get("INSTANCE_COUNT")) or len(found),
         machine_type=machine_type,
         gpu=str(gpu) if gpu and attached else None,
         gpus=gpus if gpus and attached else 0,

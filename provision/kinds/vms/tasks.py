@@ -14,6 +14,8 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from provision.documents import json_object
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -53,16 +55,15 @@ class Answer:
     def of(cls, text: str) -> Self:
         """Make it from a VM's object, which a program on the VM may have spoiled."""
         try:
-            document = json.loads(text)
+            document = json_object.read(text)
         except ValueError:
-            document = None
-        if not isinstance(document, dict) or not isinstance(document.get("state"), str):
+            document = {}
+        if not isinstance(document.get("state"), str):
             return cls(state="failed", detail="its answer can't be read", answer={})
-        answer = document.get("answer")
         return cls(
             state=document["state"],
-            detail=str(document.get("detail") or ""),
-            answer=answer if isinstance(answer, dict) else {},
+            detail=json_object.text(document.get("detail")),
+            answer=json_object.inner(document.get("answer")),
         )
 
     @property

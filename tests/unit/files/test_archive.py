@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provision.errors import ExitCode, SettingsError
+from provision.codes import Code
+from provision.errors import CheckError, ExitCode, SettingsError
 from provision.files import archive as files
 from provision.files.gzip import StoredGzip
 
@@ -256,8 +257,9 @@ def test_a_full_disk_is_no_fault_of_the_files_and_leaves_nothing(
 
     monkeypatch.setattr(StoredGzip, "write", write)
 
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(CheckError) as raised:
         files.pack(folder, into)
+    assert raised.value.problems[0].code is Code.DISK_FULL
     assert not list(into.iterdir())
 
 

@@ -285,3 +285,81 @@ def test_metadata_that_is_as_wanted_or_gone_is_not_written(answer: requests.Resp
     _api(session).change_metadata("projects/p/zones/z/instances/vm", lambda now: now)
 
     assert [method for method, _ in session.sent] == ["GET"]
+
+
+class Recorder(Session):
+    """Keeps the URLs that were asked."""
+
+    def __init__(self) -> None:
+        super().__init__(_answer(200))
+        self.urls: list[str] = []
+
+    def request(self, *arguments: object, **_: object) -> requests.Response:
+        self.urls.append(str(arguments[1]))
+        return super().request()
+
+
+@pytest.mark.parametrize(
+    ("region", "asked"),
+    [
+        ("us?quotaUser=x#", "regions/us%3FquotaUser=x%23/subnetworks/n"),
+        ("us/../../../q", ""),
+        ("..", ""),
+        ("us%2Fx", "regions/us%252Fx/subnetworks/n"),
+        ("us\r\nHost: x", "regions/us%0D%0AHost:%20x/subnetworks/n"),
+    ],
+)
+def test_a_name_ends_no_path_and_leads_out_of_none(region: str, asked: str) -> None:
+    session = Recorder()
+
+    assert not _api(session).find(Service.COMPUTE, f"projects/p/regions/{region}/subnetworks/n")
+
+    base = "https://compute.googleapis.com/compute/v1/projects/p/"
+    assert session.urls == ([base + asked] if asked else [])
+
+
+def test_a_slash_in_a_name_is_part_of_the_name() -> None:
+    session = Recorder()
+
+    _api(session).find(Service.COMPUTE, NETWORK.path(project="p", name="n/setLabels"))
+
+    assert session.urls[0].endswith("/projects/p/global/networks/n%252FsetLabels")
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "7", '"x"', "[" * 100_000, "{", '{"a": NaN}'])
+def test_an_answer_that_is_no_object_is_asked_for_again(text: str) -> None:
+    damaged = _answer(200)
+    damaged._content = text.encode()
+    told: list[str] = []
+    session = Session(damaged, _answer(200))
+
+    assert _api(session, told).get(Service.COMPUTE, PATH) == {}
+
+    assert session.asked == 2
+    assert "not as Google's" in told[0]
+
+
+@pytest.mark.parametrize("items", [None, [None], [[]], "x", {"a": 7}])
+def test_a_list_of_other_things_than_objects_is_an_outage(items: object) -> None:
+    damaged = _answer(200)
+    damaged._content = json.dumps({"items": items}).encode()
+
+    with pytest.raises(GoogleApiError) as raised:
+        list(_api(Session(damaged)).pages("GET", PATH, "items", {}))
+
+    assert raised.value.problems[0].code is Code.UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"queryValue": None},
+        {"queryValue": {"items": None}},
+        {"queryValue": {"items": [None, {"value": "x"}, {"key": 7, "value": "x"}]}},
+    ],
+)
+def test_guest_attributes_that_are_none_are_left_out(document: object) -> None:
+    damaged = _answer(200)
+    damaged._content = json.dumps(document).encode()
+
+    assert _api(Session(damaged)).guest_attributes("projects/p/zones/z/instances/i", "a") == {}

@@ -11,7 +11,7 @@ from provision.documents.status import About, EndedBy, Status
 from provision.google.api import GoogleApiError
 from provision.kinds import status
 from provision.state.location import StateLocation
-from provision.state.record import Record
+from provision.state.record import Record, Reserved
 from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@laptop", "2026-11-22 09:00:00", "1-2")
-RESERVED = {"np-mig": {"reservation": "projects/owner/reservations/r", "bound": True}}
+RESERVED = {"np-mig": Reserved(reservation="projects/owner/reservations/r", bound=True)}
 
 
 class Folder:

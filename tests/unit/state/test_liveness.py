@@ -84,7 +84,7 @@ def test_a_run_that_was_killed_here_is_over(folder: Folder, tmp_path: Path) -> N
 
 
 def test_a_run_whose_folder_is_gone_is_over(folder: Folder, tmp_path: Path) -> None:
-    _note(folder, tmp_path / "gone")
+    _note(folder, tmp_path / "gone" / "alive")
     assert _is_stale(folder, _lock())
 
 
@@ -141,7 +141,7 @@ def test_notes_of_runs_that_hold_other_locks_have_no_say(folder: Folder, tmp_pat
     _left_behind(folder, tmp_path)
     folder.files["runs/other.json"] = "{}"
     elsewhere = dataclasses.replace(HERE, host="laptop")
-    note = Note(machine=elsewhere, alive="/nowhere", lock_id="2")
+    note = Note(machine=elsewhere, alive="/nowhere/alive", lock_id="2")
     folder.write("runs/elsewhere.json", note.document(), "")
     assert _is_stale(folder, _lock())
 
@@ -169,7 +169,7 @@ def _child_with(descriptor: int) -> subprocess.Popen[bytes]:
 
 
 def test_a_run_takes_its_note_away_and_those_of_dead_ones(folder: Folder, tmp_path: Path) -> None:
-    _note(folder, tmp_path / "gone")
+    _note(folder, tmp_path / "gone" / "alive")
     _other(folder)
     with liveness.announced(folder.as_folder, tmp_path):
         assert len(folder.files) == 3
@@ -177,7 +177,9 @@ def test_a_run_takes_its_note_away_and_those_of_dead_ones(folder: Folder, tmp_pa
 
 
 def _other(folder: Folder) -> None:
-    other = Note(machine=dataclasses.replace(HERE, boot="boot-2"), alive="/nowhere", lock_id="3")
+    other = Note(
+        machine=dataclasses.replace(HERE, boot="boot-2"), alive="/nowhere/alive", lock_id="3"
+    )
     folder.write("runs/other.json", other.document(), "")
 
 

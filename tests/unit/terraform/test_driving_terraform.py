@@ -327,3 +327,13 @@ def test_a_state_that_is_not_saved_is_kept_out_of_the_run_folder_and_named(
     assert str(kept) in caught.value.problems[0].why
     assert (kept.read_text(), stat.S_IMODE(kept.stat().st_mode)) == ("{}", 0o600)
     assert tool.has_lost_track
+
+
+def test_a_provider_that_init_got_beside_ours_is_refused_before_anything_of_it_runs(
+    stage: Stage,
+) -> None:
+    line = 'provider "registry.terraform.io/attacker/evil" {'
+    made = stage.terraform(f"open('.terraform.lock.hcl', 'w').write({line!r})")
+
+    with pytest.raises(StateError, match="attacker/evil"):
+        made.init()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision import __version__
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import ClusterError, CredentialsError
 from provision.google import sessions
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, title
@@ -248,8 +249,11 @@ class Cluster:
         query: Mapping[str, str] = _NOTHING,
         body: Body | None = None,
     ) -> Object:
-        document: Object = json.loads(self._send(doing, method, path, query, body))
-        return document
+        content = self._send(doing, method, path, query, body)
+        try:
+            return json_object.read(content)
+        except ValueError as error:
+            raise TransientError(f"{doing}: the response is not as Kubernetes': {error}") from error
 
     def _send(
         self,
@@ -286,7 +290,7 @@ def _failure(answer: requests.Response, doing: str) -> Exception:
     """The exception for a response that is not a success."""
     code = answer.status_code
     try:
-        message = str(answer.json()["message"])
+        message = str(json_object.read(answer.content)["message"])
     except (ValueError, KeyError, TypeError):
         message = answer.text or answer.reason
     if code == http.HTTPStatus.UNAUTHORIZED:

@@ -287,3 +287,8 @@ def test_an_interrupt_does_not_wait_for_a_thousand_looks(
     with pytest.raises(KeyboardInterrupt):
         reader.read(api.vms)
     assert len(api.asked) < 100
+
+
+@pytest.mark.parametrize("found", [True, [], "x", 7, None])
+def test_a_gpu_check_that_is_no_object_counts_as_none(found: object) -> None:
+    assert Startup.of({"startup": json.dumps({"gpu_check": found})}).gpu_check is None

@@ -1,0 +1,154 @@
+"""What whoever may write to the bucket can do to the one who runs the program: nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.runs import state_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.runs.conftest import Ended, Rehearsal
+
+RECORD = "np-deployment/deployment.json"
+OTHER_ACTIONS = pytest.mark.slow(
+    sibling="tests/runs/test_hostile_documents.py"
+    "::test_a_state_that_wants_another_provider_is_refused_before_terraform_starts"
+)
+OTHER_DAMAGE = pytest.mark.slow(
+    sibling="tests/unit/state/test_record.py"
+    "::test_a_field_that_breaks_its_rule_makes_the_record_damaged"
+)
+
+
+def _change_record(rehearsal: Rehearsal, change: Callable[[dict[str, Any]], object]) -> None:
+    with state_file.blob(rehearsal, RECORD) as kept:
+        kept.upload_from_string(json.dumps(change(json.loads(kept.download_as_bytes()))))
+
+
+def _is_gone(rehearsal: Rehearsal, ended: Ended) -> bool:
+    assert ended.code == 0, ended.said
+    return all("storage/" in line for line in rehearsal.resources())
+
+
+def test_a_template_in_the_record_prints_no_local_file_and_changes_no_path(
+    standing: Callable[..., Rehearsal], tmp_path: Path
+) -> None:
+    rehearsal = standing()
+    secret = tmp_path / "secret"
+    secret.write_text("only-here")
+    region = f'us-central1/x?quotaUser=${{tonumber(file("{secret}"))}}#'
+    _change_record(rehearsal, lambda record: record | {"region": region, "zone": region})
+
+    ended = rehearsal.run("Destroy", "--yes")
+
+    assert _is_gone(rehearsal, ended)
+    with state_file.client(rehearsal) as client:
+        kept = [
+            one.download_as_bytes() for one in client.list_blobs("aiinfra-terraform-my-project")
+        ]
+    assert kept
+    assert not any(b"only-here" in content for content in kept)
+    assert "only-here" not in ended.said + json.dumps(ended.document)
+    assert not any(
+        "quotaUser" in json.dumps([request["path"], request.get("query")])
+        for request in rehearsal.requests()
+    )
+
+
+@pytest.mark.parametrize("content", [None, []], ids=["null", "list"])
+def test_a_record_that_is_no_object_is_made_again_from_the_state(
+    standing: Callable[..., Rehearsal], content: object
+) -> None:
+    rehearsal = standing()
+    _change_record(rehearsal, lambda _: content)
+
+    assert rehearsal.run("Status").code == 0
+    assert _is_gone(rehearsal, rehearsal.run("Destroy", "--yes"))
+
+
+def test_a_kind_that_nobody_knows_is_named_with_what_mends_it(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    _change_record(rehearsal, lambda record: record | {"kind": "slurm"})
+
+    for action in ("Status", "Destroy"):
+        ended = rehearsal.run(action)
+
+        assert ended.code == 5, ended.said
+        assert "slurm" in ended.problem["what"]
+        assert "the version of the tool that made this deployment" in ended.problem["fix"]
+
+
+@pytest.mark.parametrize(
+    "action", ["Destroy", *(pytest.param(it, marks=OTHER_ACTIONS) for it in ("Create", "Plan"))]
+)
+def test_a_state_that_wants_another_provider_is_refused_before_terraform_starts(
+    standing: Callable[..., Rehearsal], action: str
+) -> None:
+    rehearsal = standing()
+    evil = {
+        "mode": "data",
+        "type": "evil_thing",
+        "name": "x",
+        "provider": 'provider["registry.terraform.io/attacker/evil"]',
+        "instances": [],
+    }
+    state_file.write(rehearsal, [*state_file.resources(rehearsal), evil])
+
+    ended = rehearsal.run(action)
+
+    assert ended.code == 5, ended.said
+    assert "registry.terraform.io/attacker/evil" in ended.problem["what"]
+    assert "older version" in ended.problem["fix"]
+    assert any("np-mig" in line for line in rehearsal.resources())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("removed", id="removed"),
+        pytest.param("cut", id="cut", marks=OTHER_DAMAGE),
+        pytest.param("perhaps", id="another value", marks=OTHER_DAMAGE),
+    ],
+)
+def test_a_deployment_whose_record_is_lost_stays_protected(
+    standing: Callable[..., Rehearsal], damage: str
+) -> None:
+    rehearsal = standing({"PROTECT": "yes"})
+    with state_file.blob(rehearsal, RECORD) as kept:
+        text = kept.download_as_bytes()
+        if damage == "removed":
+            kept.delete()
+        else:
+            cut = text[: len(text) // 2]
+            changed = text.replace(b'"PROTECT": true', b'"PROTECT": "perhaps"')
+            kept.upload_from_string(cut if damage == "cut" else changed)
+
+    for settings in ({}, {"PROTECT": "yes"}):
+        ended = rehearsal.run("Destroy", **settings)
+
+        assert ended.code == 2, ended.said
+        assert ended.problem["setting"] == "PROTECT"
+        assert "--yes" in ended.problem["fix"]
+    assert any("np-mig" in line for line in rehearsal.resources())
+    assert _is_gone(rehearsal, rehearsal.run("Destroy", "--yes"))
+
+
+def test_what_the_env_list_protects_is_protected_whatever_the_last_create_had(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+
+    for word in ("yes", "perhaps"):
+        ended = rehearsal.run("Destroy", PROTECT=word)
+
+        assert ended.code == 2, ended.said
+        assert ended.problem["setting"] == "PROTECT"
+    assert _is_gone(rehearsal, rehearsal.run("Destroy"))

@@ -1,0 +1,121 @@
+"""The record in the bucket: read by the rules of the settings, or counted as damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provision.intake import load
+from provision.settings.model import Settings
+from provision.state.record import ForeignRecordError, Record, Reserved
+
+WHOLE = Record(
+    kind="mig",
+    cluster_id="0123456789ab",
+    project_id="my-project",
+    name_prefix="np",
+    region="us-central1",
+    zone="us-central1-a",
+    tool_version="2.0.0",
+    terraform_version="1.11.4",
+    image={"project": "debian-cloud", "family": "debian-12", "name": None},
+    last_request=3,
+    gke_version="1.33.5-gke.1080000",
+    reservations={"np-mig": Reserved(reservation="r", bound=True, policies=("p",))},
+    settings={"INSTANCE_COUNT": 2, "PROTECT": False},
+)
+INJECTED = 'us-central1/x?quotaUser=${tonumber(file("/etc/passwd"))}#'
+EXAMPLES = sorted(Path("examples").glob("*.env.list"))
+
+
+def _changed(**fields: Any) -> Record | None:
+    return Record.parse(json.dumps(json.loads(WHOLE.document()) | fields))
+
+
+def test_what_is_written_is_read_again() -> None:
+    assert Record.parse(WHOLE.document()) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("region", INJECTED),
+        ("zone", "us-central1-a/../../../../x"),
+        ("project_id", "my-project/global"),
+        ("name_prefix", "np\x1b[2J"),
+        ("cluster_id", 'x" OR labels.a="b'),
+        ("kind", ["mig"]),
+        ("tool_version", None),
+        ("terraform_version", {}),
+        ("image", {"name": "../x"}),
+        ("image", {"name": 7}),
+        ("last_request", True),
+        ("last_request", 10**400),
+        ("gke_version", 1.33),
+        ("reservations", {"np-mig": None}),
+        ("reservations", {"np-mig": {"reservation": "r?x=y"}}),
+        ("settings", None),
+        ("settings", [1]),
+    ],
+)
+def test_a_field_that_breaks_its_rule_makes_the_record_damaged(name: str, value: Any) -> None:
+    assert _changed(**{name: value}) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 100_000, '{"made_by": NaN}', '{"made_by":"\\ud800"}']
+)
+def test_what_is_no_json_is_damaged(text: str) -> None:
+    assert Record.parse(text) is None
+
+
+@pytest.mark.parametrize("text", ["{}", '{"made_by": "x"}', '{"made_by": "aiinfra-cluster"}'])
+def test_the_record_of_another_program_is_no_damaged_one(text: str) -> None:
+    with pytest.raises(ForeignRecordError):
+        Record.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("INSTANCE_COUNT", "many"),
+        ("INSTANCE_COUNT", -1),
+        ("PROTECT", "perhaps"),
+        ("VM_TYPE", ["a"]),
+        ("ACCELERATOR_TYPE", {}),
+        ("NFS_FILESHARE_LIST", [{"path": "/mnt/a"}]),
+        ("NFS_FILESHARE_LIST", 5),
+        ("GCS_MOUNT_LIST", [None]),
+        ("DISK_TYPE", None),
+    ],
+)
+def test_a_setting_that_breaks_its_rule_is_left_out(name: str, value: Any) -> None:
+    found = _changed(settings={name: value, "ZONE": "us-central1-a", "OF_LATER": [1]})
+
+    assert found is not None
+    assert found.settings == {"ZONE": "us-central1-a", "OF_LATER": [1]}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_all_settings_of_an_example_come_back_as_they_were_written(path: Path) -> None:
+    written = json.loads(json.dumps(load({}, path).effective))
+
+    found = _changed(settings=written)
+
+    assert found is not None
+    assert found.settings == written
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_an_example_of_each_setting_comes_back_as_it_was_written(name: str) -> None:
+    mandatory = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+    for example in Settings.model_fields[name].examples or ():
+        written = json.loads(json.dumps(load({**mandatory, name.upper(): example}).effective))
+
+        found = _changed(settings=written)
+
+        assert found is not None
+        assert found.settings[name.upper()] == written[name.upper()]

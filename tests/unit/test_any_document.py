@@ -1,0 +1,380 @@
+"""Whatever stands in the bucket, on a VM or in an answer: read as its type, or refused in words."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import re
+import socket
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import requests
+from google.oauth2.credentials import Credentials
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provision.catalogue import prices
+from provision.documents import plain
+from provision.documents.cost import Origin
+from provision.errors import ProvisionError
+from provision.google.api import GoogleApi, Service
+from provision.kinds.spending import shares
+from provision.kinds.vms import bandwidth, health, roster, spending, status
+from provision.kinds.vms.instances import Vm
+from provision.kinds.vms.startup import Startup
+from provision.kinds.vms.tasks import Answer
+from provision.settings import values as rules
+from provision.state import lost_record, terraform_state
+from provision.state.liveness import Machine, Note
+from provision.state.record import ForeignRecordError, Record, Reserved
+from provision.terraform import configuration
+from provision.terraform.lock import Lock
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hypothesis.strategies import DrawFn
+
+RECORD = Record(
+    kind="mig",
+    cluster_id="0123456789ab",
+    project_id="my-project",
+    name_prefix="np",
+    region="us-central1",
+    zone="us-central1-a",
+    tool_version="2.0.0",
+    terraform_version="1.11.4",
+    image={"project": "debian-cloud", "family": "debian-12", "name": None},
+    last_request=3,
+    gke_version="1.33.5-gke.1080000",
+    reservations={"np-mig": Reserved(reservation="r", bound=True, policies=("p",))},
+    settings={
+        "INSTANCE_COUNT": 2,
+        "VM_TYPE": "a2-highgpu-2g",
+        "DISK_TYPE": "pd-ssd",
+        "DISK_SIZE_GB": 100,
+        "GPU_COUNT": 2,
+        "PROTECT": False,
+        "RESERVATION_NAME": "r",
+        "GCS_MOUNT_LIST": [{"bucket": "data", "path": "/mnt/data"}],
+        "NFS_FILESHARE_LIST": [{"path": "/mnt/nfs", "tier": "BASIC_SSD", "size_gb": 2560}],
+        "METADATA": {"a": "b"},
+    },
+)
+RECORD_TEXT = json.loads(RECORD.document())
+STATE: dict[str, Any] = {
+    "version": 4,
+    "terraform_version": "1.11.4",
+    "serial": 7,
+    "outputs": {
+        "image": {"value": {"project": "p", "family": "f", "name": "n"}},
+        "group": {"value": {"size": 2}, "sensitive": False},
+    },
+    "resources": [
+        {
+            "module": "module.group",
+            "mode": "managed",
+            "type": kind,
+            "name": "x",
+            "provider": 'provider["registry.terraform.io/hashicorp/google"]',
+            "instances": [
+                {
+                    "index_key": 0,
+                    "attributes": {
+                        "id": "projects/my-project/x",
+                        "description": "aiinfra-cluster=0123456789ab gs://b/np-deployment",
+                        "labels": {"aiinfra-cluster": "0123456789ab"},
+                        "name": "np-3",
+                        "project": "my-project",
+                        "region": "us-central1",
+                        "zone": "us-central1-a",
+                        "min_master_version": "1.33.5-gke.1080000",
+                    },
+                }
+            ],
+        }
+        for kind in (
+            "google_compute_instance_group_manager",
+            "google_compute_resize_request",
+            "google_compute_subnetwork",
+            "google_container_cluster",
+        )
+    ],
+}
+LOCK = {"ID": "1-2", "Operation": "apply", "Who": "ann@laptop", "Created": "2026-11-21"}
+NOTE = json.loads(
+    Note(
+        machine=Machine(host="h", boot="b", files="f"), alive="/run/x/alive", lock_id="1"
+    ).document()
+)
+ROSTER = {"members": [{"name": "np-vm-1", "rank": 0, "present": True}]}
+CHECK = {
+    "gpus": [{"name": "A100", "driver": "580", "ecc_volatile": 0, "repair_failed": False}],
+    "error": "",
+    "diagnostic": {"ran": True, "failures": ["x"], "error": ""},
+    "fabric": {"kind": "tcpxo", "faults": ["x"]},
+    "interfaces": [{"name": "eth0", "up": True, "mtu": 8896}],
+    "local_ssd": {"disks": 2, "mounted": True},
+}
+MEASURED = {
+    "measured": True,
+    "networks": ["Socket"],
+    "nccl": "2.28",
+    "rows": [{"size": 1 << 30, "out_of_place": 0.1, "in_place": 0.1, "wrong": 0}],
+}
+ANSWER = {"state": "done", "detail": "x", "answer": {**CHECK, **MEASURED}}
+STARTUP = {
+    "state": "failed",
+    "step": "command",
+    "at": "2026-11-21T00:00:00Z",
+    "number": 1,
+    "steps": {
+        "command": {"state": "failing", "detail": "x", "attempt": 2, "failures": 3, "code": 1}
+    },
+    "gpu_check": {"gpus": 2, "names": ["A100"], "driver": "580", "ecc_errors": 0, "interfaces": 1},
+    "fabric": {"kind": "gib"},
+}
+PRICES = json.loads(
+    '{"sources": {"a": {"date": "2026-11-21", "text": "x"}},'
+    ' "prices": [["nat", "on-demand", "a", "us-central1 0.1 * 0.2"]]}'
+)
+PAGE = {"items": [{"name": "np", "zone": "z"}], "nextPageToken": ""}
+GUEST = {"queryValue": {"items": [{"namespace": "a", "key": "startup", "value": "{}"}]}}
+VM = Vm(
+    name="np-vm-1",
+    status="RUNNING",
+    machine_type="a2-highgpu-2g",
+    interfaces=1,
+    attached={},
+    remaining=None,
+    notebook=None,
+)
+
+TEMPLATES = ['${file("/etc/passwd")}', "%{ if true }x%{ endif }", "$${a}", "us-central1/x?a=b#"]
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from([0, -1, 10**30, 1e308, -0.0, 2**63, 5e-324]),
+    st.sampled_from([[], {}, [[]], [None], {"": {}}, "", "..", "a/b", "\x1b[2J", "\x00", "\u202e"]),
+    st.sampled_from(TEMPLATES),
+    st.text(max_size=10),
+    st.lists(st.integers() | st.text(max_size=3), max_size=3),
+)
+JUNK = [
+    "", "null", "[]", "7", '"x"', "[" * 100_000, '{"a":' * 50_000, "{", '{"a": NaN}', "\ufeff{}",
+    '{"a": 1e999}', '{"a": ' + "9" * 5000 + "}", '{"a": "\\ud800"}', "\x00",
+]  # fmt: skip
+
+
+def _places(document: Any) -> Iterator[tuple[Any, Any]]:
+    """Each place of a document: what it is in, and the key or number there."""
+    keys: Any = document.keys() if isinstance(document, dict) else range(len(document))
+    for key in list(keys):
+        yield document, key
+        if isinstance(document[key], dict | list):
+            yield from _places(document[key])
+
+
+@st.composite
+def _damaged(draw: DrawFn, whole: Any) -> bytes:
+    """The document with some damage: of its values, its keys, its text, its bytes, or all of it."""
+    document = copy.deepcopy(whole)
+    for _ in range(draw(st.integers(0, 3))):
+        inside, key = draw(st.sampled_from(list(_places(document)) or [({"": 0}, "")]))
+        match draw(st.sampled_from(["value", "gone", "key"])):
+            case "value":
+                inside[key] = copy.deepcopy(draw(ODD))  # it may be damaged in its turn
+            case "key" if isinstance(inside, dict):
+                inside[draw(st.sampled_from([*TEMPLATES, "x", "\x1b"]))] = inside.pop(key)
+            case _:
+                del inside[key]
+    text = json.dumps(document)
+    name, value = json.dumps(draw(st.sampled_from(sorted(whole)))), json.dumps(draw(ODD))
+    forms = [
+        text.encode(),
+        text[: draw(st.integers(0, len(text)))].encode(),
+        f"{{{name}: {value}, {text[1:]}".encode(),
+        f"{text[:-1]}, {name}: {value}}}".encode(),
+        draw(st.sampled_from(JUNK)).encode(),
+        draw(st.binary(max_size=40)),
+        text.encode("utf-16"),
+    ]
+    return draw(st.sampled_from([forms[0], *forms]))
+
+
+def _text(content: bytes) -> str:
+    """As `StateFolder` reads it."""
+    return content.decode("utf-8", "replace")
+
+
+def _require_fit(record: Record) -> None:
+    """Each field that goes into paths, configurations and commands has its form."""
+    rules._project_id(record.project_id)
+    rules._name_prefix(record.name_prefix)
+    rules._zone(record.zone)
+    rules._region(record.region)
+    assert re.fullmatch(r"[\w-]+", record.kind)
+    assert re.fullmatch(r"[\w-]+", record.cluster_id)
+    assert isinstance(record.last_request, int)
+    for text in (*record.image, *record.image.values(), record.gke_version):
+        assert text is None or re.fullmatch(r"[a-z0-9][a-z0-9.:-]*", text)
+    assert Record.parse(record.document()) == record
+    spending.mode(record)
+    shares(record)
+    assert record.settings.get("PROTECT", False) in {True, False}
+
+
+def _folder(content: bytes) -> Any:
+    return SimpleNamespace(folder=SimpleNamespace(text=lambda _: _text(content)))
+
+
+@given(_damaged(RECORD_TEXT))
+def test_a_record_has_only_what_its_settings_allow(content: bytes) -> None:
+    with contextlib.suppress(ForeignRecordError):
+        record = Record.parse(_text(content))
+        if record is not None:
+            _require_fit(record)
+
+
+@given(_damaged(STATE))
+def test_a_state_is_read_or_said_to_be_damaged(content: bytes) -> None:
+    try:
+        state = terraform_state.parse(_text(content))
+        rebuilt = lost_record.rebuild(state, RECORD)
+    except ValueError:
+        return
+    if rebuilt is not None:
+        _require_fit(rebuilt)
+    terraform_state.is_empty(state)
+    terraform_state.outputs(state)
+    terraform_state.of_type(state, "google_compute_subnetwork")
+    for found in (
+        terraform_state.known(state),
+        terraform_state.addresses(state),
+        terraform_state.providers(state),
+    ):
+        assert all(isinstance(one, str) for one in found)
+    terraform_state.untainted(state, terraform_state.addresses(state))
+
+
+@given(_damaged(LOCK))
+def test_a_lock_is_always_somebodys_and_its_id_fits_into_a_command(content: bytes) -> None:
+    lock = Lock.read(content, "gs://b/lock")
+
+    assert lock.url == "gs://b/lock"
+    assert re.fullmatch(r"[A-Za-z0-9-]+", lock.id)
+    assert lock.error().problems
+    assert lock.stale_error().problems
+
+
+@given(_damaged(NOTE))
+def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
+    note = Note.parse(_text(content))
+    if note is not None:
+        assert re.fullmatch(r"/[^\0]*/alive", note.alive)
+        assert all(isinstance(it, str) for it in (note.lock_id, *vars(note.machine).values()))
+        here = Machine(host=socket.gethostname(), boot="", files="")
+        note.is_over(here)
+
+
+@given(_damaged(ROSTER))
+def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
+    found = roster.ranks(_folder(content))
+
+    assert all(isinstance(name, str) and type(rank) is int for name, rank in found.items())
+
+
+@given(_damaged(ANSWER))
+def test_a_vms_answer_is_judged_whatever_it_says(content: bytes) -> None:
+    answer = Answer.of(_text(content))
+    plan = bandwidth.plan([VM, VM])
+    assert plan is not None
+
+    assert isinstance(answer.failure, str)
+    json.dumps(plain(health.judge(VM, answer.answer)))
+    health.without_diagnostic(answer.answer)
+    outcome = bandwidth.outcome(plan, (VM.name,), {VM.name: answer})
+    assert outcome.bandwidth is None or outcome.bandwidth > 0 or outcome.why
+
+
+@given(_damaged(STARTUP), st.sampled_from(["startup", "gpu-check", "step-command"]))
+def test_a_guest_attribute_is_a_start_up_whatever_it_says(content: bytes, key: str) -> None:
+    startup = Startup.of({key: _text(content)})
+
+    for text in (startup.state, startup.step, startup.words, startup.stage, startup.detail):
+        assert isinstance(text, str)
+    assert startup.fails_often in {True, False}
+    json.dumps(plain(status._startup(startup)))
+    json.dumps(plain(status._gpu_check(startup.gpu_check)))
+    if startup.gpu_check is not None:
+        json.dumps(plain(health.reported(VM, startup.gpu_check)))
+
+
+@given(_damaged(PRICES))
+def test_kept_prices_are_prices_or_no_list(content: bytes) -> None:
+    try:
+        found = prices.read(_text(content), Origin.LIVE)
+    except ValueError:
+        return
+    for item, way in found.rows:
+        price = found.find(item, "us-central1", way)
+        assert price is None or price.usd.is_finite()
+
+
+def _api(content: bytes, urls: list[str] | None = None) -> GoogleApi:
+    answer = requests.Response()
+    answer.status_code = 200
+    answer._content = content
+    api = GoogleApi(Credentials("token"), {}, Progress(Clock(0), lambda _: None))
+
+    def request(_: str, url: str, **__: object) -> requests.Response:
+        if urls is not None:
+            urls.append(url)
+        return answer
+
+    api._session = cast("Any", SimpleNamespace(request=request))
+    return api
+
+
+@given(_damaged(PAGE))
+def test_a_page_of_google_has_objects_or_is_an_outage(content: bytes) -> None:
+    # A page that goes on for ever is asked for as long as it says so.
+    pages = _api(content).pages("GET", "projects/p/zones", "items", {})
+    with contextlib.suppress(ProvisionError):
+        for _ in range(5):
+            assert isinstance(next(pages, {}), dict)
+
+
+@given(_damaged(GUEST))
+def test_guest_attributes_are_texts_by_their_keys_or_an_outage(content: bytes) -> None:
+    with contextlib.suppress(ProvisionError):
+        found = _api(content).guest_attributes("projects/p/zones/z/instances/i", "a")
+        assert all(isinstance(it, str) for pair in found.items() for it in pair)
+
+
+@given(st.text(max_size=30) | st.lists(st.sampled_from(["..", "a", "?", "#", "%2F"])).map("/".join))
+def test_a_path_leads_where_its_parts_say(path: str) -> None:
+    urls: list[str] = []
+    api = _api(b"{}", urls)
+
+    with contextlib.suppress(ProvisionError):
+        api.get(Service.COMPUTE, f"projects/p/{path}/x")
+
+    for url in urls:
+        sent = requests.Request("GET", url).prepare().path_url
+        assert sent.startswith("/compute/v1/projects/p/")
+        assert sent.count("/") == f"/compute/v1/projects/p/{path}/x".count("/")
+        assert "?" not in sent
+
+
+@given(st.text(alphabet='${%}a"\\') | st.sampled_from(TEMPLATES) | st.text())
+def test_no_text_of_a_configuration_is_a_template(text: str) -> None:
+    found = configuration.literal({"a": [text]})["a"][0]
+
+    # As Terraform reads it: a doubled sign before a brace stands for itself.
+    assert not re.search(r"(?<![$])[$]\{|(?<!%)%\{", found)
+    assert re.sub(r"([$%])\1\{", r"\1{", found) == text
