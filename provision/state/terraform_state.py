@@ -77,7 +77,7 @@ def known(state: Mapping[str, Any]) -> set[str]:
         found |= {str(attributes.get(name) or "") for name in ("email", "id")}
         if attributes.get("role") and attributes.get("member"):
             parents = (attributes.get(name) for name in ("bucket", "service_account_id", "project"))
-            condition = next(iter(attributes.get("condition") or []), {})
+            condition: dict[str, Any] = next(iter(attributes.get("condition") or []), {})
             role, member = attributes["role"], attributes["member"]
             found.add(grant(next(filter(None, parents), ""), role, member, condition))
     return found - {""}
