@@ -11,6 +11,7 @@ from provision.codes import Code
 from provision.errors import TerraformError
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
+from provision.state import terraform_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -106,17 +107,18 @@ def _leave(
 
     def is_left_behind(binding: Mapping[str, Any], member: str) -> bool:
         condition = binding.get("condition", {})
-        parts = ["b", bucket, binding["role"], member, condition.get("title")]
-        in_state = "/".join(filter(None, parts)) in known
+        found = terraform_state.grant(f"b/{bucket}", binding["role"], member, condition)
+        in_state = found in known
         return not in_state and (member in ours or condition.get("description") == owner.text)
 
     api.revoke_in_bucket(bucket, is_left_behind)
 
 
 def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str]:
-    """The roles of an account that Terraform revokes, taken from the IDs of IAM members."""
-    prefix, suffix = f"{project}/", f"/serviceAccount:{email}"
-    return {one.removeprefix(prefix).removesuffix(suffix) for one in known if one.endswith(suffix)}
+    """The roles of an account in the project that Terraform revokes, conditional ones too."""
+    prefix, member = f"{project}/", f"/serviceAccount:{email}"
+    own = (one.removeprefix(prefix) for one in known if one.startswith(prefix))
+    return {role for role, is_its, _ in (one.partition(member) for one in own) if is_its}
 
 
 def _marked(

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
-from provision.preflight.check import CheckNote
+from provision.preflight.check import CheckNote, Settled
+from provision.spec.cluster import BucketGrant
+from provision.state import terraform_state
 from provision.state.location import FOLDER, RECORD, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
 
 _FORBIDDEN: Final = 403
+_ROLE: Final = "roles/storage.objectUser"
 _EXISTS: Final = (
     "exists",
     "if it belongs to another project, make sure that the VMs' service account may use it",
@@ -29,13 +32,18 @@ _HOLDS_NONE: Final = (
 
 
 def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """Check that the buckets to mount exist, and hold no states."""
+    """Check that the buckets to mount exist, hold no states, and how access to them is granted."""
+    grants: dict[str, BucketGrant] = {}
     for bucket in dict.fromkeys(mount.bucket for mount in ctx.spec.buckets):
         unknown = _EXISTS
         try:
-            if ctx.answers.find(Service.STORAGE, f"b/{bucket}") is None:
+            found = ctx.answers.find(Service.STORAGE, f"b/{bucket}")
+            if found is None:
                 yield _missing(bucket)
                 continue
+            if ctx.spec.service_account != "dedicated" and not _takes_conditions(found):
+                grants[bucket] = _grant(ctx, bucket)
+                yield CheckNote(_shared(bucket, grants[bucket]), if_made=True)
             unknown = _HOLDS_NONE
             if folder := _of_deployment(ctx, bucket):
                 yield _holds_states(bucket, folder)
@@ -43,6 +51,50 @@ def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             if error.code != _FORBIDDEN:
                 raise
             yield CheckNote(_unseen(bucket, *unknown, error.message))
+    if grants:
+        yield Settled({"bucket_grants": grants})
+
+
+def _takes_conditions(bucket: Mapping[str, Any]) -> bool:
+    """Whether roles on a bucket may have conditions: with uniform bucket-level access alone.
+
+    Source: Cloud Storage, "Use IAM Conditions on buckets", read in 2026-11.
+    """
+    uniform = bucket.get("iamConfiguration", {}).get("uniformBucketLevelAccess", {})
+    return bool(uniform.get("enabled"))
+
+
+def _grant(ctx: CheckContext[ClusterSpec], bucket: str) -> BucketGrant:
+    """Whether the account has its role on a bucket by somebody else's hand."""
+    account = ctx.spec.service_account
+    if account == "default":
+        project = ctx.answers.get(Service.RESOURCE_MANAGER, f"projects/{ctx.project}")
+        account = f"{project.get('projectNumber')}-compute@developer.gserviceaccount.com"
+    member = f"serviceAccount:{account}"
+    if terraform_state.grant(f"b/{bucket}", _ROLE, member, {}) in ctx.in_state:
+        return BucketGrant.PLAIN
+    policy = ctx.answers.find(Service.STORAGE, f"b/{bucket}/iam") or {}
+    given = any(
+        binding.get("role") == _ROLE and member in binding.get("members", ())
+        for binding in policy.get("bindings", ())
+    )
+    return BucketGrant.GIVEN if given else BucketGrant.PLAIN
+
+
+def _shared(bucket: str, grant: BucketGrant) -> Problem:
+    ends = (
+        "it has the role already, so that is left to whoever gave it"
+        if grant is BucketGrant.GIVEN
+        else "Create gives it the role, and Destroy takes it away, from whoever else relies on it"
+    )
+    return Problem(
+        code=Code.NOTE,
+        setting="GCS_MOUNT_LIST",
+        what=f"the role of the VMs' account on gs://{bucket} can't be told from another's",
+        why=f"the bucket takes no conditions; {ends}",
+        fix=f"gcloud storage buckets update gs://{bucket} --uniform-bucket-level-access, or"
+        " SERVICE_ACCOUNT=dedicated",
+    )
 
 
 def _of_deployment(ctx: CheckContext[ClusterSpec], bucket: str) -> str:

@@ -130,7 +130,12 @@ CHECKS: Final = (
     ),
     Check(
         name=OnlineCheck.BUCKETS,
-        calls=("storage.buckets.get", "storage.objects.get", "storage.objects.list"),
+        calls=(
+            "storage.buckets.get",
+            "storage.buckets.getIamPolicy",
+            "storage.objects.get",
+            "storage.objects.list",
+        ),
         says="a bucket to mount does not exist, or holds the state of a deployment, in a folder"
         " `<NAME_PREFIX>-deployment` at its top; each machine could change that",
         find=buckets.buckets,

@@ -7,6 +7,7 @@ it. It is pure data; this module does not call Google.
 from __future__ import annotations
 
 import abc
+import enum
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,22 @@ if TYPE_CHECKING:
     from provision.spec.pools import Pool
 
 
+class BucketGrant(enum.StrEnum):
+    """How the machines' account gets its role on a bucket to mount.
+
+    Attributes:
+        OWN: Without a condition: the account is the cluster's own, so nobody else grants it that.
+        CONDITIONAL: By a binding of this deployment's, which goes without taking another's.
+        PLAIN: Without a condition, as the bucket takes none (no uniform bucket-level access).
+        GIVEN: Not at all: the bucket takes no condition, and the account has the role already.
+    """
+
+    OWN = "own"
+    CONDITIONAL = "conditional"
+    PLAIN = "plain"
+    GIVEN = "given"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClusterSpec(abc.ABC):
     """The specification that all kinds of cluster have in common.
@@ -44,6 +61,7 @@ class ClusterSpec(abc.ABC):
         service_account: The service account of the machines: "dedicated", "default" or an email
             address.
         buckets: The Cloud Storage buckets to mount on every machine.
+        bucket_grants: Bucket -> how the account gets its role on it, where that had to be asked.
         bucket_options: The user's options for mounting buckets, such as "uid=1000".
         bucket_cache_gib: The size of the file cache of each mounted bucket; None for no cache.
         shares: The Filestore shares to create, and to mount on every machine.
@@ -59,12 +77,19 @@ class ClusterSpec(abc.ABC):
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     service_account: str = "dedicated"
     buckets: tuple[Mount, ...] = ()
+    bucket_grants: Mapping[str, BucketGrant] = field(default_factory=lambda: MappingProxyType({}))
     bucket_options: tuple[str, ...] = ()
     bucket_cache_gib: int | None = None
     shares: tuple[Share, ...] = ()
     secrets: tuple[Secret, ...] = ()
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
+
+    def grant(self, bucket: str) -> BucketGrant:
+        """How the machines' account gets its role on a bucket."""
+        if self.service_account == "dedicated":
+            return BucketGrant.OWN
+        return self.bucket_grants.get(bucket, BucketGrant.CONDITIONAL)
 
     @property
     @abc.abstractmethod

@@ -80,13 +80,38 @@ def empty(terraform_version: str) -> str:
 
 
 def known(state: Mapping[str, Any]) -> set[str]:
-    """What the state has: paths ("projects/..."), IDs, and account email addresses."""
+    """What the state has: paths ("projects/..."), IDs, email addresses of accounts, and grants.
+
+    A grant is its parent, role and member, and the title of its condition if it has one. The
+    provider's own ID of a grant is something else (see `grant`).
+    """
     found: set[str] = set()
     for _, instance in _instances(state):
         attributes = instance.get("attributes") or {}
         found.add(str(attributes.get("self_link") or "").partition("/v1/")[2])
         found |= {str(attributes.get(name) or "") for name in ("email", "id")}
+        if attributes.get("role") and attributes.get("member"):
+            parents = (attributes.get(name) for name in ("bucket", "service_account_id", "project"))
+            condition: dict[str, Any] = next(iter(attributes.get("condition") or []), {})
+            role, member = attributes["role"], attributes["member"]
+            found.add(grant(next(filter(None, parents), ""), role, member, condition))
     return found - {""}
+
+
+def grant(parent: str, role: str, member: str, condition: Mapping[str, Any]) -> str:
+    """What `known` has of a grant.
+
+    It is made of the attributes: the provider's ID of a conditional grant ends with the condition's
+    title, description and expression (google 7.45.0, conditionKey.String in tpgiamresource/iam.go),
+    and may end otherwise in another version.
+
+    Args:
+        parent: What the role is granted on: "b/BUCKET", a project, a service account's path.
+        role: The role.
+        member: Who has it, such as "serviceAccount:EMAIL".
+        condition: Its condition; {} for none.
+    """
+    return "/".join(filter(None, (parent, role, member, condition.get("title"))))
 
 
 def addresses(state: Mapping[str, Any]) -> set[str]:

@@ -132,7 +132,11 @@ def _overlap(change: Mapping[str, Any]) -> bool:
 
 
 def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Groups whose VMs have an interface in a subnetwork that goes."""
+    """Groups whose VMs have an interface in a subnetwork that goes, or that would change network.
+
+    A template that updates a group must use the network of the one that it was made with (compute
+    v1, instanceTemplates.insert: read in 2026-11).
+    """
     leaving = {
         _path(one["change"]["before"]["self_link"])
         for one in _of_type(changes, resources.SUBNETWORK.type)
@@ -145,13 +149,25 @@ def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         }
         for one in _of_type(changes, resources.TEMPLATE.type)
     }
+    moved = {
+        _path(change["before"]["self_link"])
+        for change in (one["change"] for one in _of_type(changes, resources.TEMPLATE.type))
+        if change.get("after") and _first(change["before"]) != _first(change["after"])
+    }
     for one in _of_type(changes, resources.GROUP.type):
         if "delete" in one["change"]["actions"]:
             continue
         versions = one["change"]["before"].get("version", ())
-        in_use = [used.get(_path(version["instance_template"]), set()) for version in versions]
-        if leaving & set[str]().union(*in_use):
+        templates = {_path(version["instance_template"]) for version in versions}
+        in_use = set[str]().union(*(used.get(template, set()) for template in templates))
+        if leaving & in_use or templates & moved:
             yield one["address"]
+
+
+def _first(template: Mapping[str, Any]) -> str:
+    """The subnetwork of a template's first interface; "" for one that is yet to be made."""
+    interface: dict[str, Any] = next(iter(template.get("network_interface") or []), {})
+    return _last(interface.get("subnetwork") or "")
 
 
 def _clusters(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

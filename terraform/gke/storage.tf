@@ -2,6 +2,7 @@
 module "gcs_mounts" {
   source = "../modules/gcs-mounts"
 
+  cluster_id            = var.cluster_id
   marker                = var.marker
   gcs_mounts            = var.gcs_mounts
   options               = [] # the volumes have them

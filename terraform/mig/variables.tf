@@ -58,8 +58,8 @@ variable "filestores" {
 }
 
 variable "gcs_mounts" {
-  description = "Buckets that exist and are mounted on every VM, and their paths; the VMs' account is given access to them."
-  type        = list(object({ bucket = string, path = string }))
+  description = "Buckets that exist and are mounted on every VM, their paths, and how the VMs' account is given access to them (see the module gcs-mounts)."
+  type        = list(object({ bucket = string, path = string, grant = optional(string, "own") }))
   nullable    = false
 }
 

@@ -57,6 +57,12 @@ MOVES = [
         "1 VM in us-central1-a ends, 1 begins in europe-west4-a",
     ),
     Move(
+        "the_default_network_to_one_of_its_own",
+        {},
+        {"NETWORK_CONFIG": "new_network"},
+        "1 VM in us-central1-a ends, 1 begins in us-central1-a",
+    ),
+    Move(
         "a3_mega_to_a3_high",
         {**MULTI, "VM_TYPE": "a3-megagpu-8g"},
         {"VM_TYPE": "a3-highgpu-8g"},

@@ -30,6 +30,9 @@ def variables(
     networks, group = spec.gpu_networks, spec.group
     return {
         **parts.common(spec, owner, location),
+        "gcs_mounts": [
+            mount.model_dump() | {"grant": str(spec.grant(mount.bucket))} for mount in spec.buckets
+        ],
         "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
         "network_config": str(spec.network),
         "gpu_networks": [dataclasses.asdict(network) for network in networks],

@@ -73,7 +73,9 @@ class IamMember:
         member, when = known[_plain(wanted.member)]
         parent = self.canonical(state[self.parent])
         condition = dict(when)
-        parts = [parent, wanted.role, member, condition.get("title", "")]
+        # Source: google 7.45.0, tpgiamresource: the ID ends with all of the condition's key.
+        key = [condition.get(name, "") for name in ("title", "description", "expression")]
+        parts = [parent, wanted.role, member, *([] if not condition else ["/".join(key)])]
         return {
             "id": "/".join(filter(None, parts)),
             self.parent: parent,

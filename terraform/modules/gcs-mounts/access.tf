@@ -1,30 +1,46 @@
 locals {
-  # Condition of the role, for the one bucket that needs one. A list is of the
-  # bucket, not of an object, so it stays allowed and shows the folder's names.
-  _conditions = {
-    (var.state_folder.bucket) = "!resource.name.startsWith(\"projects/_/buckets/${var.state_folder.bucket}/objects/${var.state_folder.folder}/\")"
+  _grants = { for bucket, grants in { for mount in var.gcs_mounts : mount.bucket => mount.grant... } : bucket => grants[0] }
+
+  # An account that is not the cluster's own may have the same role for another
+  # deployment, or by hand: a condition makes a binding of this deployment's, which
+  # goes without taking theirs.
+  _shared = {
+    for bucket, grant in local._grants : bucket => {
+      title      = "aiinfra mount ${var.cluster_id}"
+      expression = "resource.name.startsWith(\"projects/_/buckets/${bucket}\")"
+    } if grant == "conditional"
   }
+  # A list is of the bucket, not of an object, so it stays allowed and shows the
+  # names of the state's folder.
+  _conditions = merge(local._shared, {
+    (var.state_folder.bucket) = {
+      title      = "all but the state"
+      expression = "!resource.name.startsWith(\"projects/_/buckets/${var.state_folder.bucket}/objects/${var.state_folder.folder}/\")"
+    }
+  })
 }
 
 # One for each bucket, as a role is of the bucket, not of a path.
 resource "google_storage_bucket_iam_member" "mounts" {
-  for_each = toset(var.gcs_mounts[*].bucket)
+  for_each = toset([for bucket, grant in local._grants : bucket if grant != "given"])
 
   bucket = each.value
   role   = "roles/storage.objectUser"
   member = "serviceAccount:${var.service_account_email}"
 
   dynamic "condition" {
-    for_each = compact([lookup(local._conditions, each.value, "")])
+    for_each = [for bucket, condition in local._conditions : condition if bucket == each.value]
 
     content {
-      title       = "all but the state"
+      title       = condition.value.title
       description = var.marker
-      expression  = condition.value
+      expression  = condition.value.expression
     }
   }
 
   lifecycle {
+    # VMs that run keep their access while it becomes another binding.
+    create_before_destroy = true
     # Written once: a deployment of the first version, whose marker is older, keeps it
     # here, as another text would take the role away for a while.
     ignore_changes = [condition[0].description]

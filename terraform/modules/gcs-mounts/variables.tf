@@ -1,7 +1,18 @@
-variable "gcs_mounts" {
-  description = "Buckets that exist, and the path where VMs mount each; one bucket may be mounted at several paths."
-  type        = list(object({ bucket = string, path = string }))
+variable "cluster_id" {
+  description = "ID of the deployment, for the titles of conditions."
+  type        = string
   nullable    = false
+}
+
+variable "gcs_mounts" {
+  description = "Buckets that exist, and the path where VMs mount each; one bucket may be mounted at several paths. And how the account gets its role: `own` where nobody else gives this account that role, `conditional` by a binding of this deployment's beside others, `plain` by one without a condition where the bucket takes none, `given` where it has the role already and keeps it."
+  type        = list(object({ bucket = string, path = string, grant = optional(string, "own") }))
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for mount in var.gcs_mounts : contains(["own", "conditional", "plain", "given"], mount.grant)])
+    error_message = "A grant is own, conditional, plain or given; received ${jsonencode(var.gcs_mounts[*].grant)}. \"conditional\" would pass."
+  }
 
   validation {
     condition     = alltrue([for mount in var.gcs_mounts : can(regex("^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$", mount.bucket))])

@@ -89,16 +89,21 @@ resource "google_container_cluster" "gke" {
       enabled = true
     }
 
-    dynamic "ray_operator_config" {
-      for_each = var.cluster.ray_operator ? [true] : []
+    # Written without it too: left out, it would stay once it was there.
+    ray_operator_config {
+      enabled = var.cluster.ray_operator
 
-      content {
-        enabled = true
+      dynamic "ray_cluster_logging_config" {
+        for_each = var.cluster.ray_operator ? [true] : []
 
-        ray_cluster_logging_config {
+        content {
           enabled = true
         }
-        ray_cluster_monitoring_config {
+      }
+      dynamic "ray_cluster_monitoring_config" {
+        for_each = var.cluster.ray_operator ? [true] : []
+
+        content {
           enabled = true
         }
       }

@@ -37,6 +37,12 @@ resource "google_compute_resource_policy" "compact" {
   workload_policy {
     type = "HIGH_THROUGHPUT"
   }
+
+  lifecycle {
+    # Written once: the provider sends a changed policy whole, and Google changes none
+    # that is in use.
+    ignore_changes = [description]
+  }
 }
 
 resource "google_container_node_pool" "gpu" {

@@ -68,6 +68,12 @@ resource "google_compute_resource_policy" "placement" {
   group_placement_policy {
     collocation = "COLLOCATED"
   }
+
+  lifecycle {
+    # Written once: the provider sends a changed policy whole, and Google changes none
+    # that is in use.
+    ignore_changes = [description]
+  }
 }
 
 resource "google_compute_resource_policy" "workload" {
@@ -81,6 +87,11 @@ resource "google_compute_resource_policy" "workload" {
   workload_policy {
     type                 = "HIGH_THROUGHPUT"
     accelerator_topology = var.capacity.topology
+  }
+
+  lifecycle {
+    # As above.
+    ignore_changes = [description]
   }
 }
 

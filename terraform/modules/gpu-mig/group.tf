@@ -28,13 +28,10 @@ resource "google_compute_instance_group_manager" "gpu" {
     max_unavailable_fixed = 1
   }
 
-  # A VM of flex start that fails is not made again: only a request gets VMs.
-  dynamic "instance_lifecycle_policy" {
-    for_each = local._is_flex ? ["DO_NOTHING"] : []
-
-    content {
-      default_action_on_failure = instance_lifecycle_policy.value
-    }
+  # A VM of flex start that fails is not made again: only a request gets VMs. Written
+  # for all others too: left out, a group that was of flex start once would go on so.
+  instance_lifecycle_policy {
+    default_action_on_failure = local._is_flex ? "DO_NOTHING" : "REPAIR"
   }
 
   dynamic "resource_policies" {

@@ -10,6 +10,7 @@ from provision.errors import StateError
 from provision.google.api import Service
 from provision.google.owner import Owner
 from provision.lifecycle import adopt, sweep
+from provision.state import terraform_state
 from provision.terraform.plan import Creation
 
 if TYPE_CHECKING:
@@ -232,3 +233,37 @@ def test_roles_in_buckets_that_the_state_knows_are_terraforms_to_take() -> None:
     )
 
     assert _roles_left(*known) == []
+
+
+def _granted(kind: str, **attributes: Any) -> dict[str, Any]:
+    instance = {"attributes": attributes}
+    return {"mode": "managed", "type": kind, "name": "one", "instances": [instance]}
+
+
+def test_a_conditional_role_in_a_bucket_is_known_whatever_id_the_provider_gives_it() -> None:
+    """The provider's own ends with title, description and expression of the condition."""
+    role = "roles/storage.objectViewer"
+    state = _granted(
+        "google_storage_bucket_iam_member",
+        id=f"b/data/{role}/{TEAM}/aiinfra files/{TEXT}/true",
+        bucket="b/data",
+        role=role,
+        member=TEAM,
+        condition=[CONDITION],
+    )
+    known = terraform_state.known({"resources": [state]})
+    assert _roles_left(*known) == [f"roles/storage.objectUser {NODES}"]
+
+
+def test_a_conditional_role_in_the_project_is_kept_for_terraform_to_take() -> None:
+    role = "roles/secretmanager.secretAccessor"
+    state = _granted(
+        "google_project_iam_member",
+        id=f"p/{role}/{NODES}/secret key/{TEXT}/true",
+        project="p",
+        role=role,
+        member=NODES,
+        condition=[{**CONDITION, "title": "secret key"}],
+    )
+    known = terraform_state.known({"resources": [state]})
+    assert sweep._roles_in_state("p", NODES.partition(":")[2], known) == {role}

@@ -126,6 +126,21 @@ def test_a_group_goes_with_a_subnetwork_that_its_vms_have_an_interface_in() -> N
     assert _replaced_too(_group("delete create"), used, _subnetwork("delete")) == []
 
 
+def test_a_group_is_replaced_whose_new_template_is_in_another_network() -> None:
+    group = "google_compute_instance_group_manager.g"
+    there = [{"subnetwork": f"{REGION}/subnetworks/default"}]
+    for after, replaced in (
+        ([{"subnetwork": "projects/p/regions/us-central1/subnetworks/default"}], []),
+        ([{"subnetwork": f"{REGION}/subnetworks/np-primary"}], [group]),
+        # One that is yet to be made has no name.
+        ([{"nic_type": "GVNIC"}], [group]),
+    ):
+        template = _template("old", "default")
+        template["change"]["before"]["network_interface"] = there
+        template["change"]["after"] = {"network_interface": after}
+        assert _replaced_too(template, _group("update")) == replaced
+
+
 def test_a_cluster_without_multi_networking_is_replaced_for_a_pool_with_networks() -> None:
     def cluster(actions: str, *, on: bool) -> dict[str, Any]:
         values = {"name": "np-gke", "enable_multi_networking": on}

@@ -1,6 +1,7 @@
 mock_provider "google" {}
 
 variables {
+  cluster_id            = "3f9c2a71"
   marker                = "aiinfra-cluster=3f9c2a71"
   gcs_mounts            = [{ bucket = "data", path = "/mnt/data" }, { bucket = "models", path = "/mnt/models" }]
   options               = ["implicit-dirs", "dir-mode=777"]
@@ -77,5 +78,29 @@ run "the_states_bucket_is_mounted_without_access_to_the_state" {
   assert {
     condition     = length(google_storage_bucket_iam_member.mounts["data"].condition) == 0
     error_message = "Another bucket's role has a condition."
+  }
+}
+
+run "an_account_that_others_use_too_has_a_binding_of_this_deployments" {
+  command = plan
+
+  variables {
+    gcs_mounts = [
+      { bucket = "data", path = "/mnt/data", grant = "conditional" },
+      { bucket = "models", path = "/mnt/models", grant = "given" },
+    ]
+  }
+
+  assert {
+    condition     = keys(google_storage_bucket_iam_member.mounts) == ["data"]
+    error_message = "Roles are granted on ${jsonencode(keys(google_storage_bucket_iam_member.mounts))}."
+  }
+  assert {
+    condition     = google_storage_bucket_iam_member.mounts["data"].condition[0].title == "aiinfra mount 3f9c2a71"
+    error_message = "The condition is ${jsonencode(google_storage_bucket_iam_member.mounts["data"].condition)}."
+  }
+  assert {
+    condition     = google_storage_bucket_iam_member.mounts["data"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/data\")"
+    error_message = "The condition is ${jsonencode(google_storage_bucket_iam_member.mounts["data"].condition)}."
   }
 }

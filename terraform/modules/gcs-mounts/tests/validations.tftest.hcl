@@ -1,6 +1,7 @@
 mock_provider "google" {}
 
 variables {
+  cluster_id            = "3f9c2a71"
   marker                = "aiinfra-cluster=3f9c2a71"
   gcs_mounts            = []
   options               = ["implicit-dirs", "dir-mode=777"]
@@ -33,6 +34,16 @@ run "refuses_two_mounts_at_one_path" {
 
   variables {
     gcs_mounts = [{ bucket = "data", path = "/mnt" }, { bucket = "models", path = "/mnt" }]
+  }
+
+  expect_failures = [var.gcs_mounts]
+}
+
+run "refuses_a_grant_that_there_is_not" {
+  command = plan
+
+  variables {
+    gcs_mounts = [{ bucket = "data", path = "/mnt/data", grant = "some" }]
   }
 
   expect_failures = [var.gcs_mounts]

@@ -143,7 +143,7 @@ def test_conditions_tell_bindings_apart(google: Google, api: Api) -> None:
     state = PROJECT_MEMBER.create(api, project_plan(condition=[condition]))
     sent = google.body("POST /crm/v1/projects/p:setIamPolicy")["policy"]["bindings"]
     assert sent == after["bindings"]
-    assert state["id"] == f"p/roles/viewer/{MEMBER}/t"
+    assert state["id"] == f"p/roles/viewer/{MEMBER}/t//true"
 
 
 def test_an_imported_member_gets_the_whole_condition_of_that_title(

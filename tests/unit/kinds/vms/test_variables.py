@@ -139,8 +139,8 @@ def test_buckets_are_mounted_in_the_order_of_the_list() -> None:
     made = _variables(GCS_MOUNT_LIST="my-data:/mnt/data,my-models:/mnt/models")
 
     assert made["gcs_mounts"] == [
-        {"bucket": "my-data", "path": "/mnt/data"},
-        {"bucket": "my-models", "path": "/mnt/models"},
+        {"bucket": "my-data", "path": "/mnt/data", "grant": "own"},
+        {"bucket": "my-models", "path": "/mnt/models", "grant": "own"},
     ]
 
 
