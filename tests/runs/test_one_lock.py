@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from tests.runs.test_on_a_terminal import create
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tests.runs.conftest import Rehearsal
 
@@ -57,26 +57,6 @@ def test_create_and_destroy_hold_one_lock_from_the_first_write_to_the_last_delet
     destroyed = rehearsal.run("Destroy")
     assert destroyed.code == 0, destroyed.said
     _require_one_lock(_written(rehearsal, since))
-
-
-def test_a_destroy_that_was_shown_another_cluster_removes_nothing(
-    standing: Callable[..., Rehearsal],
-) -> None:
-    """Another run has changed the deployment between the look and the lock."""
-    rehearsal = standing(rate=0.2)
-    destroy = rehearsal.start("Destroy", "--yes")
-    rehearsal.when_asked("GET", "default.tflock")
-    created = rehearsal.run("Create", "--yes", INSTANCE_COUNT="2")
-    ended = rehearsal.finish(destroy)
-    # Whoever was first, nobody is told that something is done which is not.
-    machines = [line for line in rehearsal.resources() if "/instances/" in line]
-    if ended.code == 0:
-        assert machines == [] or created.code == 0
-    else:
-        assert ended.code == 5
-        assert "Another run" in ended.problem["what"]
-    if created.code == 0 and ended.code != 0:
-        assert len(machines) == 2
 
 
 def test_ctrl_c_at_the_question_makes_nothing_and_the_next_create_asks_again(
