@@ -91,12 +91,13 @@ class Program:
         self.environ = session.environment(base_url, folder, environ)
 
     def values(self, prefix: str, **settings: str) -> dict[str, str]:
-        """Settings; the image is named, as the search for a default one is no part of anything."""
+        """Settings; VMs' image is named, as the search for a default one is no part of anything."""
+        image = {"IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580"}
         return {
             "PROJECT_ID": "my-project",
             "NAME_PREFIX": prefix,
             "ZONE": "us-central1-a",
-            "IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580",
+            **({} if settings.get("ORCHESTRATOR_TYPE") == "gke" else image),
             # No project of the rehearsal may have a thousand machines.
             "SKIP_CHECKS": "quota",
             **settings,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _VMS: Final = 1000
 _FILES: Final = 1000
+_WITH_JUPYTER: Final = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
 _RATE: Final = "0.1"  # ten seconds of Google Cloud in one of ours: the tool's polls stay apart
 
 
@@ -31,7 +32,8 @@ def notebooks(environ: dict[str, str]) -> list[str]:
         log = folder / "requests.jsonl"
         with Cloud(database=folder / session.DATABASE, environ=moved, log=log) as cloud:
             program = Program(folder, cloud.base_url, moved)
-            seconds = timed(functools.partial(program.run, "Create", INSTANCE_COUNT=str(_VMS)))
+            wanted = {"INSTANCE_COUNT": str(_VMS), "IMAGE_FAMILY_NAME": _WITH_JUPYTER}
+            seconds = timed(functools.partial(program.run, "Create", **wanted))
         with log.open(encoding="utf-8") as lines:
             requests = [json.loads(line) for line in lines]
         ready = _ready(folder / session.DATABASE)
