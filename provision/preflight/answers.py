@@ -80,6 +80,15 @@ class Answers:
 
         return self._once(("folders", bucket), ask)
 
+    def begins_any(self, bucket: str, prefix: str) -> bool:
+        """Whether the name of an object in a bucket begins so."""
+        query = {"prefix": prefix, "maxResults": "1", "fields": "items/name"}
+
+        def ask() -> bool:
+            return bool(self._api.call("GET", Service.STORAGE, f"b/{bucket}/o", query).get("items"))
+
+        return self._once(("begins", bucket, prefix), ask)
+
     def enabled_apis(self, project: str) -> set[str]:
         """The APIs that a project has enabled, such as "compute.googleapis.com"."""
         query = {"filter": "state:ENABLED", "pageSize": _MOST_SERVICES}

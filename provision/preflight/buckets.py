@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from provision.codes import Code
 from provision.errors import Problem
@@ -105,8 +104,8 @@ def _of_deployment(ctx: CheckContext[ClusterSpec], bucket: str) -> str:
     """
     for folder in ctx.answers.folders(bucket):
         if folder.endswith(f"{FOLDER}/"):
-            paths = (quote(f"{folder}{name}", safe="") for name in (RECORD, STATE))
-            if any(ctx.answers.find(Service.STORAGE, f"b/{bucket}/o/{path}") for path in paths):
+            paths = (f"{folder}{name}" for name in (RECORD, STATE))
+            if any(ctx.answers.begins_any(bucket, path) for path in paths):
                 return folder
     return ""
 

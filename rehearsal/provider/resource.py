@@ -29,6 +29,15 @@ UNKNOWN: Final = Unknown.UNKNOWN
 """A value that only the apply will tell."""
 
 
+def known(value: Any) -> Any:
+    """What a plan knows already, at any depth: no state may hold more."""
+    if isinstance(value, dict):
+        return {name: known(each) for name, each in value.items() if each is not UNKNOWN}
+    if isinstance(value, list):
+        return [known(each) for each in value if each is not UNKNOWN]
+    return value
+
+
 class PartialError(Exception):
     """A create that failed after the object came to be: kept in the state, tainted.
 

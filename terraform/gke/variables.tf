@@ -39,7 +39,7 @@ variable "filestores" {
 
 variable "gcs_mounts" {
   description = "Buckets that exist and that pods mount, and their paths; the workload account is given access to them."
-  type        = list(object({ bucket = string, path = string }))
+  type        = list(object({ bucket = string, path = string, grant = optional(string, "own") }))
   nullable    = false
 
   validation {

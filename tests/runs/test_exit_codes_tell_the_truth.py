@@ -141,9 +141,8 @@ def test_the_predecessors_state_is_never_touched(rehearsal: Rehearsal, action: s
 
 
 def test_a_cluster_of_another_kind_is_not_replaced(rehearsal: Rehearsal) -> None:
-    record = dict.fromkeys(
-        ("cluster_id", "region", "zone", "tool_version", "terraform_version"), "x"
-    )
+    record = dict.fromkeys(("cluster_id", "tool_version", "terraform_version"), "x")
+    record |= {"region": "us-central1", "zone": "us-central1-a"}
     own = {"made_by": "aiinfra-cluster", "format": 1, "kind": "gke", "name_prefix": "np"}
     _put(rehearsal, "deployment.json", json.dumps(own | record | {"project_id": "my-project"}))
     ended = rehearsal.run("Create")

@@ -102,11 +102,16 @@ def test_who_holds_the_lock(standing: Callable[..., Rehearsal]) -> None:
     assert _run(rehearsal, "Destroy", "--yes").code == 5
 
 
-def test_what_a_record_says_of_the_settings(standing: Callable[..., Rehearsal]) -> None:
+def test_a_setting_of_a_record_that_no_run_can_have_written_is_left_out(
+    standing: Callable[..., Rehearsal],
+) -> None:
     rehearsal = standing()
     with state_file.blob(rehearsal, RECORD) as record:
         document = json.loads(record.download_as_bytes())
         document["settings"] |= {"IMAGE_NAME": HOSTILE, "LABELS": {HOSTILE: HOSTILE}}
         record.upload_from_string(json.dumps(document))
 
-    assert _run(rehearsal, "Plan").code == 0
+    planned = rehearsal.run("Plan")
+
+    assert planned.code == 0, planned.said
+    assert "title" not in planned.said

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.provider import schema
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import PartialError
+from rehearsal.provider.resource import PartialError, known
 from rehearsal.provider.resources import (
     container_cluster_changes,
     container_cluster_updates,
@@ -126,8 +126,7 @@ class Cluster:
         body = {"cluster": self.shape.expand(plan, *_networks(where))}
         limit = operations.timeout(plan, "create", _TYPE)
         answer = container_requests.send(api, "POST", f"{at}/clusters", body)
-        known = container_requests.known(plan)
-        made = {**known, "id": path, "location": links.name(at), "project": where.project}
+        made = {**known(plan), "id": path, "location": links.name(at), "project": where.project}
         try:
             container_requests.wait(api, answer, at, "creating GKE cluster", limit)
         except (OperationError, ProviderError) as error:

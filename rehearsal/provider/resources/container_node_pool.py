@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.provider import schema
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import PartialError
+from rehearsal.provider.resource import PartialError, known
 from rehearsal.provider.resources import (
     container_groups,
     container_pool_updates,
@@ -101,7 +101,7 @@ class NodePool:
         if container_requests.get(api, path) is not None:
             raise ProviderError(f"resource - {path} - already exists")
         answer = self._begin(api, cluster, plan, limit)
-        made = {**container_requests.known(plan), "id": path, "location": links.name(at)}
+        made = {**known(plan), "id": path, "location": links.name(at)}
         try:
             container_requests.wait(api, answer, at, "creating GKE NodePool", limit)
         except (OperationError, ProviderError):

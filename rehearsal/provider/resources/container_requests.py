@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.provider.failures import Cancelled, GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import operations
 from rehearsal.provider.resources.rest import NOT_FOUND
 
@@ -168,12 +167,3 @@ def rests(api: Api, path: str, limit: float) -> bool:
             return False
         raise
     return True
-
-
-def known(value: Any) -> Any:
-    """What a plan knows already, at any depth."""
-    if isinstance(value, dict):
-        return {name: known(each) for name, each in value.items() if each is not UNKNOWN}
-    if isinstance(value, list):
-        return [known(each) for each in value if each is not UNKNOWN]
-    return value

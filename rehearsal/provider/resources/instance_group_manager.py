@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider import durations
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
-from rehearsal.provider.resource import UNKNOWN, PartialError
+from rehearsal.provider.resource import PartialError, known
 from rehearsal.provider.resources import links, operations
 from rehearsal.provider.resources.fields import Scope, expand, flatten, is_zero
 from rehearsal.provider.resources.group_configuration import (
@@ -75,7 +75,7 @@ class InstanceGroupManager:
             answer = api.plain("compute", "POST", place(_COLLECTION, where), body)
         except GoogleApiError as error:
             raise ProviderError(f"Error creating InstanceGroupManager: {error}") from error
-        made = {**_known(plan), "id": _path(where), "zone": where.zone, "project": where.project}
+        made = {**known(plan), "id": _path(where), "zone": where.zone, "project": where.project}
         limit = operations.timeout(plan, "create", _TYPE)
         activity = "Creating InstanceGroupManager"
         try:
@@ -239,10 +239,6 @@ def _changes(where: Scope) -> Iterator[tuple[_Request, str]]:
 
 def _path(where: Scope) -> str:
     return f"{place(_COLLECTION, where)}/{where.state['name']}"
-
-
-def _known(state: State) -> State:
-    return {name: None if value is UNKNOWN else value for name, value in state.items()}
 
 
 def _same_template(prior: Any, wanted: Any) -> bool:
