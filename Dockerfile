@@ -142,11 +142,12 @@ ENV AIINFRA_IMAGE=yes \
     TF_CLI_CONFIG_FILE=/etc/terraform.rc
 
 RUN --mount=type=bind,source=image/sbom.py,target=/tmp/sbom.py \
-    python /tmp/sbom.py /opt/aiinfra/sbom.cdx.json \
-      "terraform=$(terraform version -json | python -c 'import json, sys; print(json.load(sys.stdin)["terraform_version"])')" \
-      "terraform-provider-google=$(ls /usr/local/share/terraform/providers/registry.terraform.io/hashicorp/google)" \
-      "google-cloud-cli=$(cat /opt/google-cloud-sdk/VERSION)" \
-      $(cd /opt/aiinfra/manifests && ls | sed -E 's/-v([0-9.]+)\.yaml$/=\1/')
+    google=/usr/local/share/terraform/providers/registry.terraform.io/hashicorp/google \
+ && python /tmp/sbom.py /opt/aiinfra/sbom.cdx.json \
+      "terraform=$(terraform version -json | python -c 'import json, sys; print(json.load(sys.stdin)["terraform_version"])')=/usr/local/bin/terraform" \
+      "terraform-provider-google=$(ls "$google")=$(find "$google" -type f -name 'terraform-provider-google*')" \
+      "google-cloud-cli=$(cat /opt/google-cloud-sdk/VERSION)=/opt/google-cloud-sdk" \
+      $(cd /opt/aiinfra/manifests && ls | sed -E "s|(.*)-v([0-9.]+)\.yaml$|\1=\2=$PWD/&|")
 
 ARG VERSION=0.1.0
 ARG REVISION=unknown

