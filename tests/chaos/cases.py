@@ -85,6 +85,8 @@ LOST_STATE: Final = "POST|PUT /upload/storage/**/default.tfstate: forget"
 """With this, a run that is killed leaves a state that is older than the world."""
 NOTHING_MADE: Final = 4
 """The exit code that says so."""
+ASKED: Final = 2
+"""Its own where a run wants a word first."""
 LOCKED: Final = 5
 # As the command line has them; what a run says with 0, 4 or 5 is held against the cloud.
 _HONEST: Final = frozenset({0, NOTHING_MADE, LOCKED, 6, 7, 8})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal import session
-from tests.chaos.cases import HERE, LOCKED, NOTHING_MADE, ZONES, Trouble
+from tests.chaos.cases import ASKED, HERE, LOCKED, NOTHING_MADE, ZONES, Trouble
 from tests.chaos.world import COUNT, Ended, World
 
 if TYPE_CHECKING:
@@ -100,7 +100,9 @@ class Chaos:
         # Half a move needs a word to be finished, and so does another machine's.
         is_move = "Move" in case.scene.action + case.blow.second
         ended = world.run(case.then, *(("--yes",) if is_move else ()))
-        if ended.code == LOCKED and "--yes" in ended.fixes:
+        # So does a Destroy of what nobody knows to be unprotected.
+        asks = {LOCKED} | ({ASKED} if case.trouble is Trouble.LOST_RECORD else set())
+        if ended.code in asks and "--yes" in ended.fixes:
             ended = world.run(case.then, "--yes")
         yield from _expect(0, ended, f"the {case.then} that has to mend it")
         whole = self._resources(case.scene) if case.then == "Create" else Counter[str]()
