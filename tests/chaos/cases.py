@@ -81,8 +81,11 @@ _FAULTS: Final = {
     Blow.OUTAGE: "* **: refuse 503 for=3",
     Blow.SLOW_DELETES: "DELETE **: delay 0.3",
 }
-LOST_STATE: Final = "POST|PUT /upload/storage/**/default.tfstate: forget"
-"""With this, a run that is killed leaves a state that is older than the world."""
+LOST_STATE: Final = "POST|PUT /upload/storage/**/default.tfstate: forget after=1"
+"""With this, a run that is killed leaves a state that is older than the world.
+
+The first write is the empty state of a new deployment, without which nothing begins.
+"""
 NOTHING_MADE: Final = 4
 """The exit code that says so."""
 ASKED: Final = 2

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal import session
-from tests.chaos.cases import ASKED, HERE, LOCKED, NOTHING_MADE, ZONES, Trouble
+from tests.chaos.cases import ASKED, HERE, LOCKED, NOTHING_MADE, ZONES, Blow, Trouble
 from tests.chaos.world import COUNT, Ended, World
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ class Chaos:
         with self._world(case.scene, "case") as world:
             before = world.resources()
             ended, has_struck = world.strike(case)
+            if case.blow is Blow.KILL_STALE and not has_struck:
+                # No run that lives has a storage that forgets what it has confirmed.
+                return Verdict(has_struck, [])
             faults = list(_judge_blow(case, ended, has_struck=has_struck))
             faults += self._judge_words(case.scene, ended, before, world)
             faults += _out_of_reach(world, "after the blow")
