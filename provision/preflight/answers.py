@@ -110,8 +110,18 @@ class Answers:
 
         return self._once(("permissions", project), ask)
 
-    def machines_with(self, project: str, label: str, value: str) -> list[dict[str, Any]]:
-        """The VMs of a project, in all zones, that have a label with that value."""
+    def machines_with(
+        self, project: str, label: str, value: str, *, after: str = ""
+    ) -> list[dict[str, Any]]:
+        """The VMs of a project, in all zones, that have a label with that value.
+
+        Args:
+            project: The project.
+            label: The label's key.
+            value: Its value.
+            after: What was looked at before, if the answer must be younger than that: a group
+                may make VMs meanwhile, which a list from before would not have.
+        """
         path = f"projects/{project}/aggregated/instances"
 
         def ask() -> list[dict[str, Any]]:
@@ -119,7 +129,7 @@ class Answers:
             scopes = self._api.pages("GET", path, "items", query)
             return [vm for scope in scopes for vm in scope.get("instances", [])]
 
-        return self._once(("instances", project, label, value), ask)
+        return self._once(("instances", project, label, value, after), ask)
 
     def held_on_account(self, email: str, permissions: Sequence[str]) -> Collection[str]:
         """The permissions that the caller has on a service account, of whatever project."""

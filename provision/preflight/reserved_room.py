@@ -134,7 +134,8 @@ def _own(ctx: CheckContext[ClusterSpec], asked: Asked) -> int:
     """How many of the reservation's machines this deployment uses already."""
     if ctx.record is None:
         return 0
-    found = ctx.answers.machines_with(ctx.project, MARKER, ctx.record.cluster_id)
+    cluster_id = ctx.record.cluster_id
+    found = ctx.answers.machines_with(ctx.project, MARKER, cluster_id, after=asked.url)
     return sum(
         any(asked.covers(text, ctx.project) for text in _named_by(vm))
         and last(vm["zone"]) == asked.zone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,10 @@ from tests.unit.preflight.stand_in import PROJECT, ZONE
 from tests.unit.preflight.test_quotas import RECORD
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from provision.errors import Problem
+    from provision.google.api import Service
     from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
@@ -27,6 +31,13 @@ ULTRA = {"vm_type": "a3-ultragpu-8g", "disk_type": "hyperdisk-balanced"}
 GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
 
 Json = dict[str, Any]
+
+TAKEN: Json = {
+    "zone": f"https://x/v1/{ZONE}",
+    "machineType": f"https://x/v1/{ZONE}/machineTypes/a2-highgpu-2g",
+    "status": "RUNNING",
+    "reservationAffinity": {"values": ["mine"]},
+}
 
 
 def document(machine: str = "a2-highgpu-2g", count: int = 2, used: int = 0, **more: Any) -> Json:
@@ -151,16 +162,36 @@ def test_all_that_is_wrong_is_told_at_once(check: Preflight, having: Google) -> 
         assert words in said
 
 
+def test_machines_that_the_own_group_takes_during_the_checks_are_not_those_of_others(
+    check: Preflight, having: Google, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = threading.Event()
+    pages, get = having.pages, having.get
+
+    def listed(method: str, path: str, *more: Any, **named: Any) -> Iterator[Json]:
+        found = list(pages(method, path, *more, **named))
+        if path.endswith("/aggregated/instances"):
+            counted.set()
+        return iter(found)
+
+    def read(service: Service, path: str) -> Json:
+        if path == HERE:
+            counted.wait(10)  # the check of quotas lists the VMs too
+            having.instances = [TAKEN, TAKEN]
+        return get(service, path)
+
+    monkeypatch.setattr(having, "pages", listed)
+    monkeypatch.setattr(having, "get", read)
+    having.documents[HERE] = document(count=2, used=2)
+
+    assert check({**NAMED, "instance_count": "2"}, record=RECORD).problems == []
+
+
 def test_what_the_deployment_uses_already_is_not_counted_twice(
     check: Preflight, having: Google
 ) -> None:
     having.documents[HERE] = document(count=2, used=2)
-    vm = {
-        "zone": f"https://x/v1/{ZONE}",
-        "machineType": f"https://x/v1/{ZONE}/machineTypes/a2-highgpu-2g",
-        "status": "RUNNING",
-        "reservationAffinity": {"values": ["mine"]},
-    }
+    vm = TAKEN
     having.instances = [vm, vm]
     assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
     (problem,) = only(check, {**NAMED, "instance_count": "3"}, record=RECORD).problems
