@@ -26,7 +26,7 @@ class ExitCode(enum.IntEnum):
     STATE = 5, "state: bucket, lock, or a state of another kind or owner"
     TERRAFORM = 6, "Terraform failed, or a request to Google beside it"
     CAPACITY = 7, "capacity refused: stock-out, quota, or a failed request"
-    CLUSTER = 8, "part of the cluster failed, was lost, or could not be removed"
+    CLUSTER = 8, "part of the cluster, or a job, failed, was lost, or could not be removed"
     WAITING = 75, "still waiting for capacity; everything is kept"
     INTERRUPTED = 130, "interrupted (SIGINT, Ctrl-C)"
     TERMINATED = 143, "terminated (SIGTERM, docker stop; SIGHUP, a closed terminal)"
@@ -388,6 +388,12 @@ class Code(enum.StrEnum):
         "run Create first",
         _STATE,
     )
+    NO_JOB = (
+        "no-job",
+        "there is no job of this name",
+        "list the jobs with Jobs",
+        _STATE,
+    )
     # ---------------------------------------------------------------- Terraform
     TERRAFORM_FAILED = (
         "terraform-failed",
@@ -464,6 +470,12 @@ class Code(enum.StrEnum):
         "kubernetes-failed",
         "the cluster's Kubernetes refused a request, or has not what it should have",
         "read `why`, then run Create again",
+        _CLUSTER,
+    )
+    JOB_FAILED = (
+        "job-failed",
+        "a job on the cluster failed, or was cancelled",
+        "read `why`, which has the last lines of the machine that failed first; then run it again",
         _CLUSTER,
     )
     NOT_CONFIRMED = (

@@ -43,6 +43,8 @@ class JobLeader:
         found = self._shared.read(jobs.ORDER)
         course = _parsed(found[0]) if found else None
         over = found[1] if found else storage.NOTHING
+        now = course.name if course is not None and not course.state.is_over else ""
+        self._drop([name for name, off in wanted if off and name != now])
         if course is None or course.state.is_over:
             name = self._next(wanted)
             if name is None:
@@ -59,6 +61,14 @@ class JobLeader:
             # Only over what was read: who has lost the lease meanwhile writes nothing.
             self._shared.write(jobs.ORDER, text, over=over)
         return True
+
+    def _drop(self, cancelled: list[str]) -> None:
+        """Those that were cancelled before their turn are over."""
+        for name in cancelled:
+            if name not in self._over and self._shared.read(jobs.course_of(name)) is None:
+                gone = Course(name, State.CANCELLED, "it was cancelled", since=time.time())
+                self._shared.write(jobs.course_of(name), gone.document())
+            self._over.add(name)
 
     def _next(self, wanted: list[tuple[str, bool]]) -> str | None:
         for name, _ in wanted:
