@@ -272,6 +272,8 @@ def _heading(report: Report, code: ExitCode) -> str:
     count = len(report.problems)
     if code is ExitCode.USAGE and count > 1:
         return f"{count} problems in the {code.description}:"
+    if code is ExitCode.CLUSTER and report.action in {Action.RUN, Action.LOGS}:
+        return f"The job has not succeeded (exit code {int(code)})."
     if code is ExitCode.CLUSTER and report.action == Action.DESTROY:
         return f"Destroy is not done: something of the cluster is left (exit code {int(code)})."
     return f"{report.action or 'The run'} failed: {code.description} (exit code {int(code)})."

@@ -26,7 +26,7 @@ class ExitCode(enum.IntEnum):
     STATE = 5, "state: bucket, lock, or a state of another kind or owner"
     TERRAFORM = 6, "Terraform failed, or a request to Google beside it"
     CAPACITY = 7, "capacity refused: stock-out, quota, or a failed request"
-    CLUSTER = 8, "part of the cluster, or a job, failed, was lost, or could not be removed"
+    CLUSTER = 8, "part of the cluster failed, was lost, or could not be removed"
     WAITING = 75, "still waiting for capacity; everything is kept"
     INTERRUPTED = 130, "interrupted (SIGINT, Ctrl-C)"
     TERMINATED = 143, "terminated (SIGTERM, docker stop; SIGHUP, a closed terminal)"
