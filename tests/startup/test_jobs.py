@@ -75,6 +75,7 @@ class World:
     """VMs, their folder, and the tool's part in it."""
 
     def __init__(self, folder: Path, state: State) -> None:
+        folder.mkdir(exist_ok=True)
         self._folder = folder
         self.state = state
         self.vms: dict[str, Vm] = {}
