@@ -8,7 +8,7 @@ from provision.actions import job_following
 from provision.codes import Code
 from provision.context import connect
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, SettingsError, StateError
+from provision.errors import ClusterError, SettingsError
 from provision.kinds import registry
 from provision.lifecycle import ownership
 from provision.screens import jobs as screen
@@ -66,14 +66,7 @@ def opened(context: Context) -> Jobs:
         SettingsError: Its kind has no jobs.
     """
     cloud = connect(context)
-    record = ownership.deployed(context, cloud)
-    if record is None:
-        ownership.require_nothing(context, cloud, registry.ALL)
-        raise StateError(
-            f"There is no deployment in {cloud.folder.location.url} to run jobs on",
-            code=Code.NO_CLUSTER,
-            fix="run Create first, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
-        )
+    record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
     return registry.named(record.kind).jobs(cloud)
 
 

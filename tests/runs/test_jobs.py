@@ -135,7 +135,7 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
 def test_of_two_at_once_the_second_says_what_it_waits_for(
     standing: Callable[..., Rehearsal], folder: Path
 ) -> None:
-    rehearsal = standing(TWO, rate=0.01)
+    rehearsal = standing(TWO, rate=0.005)
     first = _run(rehearsal, "--detach", "--", "python3", "train.py", folder=folder)
     assert first.code == 0, first.said
     second = _run(rehearsal, "--", "echo", "second", folder=folder)

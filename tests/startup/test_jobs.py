@@ -71,6 +71,17 @@ class _Process(Unit):
         return self.process is not None and self.process.poll() is None
 
 
+def packed(files: Mapping[str, str]) -> tuple[bytes, str]:
+    """An archive of a folder, and its SHA-256."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for name, text in files.items():
+            about = tarfile.TarInfo(name)
+            about.size, about.mode = len(text.encode()), 0o755
+            archive.addfile(about, io.BytesIO(text.encode()))
+    return made.getvalue(), hashlib.sha256(made.getvalue()).hexdigest()
+
+
 class World:
     """VMs, their folder, and the tool's part in it."""
 
@@ -118,16 +129,10 @@ class World:
 
     def send(self, files: Mapping[str, str]) -> str:
         """Send a folder; the SHA-256 of its archive."""
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-            for name, text in files.items():
-                about = tarfile.TarInfo(name)
-                about.size, about.mode = len(text.encode()), 0o755
-                archive.addfile(about, io.BytesIO(text.encode()))
-        sha256 = hashlib.sha256(packed.getvalue()).hexdigest()
+        archive, sha256 = packed(files)
         path = f"upload/storage/v1/b/{BUCKET}/o?uploadType=media&name="
         name = quote(f"{FOLDER}/jobs/files/{sha256}.tar.gz")
-        request = Request(f"{self.state.url}/{path}{name}", data=packed.getvalue())  # noqa: S310 - loopback
+        request = Request(f"{self.state.url}/{path}{name}", data=archive)  # noqa: S310 - loopback
         with urlopen(request):  # noqa: S310 - loopback
             return sha256
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
-import tarfile
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.startup import roots
-from tests.startup.group import Group, Site
+from tests.startup.test_jobs import packed
+from tests.startup.test_ranks import NAMES, _wait, group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tests.startup.debian_vm import DebianVM
+    from tests.startup.group import Group
+
+__all__ = ["group"]  # the fixture
 
 # The first of them makes a root with PyTorch, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)
 
-NAMES = ("train-vm-a", "train-vm-b", "train-vm-c")
 # The options that PyTorch 1.13 on Python 3.11 needs (see test_ranks); none is about nodes or ranks.
 TORCHRUN = ("torchrun", "--redirects", "1", "--tee", "1", "train.py", "--steps", "7")
 TRAIN = """\
@@ -54,16 +50,6 @@ exit 4
 
 
 @pytest.fixture(scope="module")
-def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Group]:
-    root = roots.with_packages(roots.root(roots.Release.DEBIAN_12), "python3-torch")
-    with (
-        Site(tmp_path_factory.mktemp("site"), root) as site,
-        Group(site, tmp_path_factory.mktemp("group"), root) as made,
-    ):
-        yield made
-
-
-@pytest.fixture(scope="module")
 def vms(group: Group) -> list[DebianVM]:
     """Three VMs that have agreed on their ranks."""
     group.set_size(3)
@@ -77,14 +63,8 @@ def vms(group: Group) -> list[DebianVM]:
 
 
 def _send(group: Group, files: dict[str, str]) -> str:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in files.items():
-            about = tarfile.TarInfo(name)
-            about.size, about.mode = len(text.encode()), 0o755
-            archive.addfile(about, io.BytesIO(text.encode()))
-    sha256 = hashlib.sha256(packed.getvalue()).hexdigest()
-    group.write(f"jobs/files/{sha256}.tar.gz", packed.getvalue())
+    archive, sha256 = packed(files)
+    group.write(f"jobs/files/{sha256}.tar.gz", archive)
     return sha256
 
 
@@ -94,15 +74,6 @@ def _run(group: Group, vms: list[DebianVM], name: str, *command: str, **more: An
     group.write("jobs/index.json", json.dumps({"jobs": [{"name": name}]}).encode())
     _wait(lambda: group.read(f"vms/jobs/{name}/course.json"), vms)
     return json.loads(group.read(f"vms/jobs/{name}/course.json") or "")
-
-
-def _wait(what: Callable[[], Any], vms: list[DebianVM], seconds: float = 240) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > deadline:
-            units = "journalctl --boot --no-pager --output cat --lines 60"
-            raise AssertionError("\n".join(f"{vm.name}:\n{vm.run(units)}" for vm in vms))
-        time.sleep(0.2)
 
 
 def test_the_same_torchrun_trains_on_three_vms_and_on_one(
