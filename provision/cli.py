@@ -40,8 +40,15 @@ _IMAGE = "AIINFRA_IMAGE"
 _ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""
 
-_OF_WHAT_EXISTS = (Action.DESTROY, Action.STATUS, Action.TEST)
-"""Actions that work on an existing deployment, whatever the other settings are."""
+_OF_A_JOB = (*_IDENTITY, "ACTION", "ORCHESTRATOR_TYPE", "CAPACITY_TIMEOUT", *(
+    f"JOB_{it}" for it in ("COMMAND", "ENV", "NAME", "NODES", "RESTARTS", "TIME")
+))  # fmt: skip
+_OF_WHAT_EXISTS = {
+    **dict.fromkeys((Action.DESTROY, Action.STATUS, Action.TEST), _IDENTITY),
+    **dict.fromkeys((Action.JOBS, Action.LOGS, Action.CANCEL), _IDENTITY),
+    Action.RUN: _OF_A_JOB,
+}
+"""Actions that work on an existing deployment -> the settings that matter, whatever the others."""
 
 
 _ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE)
@@ -128,13 +135,12 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     from provision import intake
 
     options = line.options
-    flags = {"ACTION": options.action} if options.action else {}
-    load = functools.partial(intake.load, environ, options.env_file, flags=flags)
+    load = functools.partial(intake.load, environ, options.env_file, flags=options.settings)
     loaded = load()
     if not line.problems:
         report.action = str(options.action or loaded.effective.get("ACTION") or "")
     if report.action in _OF_WHAT_EXISTS:
-        loaded = load(only=_IDENTITY)
+        loaded = load(only=_OF_WHAT_EXISTS[Action(report.action)])
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
     is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
@@ -168,6 +174,11 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         watch=Option.WATCH in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
+        detach=Option.DETACH in options.given,
+        follow=Option.FOLLOW in options.given,
+        job=options.job,
+        command=options.command,
+        env=options.env,
         page=options.report,
     )
     if not run.offline and report.action != Action.DEBUG:
@@ -212,6 +223,14 @@ def _perform(context: Context) -> bool:
             from provision.actions.test import test
 
             test(context)
+        case Action.RUN:
+            from provision.actions.run import run
+
+            run(context)
+        case Action.JOBS | Action.LOGS | Action.CANCEL as action:
+            from provision.actions import jobs
+
+            jobs.act(context, action)
     return False
 
 
@@ -253,6 +272,8 @@ def _heading(report: Report, code: ExitCode) -> str:
     count = len(report.problems)
     if code is ExitCode.USAGE and count > 1:
         return f"{count} problems in the {code.description}:"
+    if code is ExitCode.CLUSTER and report.action in {Action.RUN, Action.LOGS}:
+        return f"The job has not succeeded (exit code {int(code)})."
     if code is ExitCode.CLUSTER and report.action == Action.DESTROY:
         return f"Destroy is not done: something of the cluster is left (exit code {int(code)})."
     return f"{report.action or 'The run'} failed: {code.description} (exit code {int(code)})."

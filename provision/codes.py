@@ -388,6 +388,12 @@ class Code(enum.StrEnum):
         "run Create first",
         _STATE,
     )
+    NO_JOB = (
+        "no-job",
+        "there is no job of this name",
+        "list the jobs with Jobs",
+        _STATE,
+    )
     # ---------------------------------------------------------------- Terraform
     TERRAFORM_FAILED = (
         "terraform-failed",
@@ -464,6 +470,12 @@ class Code(enum.StrEnum):
         "kubernetes-failed",
         "the cluster's Kubernetes refused a request, or has not what it should have",
         "read `why`, then run Create again",
+        _CLUSTER,
+    )
+    JOB_FAILED = (
+        "job-failed",
+        "a job on the cluster failed, or was cancelled",
+        "read `why`, which has the last lines of the machine that failed first; then run it again",
         _CLUSTER,
     )
     NOT_CONFIRMED = (

@@ -173,6 +173,17 @@ class Console:
                 self._out.write(self._lines(text.rstrip("\n")) + "\n")
                 self._out.flush()
 
+    def output(self, text: str) -> None:
+        """Print what a program on the cluster says: whole lines, to stdout; beside JSON to stderr.
+
+        A line that a program wrote over itself, as progress bars do, becomes several.
+        """
+        lines = self._lines(text.replace("\r\n", "\n").replace("\r", "\n"))
+        outlet = self._to_stderr if self._as_json else self._out
+        with self._above():
+            outlet.write(lines)
+            outlet.flush()
+
     def help(self, text: str) -> None:
         """Print the help as text, even with `--output json`."""
         self._out.write(text.rstrip("\n") + "\n")

@@ -51,6 +51,11 @@ class Context:
         full: Whether Terraform's own text, or everything of a Status, is shown (`--full`).
         watch: Whether to look until nothing is pending (`--watch`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
+        detach: Whether a job is not followed (`--detach`).
+        follow: Whether a log is followed to its end (`--follow`).
+        job: The job that the command line names; "" for none.
+        command: The job's program and its arguments, which stand behind `--`.
+        env: The job's variables on the command line (`--env`).
         guesses: Notes from dated lists, to tell where Google is not asked.
         page: The file to write the report's page to (`--report`); None for none.
         begun: When the run began, by the clock of `time.monotonic`.
@@ -69,6 +74,11 @@ class Context:
     full: bool = False
     watch: bool = False
     copy: Path | None = None
+    detach: bool = False
+    follow: bool = False
+    job: str = ""
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
     guesses: tuple[Problem, ...] = ()
     page: Path | None = None
     begun: float = field(default_factory=time.monotonic)

@@ -124,7 +124,10 @@ def _sort_out(
         guesses=tuple(it.problem for it in ordered if it.is_guess),
         effective=effective,
         private_texts=tuple(read.given[name].raw for name in masking.PRIVATE if name in read.given),
-        private_maps=(_unspoken(case.settings.metadata, effective),),
+        private_maps=tuple(
+            _unspoken(values, effective)
+            for values in (case.settings.metadata, case.settings.job_env)
+        ),
     )
 
 

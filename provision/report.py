@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from provision.documents.cost import Cost
     from provision.documents.ending import Ending
     from provision.documents.image import BootImage
+    from provision.documents.job import Job
     from provision.documents.json_value import (
         SettingValues,
         TerraformOutputs,
@@ -59,6 +60,7 @@ class Report:
         status: The status of the deployment.
         checks: What Test found, by VM, group of VMs or node pool.
         role: The permissions of a custom role for this env.list (`Validate --role`).
+        jobs: The jobs that the action is about.
         timeline: The stages of the run, in the order in which they began.
         topology: What the cluster consists of, before there is a plan; programs find it in that.
     """
@@ -83,6 +85,7 @@ class Report:
     status: Status | None = None
     checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
     role: Sequence[str] | None = None
+    jobs: Sequence[Job] | None = None
     timeline: list[Stage] | None = None
     topology: Topology | None = None
 
@@ -120,5 +123,6 @@ class Report:
             status=self.status,
             checks=self.checks,
             role=None if self.role is None else tuple(self.role),
+            jobs=None if self.jobs is None else tuple(self.jobs),
             timeline=None if self.timeline is None else tuple(self.timeline),
         )

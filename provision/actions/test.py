@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.codes import Code
 from provision.context import connect
-from provision.errors import StateError
 from provision.kinds import registry
 from provision.lifecycle import ownership
 
@@ -24,12 +22,5 @@ def test(context: Context) -> None:
         ClusterError: The test failed.
     """
     cloud = connect(context)
-    record = ownership.deployed(context, cloud)
-    if record is None:
-        ownership.require_nothing(context, cloud, registry.ALL)
-        raise StateError(
-            f"There is no deployment in {cloud.folder.location.url} to test",
-            code=Code.NO_CLUSTER,
-            fix="run Create first, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
-        )
+    record = ownership.existing(context, cloud, registry.ALL, "to test")
     context.console.result(registry.named(record.kind).test(context, cloud, record))

@@ -24,6 +24,10 @@ MOST_CLUSTER_NODES: Final = 4096
 SECRETS: Final = 20
 """Bindings of one role to one account that differ by their conditions alone, in one policy."""
 
+JOB_NAME: Final = r"[a-z]([-a-z0-9]{0,21}[a-z0-9])?"
+"""The name of jobs without the number that each gets: with up to four digits it has 28 characters,
+which is what GKE's names of pods leave of it."""
+
 METADATA_KEY: Final = 127
 """Characters of a metadata key. Google's documentation: "less than 128 bytes in length"."""
 
@@ -31,7 +35,7 @@ METADATA_BYTES: Final = 512 * 1024
 """Bytes that Google takes as the metadata of one VM, keys and values together; one value has at
 most half of them. They are shared out below: what is left over is for the tool's own files."""
 
-USERS_METADATA_BYTES: Final = 240 * 1024
+USERS_METADATA_BYTES: Final = 224 * 1024
 """Bytes of the values of METADATA, all together. `terraform/modules/gpu-mig` has the same."""
 
 COMMAND_BYTES: Final = 128 * 1024

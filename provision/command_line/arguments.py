@@ -6,6 +6,7 @@ below does all that is left for it to do.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,13 +16,14 @@ from provision.codes import Code
 from provision.command_line import suggestions
 from provision.command_line.options import FORMATS, Option, Options
 from provision.errors import Problem
+from provision.settings.choices import Action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provision.settings.choices import Action
-
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
+_ABOUT_A_JOB: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL})
+"""The actions behind which a job's name may stand."""
 _SETTINGS: Final = "settings"
 """The topic that `--help` accepts besides an action."""
 
@@ -50,8 +52,16 @@ def read(argv: Sequence[str]) -> CommandLine:
     Returns:
         Options and problems; invalid arguments never raise an exception.
     """
-    given, words, unclear = _sorted(argv)
+    given, words, rest, env, unclear = _sorted(argv)
     helps = Option.HELP in given
+    acting = [number for number, word in enumerate(words) if suggestions.action(word)]
+    first = suggestions.action(words[acting[0]]) if acting else None
+    job = ""
+    if first in _ABOUT_A_JOB and words[acting[0] + 1 :] and not helps:
+        job = words.pop(acting[0] + 1)
+    if first is not Action.RUN:
+        words += rest
+        rest = []
     about_settings = helps and _SETTINGS in map(str.lower, words)
     if about_settings:
         words = [word for word in words if word.lower() != _SETTINGS]
@@ -69,23 +79,33 @@ def read(argv: Sequence[str]) -> CommandLine:
     if len(actions) > 1:
         wrong.append(_several(actions))
     options = Options(
-        actions[0] if len(actions) == 1 else None, MappingProxyType(given), about_settings
+        actions[0] if len(actions) == 1 else None,
+        MappingProxyType(given),
+        job,
+        tuple(rest),
+        MappingProxyType(env),
+        about_settings,
     )
     if options.action and not helps:
         wrong += options.misfits(options.action)
     return CommandLine(options, (*unclear, *wrong), understood=not unclear)
 
 
-def _sorted(argv: Sequence[str]) -> tuple[dict[Option, str], list[str], list[Problem]]:
-    """The options with their values (the last one counts), the other arguments, and problems."""
+def _sorted(
+    argv: Sequence[str],
+) -> tuple[dict[Option, str], list[str], list[str], dict[str, str], list[Problem]]:
+    """The options with their values (the last one counts), the other arguments, and problems.
+
+    Between the two: what stands behind `--`, and all values of --env.
+    """
     given: dict[Option, str] = {}
+    env: dict[str, str] = {}
     words: list[str] = []
     problems: list[Problem] = []
     left = deque(argv)
     while left:
         argument = left.popleft()
         if argument == "--":
-            words += left
             break
         if not argument.startswith("-"):
             words.append(argument)
@@ -104,8 +124,11 @@ def _sorted(argv: Sequence[str]) -> tuple[dict[Option, str], list[str], list[Pro
             problems.append(suggestions.of_scenario(left.popleft()))
         given[option] = value
         problems += _wrong_value(option, value, tied=bool(equals))
+        if option is Option.ENV:
+            name, _, text = value.partition("=")
+            env[name] = text
     # An empty argument, as scripts may pass it, is ignored.
-    return given, [word for word in words if word.strip()], problems
+    return given, [word for word in words if word.strip()], list(left), env, problems
 
 
 def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
@@ -131,6 +154,15 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
                 what=f"{option} {suggestions.shown(value)} is not one of the choices",
                 why=f"one of {', '.join(FORMATS)}",
                 fix=f"{option} json",
+            )
+        ]
+    if option is Option.ENV and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=(?s:.*)", value):
+        return [
+            Problem(
+                code=Code.INVALID_COMMAND_LINE,
+                what=f"{option} {suggestions.shown(value.partition('=')[0])} sets no variable",
+                why="it takes a name of letters, digits and _, a =, and the value",
+                fix=f"{option} WANDB_MODE=offline",
             )
         ]
     if tied and not option.metavar:

@@ -42,8 +42,15 @@ class Option(enum.StrEnum):
 
     COPY = (
         *("--copy", "FOLDER", f"copy this folder to every VM; default: {COPY_FOLDER}"),
-        *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG),
+        *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG, Action.RUN),
     )
+    NAME = "--name", "NAME", "name the job (JOB_NAME)", Action.RUN
+    NODES = "--nodes", "NUMBER", "run on so many VMs (JOB_NODES)", Action.RUN
+    TIME = "--time", "TIME", "end it after this time, as 12h (JOB_TIME)", Action.RUN
+    ENV = "--env", "K=V", "set a variable; may come again (JOB_ENV)", Action.RUN
+    RESTARTS = "--restarts", "NUMBER", "begin it again after failures (JOB_RESTARTS)", Action.RUN
+    DETACH = "--detach", "", "do not follow it", Action.RUN
+    FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
     YES = (
         *("--yes", "", "approve everything, and freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY),
@@ -109,13 +116,29 @@ class Options:
 
     Attributes:
         action: The action; None if the command line has none.
-        given: The options, with their values; "" for none.
+        given: The options, with their values, of one that came again the last; "" for none.
+        job: The job that is named behind an action about one; "" for none.
+        command: What stands behind `--`.
+        env: The variables of the job.
         about_settings: Whether --help is about the settings.
     """
 
     action: Action | None = None
     given: Mapping[Option, str] = field(default_factory=lambda: MappingProxyType({}))
+    job: str = ""
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     about_settings: bool = False
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that stand on the command line."""
+        named = {
+            option: f"JOB_{option.removeprefix('--').upper()}"
+            for option in (Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS)
+        }
+        found = {named[option]: text for option, text in self.given.items() if option in named}
+        return {"ACTION": str(self.action), **found} if self.action else found
 
     @property
     def env_file(self) -> Path | None:

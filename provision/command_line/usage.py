@@ -88,6 +88,30 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             " as it stands. Nothing is created.",
             "docs/how-to/terraform.md",
         ),
+        Action.RUN: _About(
+            "run a program on all VMs, as in: Run -- torchrun train.py",
+            "Send a folder, the current one unless --copy names another, run on all VMs at once"
+            " what stands behind --, and show what rank 0 says.",
+            "docs/how-to/run.md",
+        ),
+        Action.JOBS: _About(
+            "list the jobs, or show the one whose NAME follows",
+            "Show each job: how far it is, since when, on how many VMs, and what it waits for; or"
+            " with a NAME behind it, all about that one.",
+            "docs/how-to/run.md",
+        ),
+        Action.LOGS: _About(
+            "show what a job has said: Logs [NAME] [--follow]",
+            "Show what rank 0 of a job has said, of the newest job if no NAME is given; also when"
+            " the job is over, and from any machine.",
+            "docs/how-to/run.md",
+        ),
+        Action.CANCEL: _About(
+            "end a job: Cancel NAME",
+            "End a job: its programs get SIGTERM, and two minutes to save. To cancel one that is"
+            " over is no error.",
+            "docs/how-to/run.md",
+        ),
     }
 )
 
@@ -105,9 +129,10 @@ def overview() -> str:
             "actions, in upper or lower case:",
             *_table((str(action), _ABOUT[action].line) for action in Action),
             "",
-            "options:",
-            *_table((option.form, option.words) for option in common),
-            *_paragraph(f"For some actions only: {others}"),
+            *_paragraph(
+                f"Options, which ACTION --help explains: {', '.join(it.form for it in common)};"
+                f" for some actions only, {others}"
+            ),
             "",
             "More: ACTION --help; --help settings, for an env.list; README.md and docs/",
         ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Left, OutOfDate
+    from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
@@ -199,6 +200,13 @@ class Kind(Protocol[SpecT]):
             CapacityError: Google refused machines for the test.
             StillWaiting: The machines did not come in time.
             ClusterError: The test failed.
+        """
+
+    def jobs(self, cloud: Cloud) -> Jobs:
+        """The jobs of the cluster.
+
+        Raises:
+            SettingsError: This kind has none; says what to use instead.
         """
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:

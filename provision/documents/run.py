@@ -13,6 +13,7 @@ from provision.documents.cost import Cost
 from provision.documents.ending import Ending
 from provision.documents.gke_status import GkeCluster
 from provision.documents.image import BootImage
+from provision.documents.job import Job
 from provision.documents.json_value import SettingValues, TerraformOutputs, TerraformVariables
 from provision.documents.older_machine import OlderMachine
 from provision.documents.plan import Plan
@@ -52,6 +53,7 @@ class Run:
         status: The status of the deployment.
         checks: VM, group of VMs or node pool -> what Test has found.
         role: The permissions of a custom role for this env.list (`Validate --role`).
+        jobs: The jobs that the action is about: the one that was run, or all.
         timeline: The stages of the run, in the order in which they began.
     """
 
@@ -78,4 +80,5 @@ class Run:
     status: VmGroup | GkeCluster | Status | None = None
     checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
     role: tuple[str, ...] | None = None
+    jobs: tuple[Job, ...] | None = None
     timeline: tuple[Stage, ...] | None = None

@@ -28,6 +28,7 @@ class StageName(enum.StrEnum):
     TEST_NODES = "test_nodes"
     TEST = "test"
     TEST_CLEANING = "test_cleaning"
+    JOB = "job"
     RELEASE = "release"
     SWEEP = "sweep"
 
@@ -56,6 +57,8 @@ class OnInterrupt(enum.StrEnum):
     """Everything is kept, and a request for machines stays in Google's queue."""
     ENDS_TEST = "ends_test"
     """The test ends, and its job is deleted."""
+    JOB_GOES_ON = "job_goes_on"
+    """The job goes on, and is no longer followed."""
     LEAVES_REST = "leaves_rest"
     """What is not removed yet is kept, and billed; Destroy goes on from there."""
 

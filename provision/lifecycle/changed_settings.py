@@ -19,6 +19,12 @@ _OF_THE_RUN: Final = frozenset(
     {
         "ACTION",
         "CAPACITY_TIMEOUT",
+        "JOB_COMMAND",
+        "JOB_ENV",
+        "JOB_NAME",
+        "JOB_NODES",
+        "JOB_RESTARTS",
+        "JOB_TIME",
         "MINIMIZE_TERRAFORM_LOGGING",
         "PROTECT",
         "SHOW_PROXY_URL",

@@ -50,6 +50,29 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
     return whereabouts.find(cloud, record)
 
 
+def existing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], purpose: str) -> Record:
+    """The record of the deployment, as `deployed` has it.
+
+    Args:
+        context: The run.
+        cloud: Has the state folder.
+        kinds: All kinds of clusters.
+        purpose: What is asked of it, as in "to test".
+
+    Raises:
+        StateError: There is none.
+    """
+    record = deployed(context, cloud)
+    if record is None:
+        require_nothing(context, cloud, kinds)
+        raise StateError(
+            f"There is no deployment in {cloud.folder.location.url} {purpose}",
+            code=Code.NO_CLUSTER,
+            fix="run Create first, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
+        )
+    return record
+
+
 def _record(cloud: Cloud) -> Record | None:
     record = cloud.folder.record()
     cloud.folder.require_providers(workspace.providers())

@@ -35,6 +35,7 @@ TITLES: Final[Mapping[StageName, str]] = {
     StageName.TEST_NODES: "test's nodes",
     StageName.TEST: "test",
     StageName.TEST_CLEANING: "test's end",
+    StageName.JOB: "job",
     StageName.RELEASE: "let go",
     StageName.SWEEP: "leftovers",
 }
@@ -66,6 +67,7 @@ _LEAVES: Final[Mapping[OnInterrupt, str]] = {
     OnInterrupt.SAVES: "Ctrl-C lets Terraform save its state",
     OnInterrupt.STAYS_QUEUED: "Ctrl-C keeps everything, and the request stays in the queue",
     OnInterrupt.ENDS_TEST: "Ctrl-C ends the test and deletes its job",
+    OnInterrupt.JOB_GOES_ON: "Ctrl-C leaves the job alone, which goes on",
     OnInterrupt.LEAVES_REST: "Ctrl-C keeps the rest, which is billed",
 }
 

@@ -20,6 +20,10 @@ class Action(enum.StrEnum):
     STATUS = "Status"
     TEST = "Test"
     DEBUG = "Debug"
+    RUN = "Run"
+    JOBS = "Jobs"
+    LOGS = "Logs"
+    CANCEL = "Cancel"
 
 
 ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = MappingProxyType(
@@ -30,6 +34,10 @@ ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = MappingProxyType(
         **dict.fromkeys(("diff", "dry-run", "dryrun", "preview"), Action.PLAN),
         **dict.fromkeys(("describe", "get", "info", "list", "ls", "ps", "show"), Action.STATUS),
         **dict.fromkeys(("bash", "sh", "shell"), Action.DEBUG),
+        **dict.fromkeys(("exec", "execute", "job", "submit"), Action.RUN),
+        **dict.fromkeys(("squeue",), Action.JOBS),
+        **dict.fromkeys(("log", "tail"), Action.LOGS),
+        **dict.fromkeys(("abort", "kill", "scancel", "stop"), Action.CANCEL),
     }
 )
 """Names of actions in other programs, in lower case. They are only used for suggestions."""

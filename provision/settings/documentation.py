@@ -35,6 +35,7 @@ _SECTIONS: Final = {
     "network_config": "Network and identity",
     "metadata": "On the VMs",
     "gke_version": "GKE",
+    "job_name": "Jobs",
 }
 """The first field of a section -> the section's heading."""
 

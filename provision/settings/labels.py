@@ -1,4 +1,4 @@
-"""The users' own labels and VM metadata."""
+"""The users' own labels, VM metadata, and variables of jobs."""
 
 from __future__ import annotations
 
@@ -96,11 +96,34 @@ def _is_label(text: str) -> bool:
     )
 
 
+def _environment(values: Mapping[str, str]) -> Mapping[str, str]:
+    for name, value in values.items():
+        if not is_variable(name):
+            raise InvalidValueError(
+                f"has the name {shorten(name)}", "letters, digits and _, and no digit first"
+            )
+        if "\0" in value or not parsing.is_utf8(value):
+            raise InvalidValueError("has a value that is no text", "text in UTF-8")
+    return values
+
+
+def is_variable(name: str) -> bool:
+    """Whether a text can be the name of an environment variable."""
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
+
+
 _Map = PlainSerializer(dict, return_type=dict[str, str])
 Metadata = Annotated[
     Mapping[str, str],
     BeforeValidator(parsing.mapping),
     AfterValidator(_metadata),
+    AfterValidator(MappingProxyType),
+    _Map,
+]
+Environment = Annotated[
+    Mapping[str, str],
+    BeforeValidator(parsing.mapping),
+    AfterValidator(_environment),
     AfterValidator(MappingProxyType),
     _Map,
 ]

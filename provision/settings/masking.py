@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MASK: Final = "***"
 """What replaces a credential."""
 
-PRIVATE: Final = frozenset({"metadata", "startup_command"})
+PRIVATE: Final = frozenset({"job_command", "job_env", "metadata", "startup_command"})
 """The settings whose values are in nothing that is shown or kept; of a map the keys are."""
 
 _SEALED: Final = re.compile(r"\*\*\*(?: \([0-9a-f]{4}\))?")

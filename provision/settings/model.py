@@ -28,7 +28,7 @@ from provision.settings.choices import (
     Restart,
 )
 from provision.settings.derived import Derived
-from provision.settings.labels import Labels, Metadata
+from provision.settings.labels import Environment, Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.maintenance import Maintenance
 from provision.settings.pools import NodePools
@@ -48,6 +48,7 @@ from provision.settings.values import (
     GcsPath,
     GkeVersion,
     ImageName,
+    JobName,
     MostNodes,
     NamePrefix,
     Networks,
@@ -72,6 +73,7 @@ from provision.settings.values import (
 )
 
 _GKE = (Orchestrator.GKE,)
+_NONE = (Orchestrator.NONE,)
 _RAY = (Orchestrator.RAY,)
 _VMS = (Orchestrator.NONE, Orchestrator.RAY)
 
@@ -550,6 +552,41 @@ class Settings(BaseSettings):
         "yes",
         False,
         only_with=_GKE,
+    )
+
+    # --- Jobs
+    job_name: JobName | None = _setting(
+        "The name of jobs, to which each adds a number; if unset, that of the program.",
+        "train",
+        only_with=_NONE,
+    )
+    job_command: ShellLine | None = _setting(
+        "One line of shell that Run runs if its command line has no command after `--`; it is used"
+        " verbatim, including quotes.",
+        "torchrun train.py --epochs 3",
+        only_with=_NONE,
+    )
+    job_nodes: Count | None = _setting(
+        "The number of VMs that a job runs on, those of the first ranks; if unset, all.",
+        "2",
+        only_with=_NONE,
+    )
+    job_time: Seconds | None = _setting(
+        "How long a job may run, restarts included; then it gets SIGTERM, and two minutes to save.",
+        "12h",
+        only_with=_NONE,
+    )
+    job_restarts: Nodes = _setting(
+        "How often a job that fails, or loses a VM, is begun again on all of its VMs.",
+        "3",
+        0,
+        only_with=_NONE,
+    )
+    job_env: Environment = _setting(
+        "More variables in the environment of a job; for values that nobody is to see, SECRETS.",
+        '{ WANDB_MODE = "offline" }',
+        {},
+        only_with=_NONE,
     )
 
 

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # A shell command is taken verbatim: its quotes and comments are for the shell.
-_VERBATIM: Final = "STARTUP_COMMAND"
+_VERBATIM: Final = ("STARTUP_COMMAND", "JOB_COMMAND")
 _VERBATIM_LINE: Final = re.compile(
-    rf"^[ \t]*(?:export[ \t]+)?{_VERBATIM}[ \t]*=(?P<value>[^\r\n]*)", re.MULTILINE
+    rf"^[ \t]*(?:export[ \t]+)?(?P<name>{'|'.join(_VERBATIM)})[ \t]*=(?P<value>[^\r\n]*)",
+    re.MULTILINE,
 )
 _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 
@@ -140,7 +141,7 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
         seen[name] = line
 
     for shell_line in _VERBATIM_LINE.finditer(text):
-        assign(_VERBATIM, shell_line["value"], text.count("\n", 0, shell_line.start()) + 1)
+        assign(shell_line["name"], shell_line["value"], text.count("\n", 0, shell_line.start()) + 1)
     for binding in parse_stream(io.StringIO(_VERBATIM_LINE.sub("", text))):
         line = binding.original.line
         source = binding.original.string.strip()
@@ -224,7 +225,7 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
 
 
 def _text(name: str, raw: str, reading: Reading) -> str:
-    if name == _VERBATIM:
+    if name in _VERBATIM:
         raw = raw.rstrip("\r\n")  # a Windows line ending is not part of the command
         if parsing.unquoted(raw.strip()) != raw.strip():
             reading.notes.append(

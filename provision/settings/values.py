@@ -190,7 +190,7 @@ def _one_line(text: str) -> str:
             f"has {size} bytes",
             f"at most {limits.COMMAND_BYTES // 1024} KiB ({limits.COMMAND_BYTES} bytes), as it"
             " travels in the VM's metadata; put it into a file, copy its folder to the VMs with"
-            " --copy, and let STARTUP_COMMAND run the file",
+            " --copy, and let the command run that file",
             fix="bash /usr/aiinfra/copy/startup.sh",
         )
     return text
@@ -275,6 +275,15 @@ PoolName = Annotated[
 ]
 RayVersion = Annotated[
     str, _matching(r"\d+\.\d+\.\d+", "is not a version of Ray", "three numbers with dots")
+]
+JobName = Annotated[
+    str,
+    _matching(
+        limits.JOB_NAME,
+        "is not the name of a job",
+        "at most 23 lower-case letters, digits and hyphens, a letter first and no hyphen last; each"
+        " job gets a number behind it",
+    ),
 ]
 GkeVersion = Annotated[
     str,

@@ -6,7 +6,8 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     connection.json     how to connect
     prices.json         Google's prices, where they were asked for (see `cost.price_book`)
     runs/               the runs that may hold the lock (see `liveness`)
-    vms/                what the VMs of a group tell each other, and tasks for them
+    jobs/               what the VMs of a group are to run, which they can only read
+    vms/                what they tell each other, tasks for them, courses and logs of jobs
     logs/               Terraform's logs; Destroy keeps them
 """
 
@@ -31,7 +32,8 @@ from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from pathlib import Path
 
     from google.auth.credentials import Credentials
     from google.cloud import storage
@@ -233,12 +235,75 @@ class StateFolder:
         read = ((name, self._read(name)) for name in self.names(prefix))
         return {name: text for name, text in read if text is not None}
 
-    def names(self, prefix: str) -> list[str]:
-        """The names of the files that begin with a prefix."""
+    def names(self, prefix: str, *, first: str = "") -> list[str]:
+        """The names of the files that begin with a prefix, in order.
+
+        Args:
+            prefix: The prefix.
+            first: Names that come before it are left out.
+        """
+        return [name for name, _ in self._listed(prefix, first)]
+
+    def created(self, prefix: str) -> dict[str, float]:
+        """The files that begin with a prefix -> when each was written (Unix epoch)."""
+        return {name: blob.time_created.timestamp() for name, blob in self._listed(prefix)}
+
+    def _listed(self, prefix: str, first: str = "") -> list[tuple[str, storage.Blob]]:
         start = len(self._path(""))
         with self._told(f"list {prefix}", "storage.objects.list"):
-            blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(prefix))
-            return [blob.name[start:] for blob in blobs]
+            blobs = self._client.list_blobs(
+                self.location.bucket,
+                prefix=self._path(prefix),
+                start_offset=self._path(first) if first else None,
+            )
+            return [(blob.name[start:], blob) for blob in blobs]
+
+    def write_once(self, name: str, content: str | Path, content_type: str) -> bool:
+        """Write a file unless there is one; returns whether it was written.
+
+        Args:
+            name: Its name in the folder.
+            content: Its text, or a file of any size.
+            content_type: Its type.
+        """
+        from google.api_core.exceptions import PreconditionFailed  # noqa: PLC0415 - as above
+
+        blob = self._blob(name)
+        how: dict[str, Any] = {"content_type": content_type, "if_generation_match": 0}
+        with self._told(f"write {name}", "storage.objects.create"):
+            try:
+                if isinstance(content, str):
+                    blob.upload_from_string(content, **how)
+                elif not blob.exists():  # so that what is large does not travel for nothing
+                    blob.upload_from_filename(str(content), **how)
+            except PreconditionFailed:
+                return False
+        return True
+
+    def change(self, name: str, change: Callable[[str | None], str], content_type: str) -> None:
+        """Change a file that several runs may change at the same time.
+
+        Args:
+            name: Its name in the folder.
+            change: Makes the new text of what is there; None for nothing. May be called again.
+            content_type: Its type.
+        """
+        from google.api_core import exceptions  # noqa: PLC0415 - as above
+
+        with self._told(f"write {name}", "storage.objects.create"):
+            while True:
+                blob = self._client.bucket(self.location.bucket).get_blob(self._path(name))
+                generation = blob.generation if blob else 0
+                try:
+                    old = blob.download_as_bytes(if_generation_match=generation) if blob else None
+                    self._blob(name).upload_from_string(
+                        change(None if old is None else old.decode("utf-8", "replace")),
+                        content_type=content_type,
+                        if_generation_match=generation,
+                    )
+                except (exceptions.NotFound, exceptions.PreconditionFailed):
+                    continue
+                return
 
     def remove(self, name: str) -> None:
         """Delete a file if it exists."""
@@ -443,14 +508,19 @@ class StateFolder:
         )
 
     def _read(self, name: str) -> str | None:
+        found = self.data(name)
+        return None if found is None else found.decode("utf-8", "replace")
+
+    def data(self, name: str) -> bytes | None:
+        """The content of a file; None if it does not exist."""
         from google.api_core.exceptions import NotFound  # noqa: PLC0415 - as above
 
         with self._told(f"read {name}", "storage.objects.get"):
             try:
-                text: bytes = self._blob(name).download_as_bytes()
+                found: bytes = self._blob(name).download_as_bytes()
             except NotFound:
                 return None
-        return text.decode("utf-8", "replace")
+        return found
 
     def _url(self, name: str) -> str:
         return f"{self.location.url}/{name}"

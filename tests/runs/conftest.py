@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -87,8 +88,17 @@ class Rehearsal:
         """The program on another machine, which reaches the same cloud; Linux only."""
         return replace(self, forked=False, machine=_ELSEWHERE)
 
-    def start(self, action: str, *options: str, **settings: str) -> Started:
-        """Start the program with these settings on top of the mandatory ones."""
+    def start(
+        self, action: str, *options: str, behind: Sequence[str] = (), **settings: str
+    ) -> Started:
+        """Start the program with these settings on top of the mandatory ones.
+
+        Args:
+            action: What it is to do.
+            options: What stands before that.
+            behind: What stands behind it.
+            settings: Setting -> value.
+        """
         values = self.settings | settings
         # Several may be under way at the same time.
         where = "-elsewhere" if self.machine else ""
@@ -97,7 +107,7 @@ class Rehearsal:
         # Files, as nobody reads what is said before the end, and a full pipe would stop it.
         place = Path(tempfile.mkdtemp(dir=self.folder, prefix="said-"))
         out, err = place / "out", place / "err"
-        argv = ["--env-file", str(env_list), "--output", "json", *options, action]
+        argv = ["--env-file", str(env_list), "--output", "json", *options, action, *behind]
         started: Started
         if self.forked:
             started = forked.start(argv, self.environ, out, err)
@@ -134,9 +144,9 @@ class Rehearsal:
         """What a program that has ended has written to stdout."""
         return self._files[started.pid][0].read_text(encoding="utf-8")
 
-    def run(self, action: str, *options: str, **settings: str) -> Ended:
-        """Run the program to its end."""
-        return self.finish(self.start(action, *options, **settings))
+    def run(self, action: str, *options: str, behind: Sequence[str] = (), **settings: str) -> Ended:
+        """Run the program to its end; the arguments are those of `start`."""
+        return self.finish(self.start(action, *options, behind=behind, **settings))
 
     def reserve(self, name: str, machine: str, count: int, zone: str, **more: Any) -> None:
         """Make a reservation in the project, as its owner does it: by Google's own API."""
@@ -197,6 +207,15 @@ class Rehearsal:
     def objects(self) -> set[str]:
         """The names of the objects in the default bucket."""
         return {line.rpartition(" ")[2] for line in self.resources() if "object" in line}
+
+    def object(self, name: str) -> dict[str, Any]:
+        """A document of the state folder."""
+        (path,) = [it for it in self.objects() if it.endswith(f"-deployment/{name}")]
+        bucket, _, whole = path.removeprefix("b/").partition("/o/")
+        path = quote(whole, safe="")
+        found = self.google("GET", f"storage/v1/b/{bucket}/o/{path}?alt=media")
+        assert isinstance(found, dict)
+        return found
 
     def requests(self) -> list[dict[str, Any]]:
         """What the cloud was asked so far."""

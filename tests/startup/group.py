@@ -6,6 +6,8 @@ import itertools
 import json
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
+from urllib.error import HTTPError
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from rehearsal.cloud.server import Cloud
@@ -69,13 +71,17 @@ class Site:
 
     def post(self, path: str, document: Mapping[str, Any]) -> None:
         """Ask Cloud Storage for something."""
+        self.ask(path, json.dumps(document).encode())
+
+    def ask(self, path: str, body: bytes | None = None) -> bytes:
+        """What Cloud Storage answers; a question with a body is a POST."""
         headers = {
             "Content-Type": "application/json",
             "Authorization": f"Bearer {json.loads(self.token)['access_token']}",
         }
-        body = json.dumps(document).encode()
-        with urlopen(Request(f"{self._url}{path}", body, headers)):  # noqa: S310 - loopback
-            pass
+        request = Request(f"{self._url}{path}", body, headers)  # noqa: S310 - loopback
+        with urlopen(request) as answer:  # noqa: S310 - as above
+            return bytes(answer.read())
 
 
 class Group:
@@ -105,9 +111,31 @@ class Group:
 
     def set_size(self, number: int) -> None:
         """Say how many VMs there are to be, as Create does."""
-        name = f"{self._state['folder']}/vms/group.json".replace("/", "%2F")
-        upload = f"/upload/storage/v1/b/{_BUCKET}/o?uploadType=media&name={name}"
-        self._site.post(upload, {"instance_count": number})
+        self.write("vms/group.json", json.dumps({"instance_count": number}).encode())
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object of the state folder, as the tool does."""
+        path = quote(f"{self._state['folder']}/{name}", safe="")
+        self._site.ask(f"/upload/storage/v1/b/{_BUCKET}/o?uploadType=media&name={path}", content)
+
+    def read(self, name: str) -> bytes | None:
+        """Read an object of the state folder; None where there is none."""
+        path = quote(f"{self._state['folder']}/{name}", safe="")
+        try:
+            return self._site.ask(f"/storage/v1/b/{_BUCKET}/o/{path}?alt=media")
+        except HTTPError:
+            return None
+
+    def log(self, job: str) -> str:
+        """What rank 0 of a job has said in its first attempt; its pieces must fit together."""
+        folder = self._state["folder"]
+        prefix = quote(f"{folder}/vms/jobs/{job}/logs/1/0/", safe="")
+        listed = json.loads(self._site.ask(f"/storage/v1/b/{_BUCKET}/o?prefix={prefix}"))
+        said = b""
+        for item in listed.get("items", ()):
+            assert int(item["name"].rpartition("/")[2]) == len(said), "a piece is missing"
+            said += self.read(item["name"][len(folder) + 1 :]) or b""
+        return said.decode()
 
     def vm(self, name: str) -> DebianVM:
         """A new VM, which is off; of a name that there was, it is one that its group made again."""

@@ -178,7 +178,7 @@ grep -qF " ${2// /\\040} " /etc/fstab && echo "$2" >>/run/mounted
 
 _ID = r"""
 case $1 in
-  aiinfra-ray) [[ -e /simulated/$1 ]] ;;
+  aiinfra-ray | aiinfra-job) [[ -e /simulated/$1 ]] ;;
   jupyter) exit 1 ;;
   *) exec /usr/bin/id "$@" ;;
 esac

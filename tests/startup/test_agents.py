@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 if str(PAYLOAD / "lib") not in sys.path:
     sys.path.append(str(PAYLOAD / "lib"))
 
-from aiinfra_vm import agent, storage, tasks
+from aiinfra_vm import agent, job_node, storage, tasks
 from aiinfra_vm.leadership import Leadership
 from aiinfra_vm.members import Member
 
@@ -78,13 +78,16 @@ class State:
 class Vm:
     """A VM on which nothing runs but the agent."""
 
-    def __init__(self, folder: Path, name: str, life: int = 1) -> None:
+    def __init__(
+        self, folder: Path, name: str, life: int = 1, unit: job_node.Unit | None = None
+    ) -> None:
         self.name = name
         self.disk = folder / name
         self.member = Member(name, str(life), f"10.0.{life}.{name[-1]}", "b007")
         shared = storage.Folder(BUCKET, f"{FOLDER}/vms")
+        wanted = storage.Folder(BUCKET, f"{FOLDER}/jobs")
         config = {"gpus": {"count": 8}}
-        self._agent = agent.Agent(shared, self.member, config, PACE, self.disk)
+        self._agent = agent.Agent(shared, wanted, self.member, config, PACE, self.disk, unit)
         self._thread = threading.Thread(target=self._agent.run, daemon=True)
         self._thread.start()
 

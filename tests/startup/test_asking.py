@@ -1,23 +1,30 @@
-"""What Test asks, real agents of VMs do: both ends of a task, on the simulated Cloud Storage."""
+"""What Test and Run ask, real agents of VMs do: both ends, on the simulated Cloud Storage."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, cast
 
 import pytest
 from google.oauth2.credentials import Credentials
 
+from provision.documents.job import Job, JobState
 from provision.documents.timeline import StageName
+from provision.files import archive as files
 from provision.kinds.vms import tasks
+from provision.kinds.vms.jobs import VmJobs
+from provision.spec.job import JobSpec
 from provision.state.folder import StateFolder
 from provision.state.location import StateLocation
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+from tests.startup import test_agents
 from tests.startup.sandbox import PAYLOAD
 from tests.startup.test_agents import BUCKET, FOLDER, State, Vm, boot, state
+from tests.startup.test_jobs import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,3 +102,54 @@ def test_who_was_made_again_says_nothing_and_what_is_unknown_is_refused(
     assert _ask(folder, "check", {"vm-1": "1"})["vm-1"].failure == "does not answer"
     answer = _ask(folder, "shell", {"vm-1": "2"})["vm-1"]
     assert answer.failure.startswith("does not know what it was asked for")
+
+
+def test_what_run_submits_the_agents_run_and_what_it_says_comes_back_whole(
+    state: State, folder: StateFolder, tmp_path: Path
+) -> None:
+    world = World(tmp_path / "world", state)
+    try:
+        world.group("vm-1", "vm-2")
+        code = tmp_path / "code"
+        code.mkdir()
+        (code / "count.sh").write_text("for it in $(seq 100000); do echo $GREETING $it; done\n")
+        archive = files.pack(code, tmp_path)
+        jobs = VmJobs(folder)
+        command = ("bash", "count.sh")
+        name = jobs.submit(JobSpec(name="count", command=command, env={"GREETING": "hej"}), archive)
+        done = _over(jobs, name)
+
+        assert (name, done.state, done.machines) == (
+            "count-1",
+            JobState.SUCCEEDED,
+            ("vm-1", "vm-2"),
+        )
+        pieces = list(jobs.log(done, 1, 0))
+        said = b"".join(piece for _, piece in pieces)
+        assert [begins for begins, _ in pieces][1:] == [
+            sum(len(it) for _, it in pieces[:number]) for number in range(1, len(pieces))
+        ]
+        assert said.decode().splitlines() == [f"hej {it}" for it in range(1, 100_001)]
+        (_, last) = pieces[-1]
+        assert list(jobs.log(done, 1, len(said) - len(last))) == [pieces[-1]]
+
+        # Two at the same moment get names and places of their own.
+        again = JobSpec(name="count", command=("sleep", "900"))
+        with ThreadPoolExecutor(4) as pool:
+            names = list(pool.map(lambda _: jobs.submit(again, None), range(4)))
+        assert sorted(names) == [f"count-{number}" for number in range(2, 6)]
+        for waiting in jobs.names()[1:]:
+            jobs.cancel(cast("Job", jobs.find(waiting)))
+        assert {_over(jobs, it).state for it in names} == {JobState.CANCELLED}
+        assert json.loads(folder.text("jobs/index.json") or "")["jobs"]
+        assert jobs.submit(again, None) == "count-6"
+        (left,) = json.loads(folder.text("jobs/index.json") or "")["jobs"]
+        assert left == {"name": "count-6", "cancelled": False}, "those that are over are out"
+    finally:
+        world.close()
+
+
+def _over(jobs: VmJobs, name: str) -> Job:
+    """A job once it is over."""
+    test_agents._wait(lambda: cast("Job", jobs.find(name)).state.is_over)
+    return cast("Job", jobs.find(name))

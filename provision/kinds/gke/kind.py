@@ -9,6 +9,7 @@ from provision.codes import Code
 from provision.errors import SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
+from provision.spec.rules import jobs as rules
 from provision.state import reservations
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, Left, OutOfDate, RunInputs
+    from provision.deployment.jobs import Jobs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
@@ -165,6 +167,17 @@ class GkeCluster:
         from provision.kinds.gke import testing
 
         return testing.run(context, cloud, record)
+
+    def jobs(self, cloud: Cloud) -> Jobs:
+        """None yet."""
+        del cloud
+        raise SettingsError(
+            "This program runs no jobs on GKE clusters",
+            code=Code.WITHOUT_EFFECT,
+            why="Run, Jobs, Logs and Cancel are for groups of VMs, ORCHESTRATOR_TYPE=none",
+            fix=rules.ON_GKE,
+            setting="ORCHESTRATOR_TYPE",
+        )
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """The volumes that were made for claims, as far as they go with these."""

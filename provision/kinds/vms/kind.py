@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
+    from provision.deployment.jobs import Jobs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
@@ -156,6 +157,12 @@ class VmGroup:
         from provision.kinds.vms import testing
 
         return testing.run(context, cloud, record)
+
+    def jobs(self, cloud: Cloud) -> Jobs:
+        """Jobs by the agents of the VMs."""
+        from provision.kinds.vms.jobs import VmJobs
+
+        return VmJobs(cloud.folder)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """Nothing: what holds data is in the state."""

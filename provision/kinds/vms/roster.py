@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud
     from provision.spec.cluster import VmSpec
+    from provision.state.folder import StateFolder
 
 _SIZE: Final = "vms/group.json"
 _ROSTER: Final = "vms/roster.json"
@@ -31,6 +32,18 @@ def tell_size(cloud: Cloud, spec: VmSpec) -> None:
     # Where older versions are kept, each write of the same leaves one behind.
     if cloud.folder.text(_SIZE) != text:
         cloud.folder.write(_SIZE, text, "application/json")
+
+
+def size(folder: StateFolder) -> int | None:
+    """How many VMs the group is to have; None if no Create has said so.
+
+    Raises:
+        StateError: The state folder can't be read.
+    """
+    try:
+        return json_object.whole(json_object.read(folder.text(_SIZE) or "{}").get("instance_count"))
+    except ValueError:
+        return None
 
 
 def ranks(cloud: Cloud) -> Mapping[str, int]:

@@ -12,6 +12,7 @@ from provision.spec.rules import (
     command,
     gke,
     images,
+    jobs,
     machines,
     offers,
     orchestrator,
@@ -115,5 +116,6 @@ RULES: Final = (
     *orchestrator.RULES,
     *ray.RULES,
     *gke.RULES,
+    *jobs.RULES,
 )
 """All rules between settings, in the order of the settings."""

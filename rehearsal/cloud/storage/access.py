@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _WRITERS = frozenset(
     {"roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"}
 )
+_READERS = frozenset({"roles/storage.objectViewer"})
 _NAME = re.compile(r'resource\.name\.startsWith\("([^"]*)"\)')
 # For a list, the resource is the bucket, and the attribute is the prefix that was asked for; it is
 # the given default for everything else.
@@ -40,15 +41,28 @@ def may_write(store: Store, bucket: str, member: str, name: str) -> bool:
     return _may(store, bucket, member, f"projects/_/buckets/{bucket}/objects/{name}", None)
 
 
+def may_read(store: Store, bucket: str, member: str, name: str) -> bool:
+    """Whether a member may read an object; the arguments are those of `may_write`."""
+    resource = f"projects/_/buckets/{bucket}/objects/{name}"
+    return _may(store, bucket, member, resource, None, _WRITERS | _READERS)
+
+
 def may_list(store: Store, bucket: str, member: str, prefix: str) -> bool:
     """Whether a member may list the objects whose names begin so."""
     return _may(store, bucket, member, f"projects/_/buckets/{bucket}", prefix)
 
 
-def _may(store: Store, bucket: str, member: str, resource: str, prefix: str | None) -> bool:
+def _may(  # noqa: PLR0913, PLR0917 - who, what, where
+    store: Store,
+    bucket: str,
+    member: str,
+    resource: str,
+    prefix: str | None,
+    roles: frozenset[str] = _WRITERS,
+) -> bool:
     policy = policies.get(store, buckets.policy_resource(bucket), {})
     return any(
-        binding["role"] in _WRITERS
+        binding["role"] in roles
         and member in binding["members"]
         and (
             "condition" not in binding

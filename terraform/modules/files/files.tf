@@ -6,7 +6,8 @@ locals {
   _access = merge(
     var.files.archive == null ? {} : { files = "roles/storage.objectViewer" },
     var.ray ? { ray = "roles/storage.objectUser" } : {},
-    { vms = "roles/storage.objectUser" },
+    # What VMs run comes from where they can't write.
+    { jobs = "roles/storage.objectViewer", vms = "roles/storage.objectUser" },
   )
   _folders = { for part in keys(local._access) : part => "${var.state_folder.folder}/${part}/" }
 

@@ -194,6 +194,15 @@ release_updates() {
   if ((${#HELD_TIMERS[@]})); then systemctl start "${HELD_TIMERS[@]}"; fi
 }
 
+# make_user NAME NUMBER HOME: who a program of users runs as. Of the same number on every VM, as
+# shares know users by number: one that neither useradd nor adduser gives to others for a long time.
+make_user() {
+  local make=(useradd --system --user-group --no-create-home --shell /usr/sbin/nologin
+    --home-dir "$3")
+  id "$1" >/dev/null 2>&1 && return
+  "${make[@]}" --uid "$2" "$1" || "${make[@]}" "$1"
+}
+
 #------------------------------------------------------------------------------- all steps
 
 # run_step NAME LIMIT: each step is a file of the payload that defines `run`, and is sourced here.

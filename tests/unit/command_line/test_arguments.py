@@ -52,7 +52,20 @@ MISTAKES: dict[str, list[str]] = {
     "--frobnicate x Create": ["'--frobnicate' is not an option; --help shows the options"],
     "Create -": ["'-' is not an option; --help shows the options"],
     # No abbreviations.
-    "Create --env x": ["'--env' is not an option; write docker's options before the image's name"],
+    "Create -e x": ["'-e' is not an option; write docker's options before the image's name"],
+    "Create --env x": [
+        (
+            "--env 'x' sets no variable; it takes a name of letters, digits and _, a =, and the"
+            " value; --env WANDB_MODE=offline"
+        ),
+        (
+            "Create does not support --env; it is for Run; remove it; Create --help shows the"
+            " options of Create"
+        ),
+    ],
+    "Run --queue a": [
+        "'--queue' is not an option; remove it: VMs take jobs in the order in which they come"
+    ],
     "Create --off": ["'--off' is not an option; --help shows the options"],
     # Values.
     "Create --env-file": [
@@ -114,7 +127,7 @@ MISTAKES: dict[str, list[str]] = {
     # Options that mean nothing to the action.
     "Status --copy /nonexistent --detailed-exitcode": [
         (
-            "Status does not support --copy; it is for Create, Validate, Plan and Debug;"
+            "Status does not support --copy; it is for Create, Validate, Plan, Debug and Run;"
             " remove it; Status --help shows the options of Status"
         ),
         (
@@ -157,7 +170,8 @@ def test_a_mistake_is_answered_with_what_was_meant(text: str) -> None:
 def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Action) -> None:
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
-        value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"]}
+        value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"], Option.ENV: ["A=b"]}
+        value |= {it: ["1"] for it in (Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS)}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
         expected = [] if action in option.actions else [f"{action} does not support {option}"]
@@ -166,7 +180,9 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
 
 def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
-        "--copy": ["Create", "Debug", "Plan", "Validate"],
+        "--copy": ["Create", "Debug", "Plan", "Run", "Validate"],
+        **{f"--{it}": ["Run"] for it in ("name", "nodes", "time", "env", "restarts", "detach")},
+        "--follow": ["Logs"],
         "--yes": ["Create", "Destroy"],
         "--full": ["Create", "Debug", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],
@@ -227,6 +243,28 @@ def test_every_scenario_behind_a_blank_is_known_for_one(scenario: str) -> None:
     (problem,) = read(["--rehearse", scenario, "Create"]).problems
 
     assert problem.fix == f"did you mean --rehearse={scenario}?"
+
+
+def test_behind_two_dashes_a_run_has_its_command_as_it_is() -> None:
+    line = read(["Run", "--env", "A=b=c", "--env=A2=", "--", "torchrun", "t.py", "--yes", "", "--"])
+    assert not line.problems
+    assert line.options.command == ("torchrun", "t.py", "--yes", "", "--")
+    assert line.options.env == {"A": "b=c", "A2": ""}
+
+
+@pytest.mark.parametrize("action", ["Logs", "Cancel", "Jobs"])
+def test_behind_an_action_about_jobs_stands_a_name_whatever_it_is(action: str) -> None:
+    line = _read(f"{action} create")
+    assert not line.problems
+    assert (line.options.action, line.options.job) == (Action(action), "create")
+    assert _read(f"{action} train-1 more").problems
+
+
+def test_options_of_a_run_are_settings() -> None:
+    line = _read("Run --name a --nodes=2 --time 12h --restarts 3 -- true")
+    assert line.options.settings == {
+        "ACTION": "Run", "JOB_NAME": "a", "JOB_NODES": "2", "JOB_TIME": "12h", "JOB_RESTARTS": "3",
+    }  # fmt: skip
 
 
 def test_behind_two_dashes_there_are_no_options() -> None:

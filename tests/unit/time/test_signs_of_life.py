@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import signal
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from google.oauth2.credentials import Credentials
 
+from provision.actions import job_following
+from provision.actions import jobs as actions_of_jobs
 from provision.deployment.deployment import OutOfDate
 from provision.documents.events import StageEvent, WaitingEvent
+from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName, StageState
-from provision.errors import ProvisionError
+from provision.errors import Interrupted, ProvisionError
 from provision.google.api import GoogleApi, Service
 from provision.kinds import machines
 from provision.kinds.gke import control_plane, release
@@ -187,6 +191,30 @@ def _tasks(run: Run) -> None:
         tasks.ask(cast("Any", folder), stage, "check", {}, vms={"vm-1": "1"}, seconds=1800)
 
 
+def _job_that(**more: Any) -> tuple[SimpleNamespace, SimpleNamespace]:
+    """A run, and the only job of its cluster."""
+    job = Job(name="train-1", submitted="2026-11-23T10:00:00Z", **more)
+    jobs = SimpleNamespace(find=lambda _: job, log=lambda *_: [], cancel=lambda _: None)
+    console = SimpleNamespace(progress=lambda _: None)
+    settings = SimpleNamespace(capacity_timeout=LONG)
+    about = {"console": console, "settings": settings, "report": SimpleNamespace()}
+    return SimpleNamespace(clock=Clock(), **about), jobs
+
+
+def _job(run: Run) -> None:
+    """A job that waits behind another for ever."""
+    context, jobs = _job_that(state=JobState.WAITING)
+    context.progress = run.progress
+    job_following.follow(cast("Any", context), cast("Any", jobs), "train-1")
+
+
+def _cancelled(run: Run) -> None:
+    """A job that does not end."""
+    context, jobs = _job_that(state=JobState.STOPPING)
+    context.progress = run.progress
+    actions_of_jobs._cancel(cast("Any", context), cast("Any", jobs), jobs.find(""))
+
+
 def _ray(run: Run) -> None:
     """A job of Ray's that runs, and never ends."""
     cluster = SimpleNamespace(
@@ -259,6 +287,8 @@ WAITS: dict[StageName, Callable[[Run], None]] = {
 """Every wait that has an end of its own -> how it is made to last until then."""
 
 MODULES = {
+    "actions/job_following.py",
+    "actions/jobs.py",
     "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/kubernetes/apply.py",
     "kinds/gke/kubernetes/bandwidth_test.py",
@@ -290,6 +320,8 @@ def _stage_of(event: Event) -> StageName | None:
     [
         *(pytest.param(name, wait, id=name) for name, wait in WAITS.items()),
         pytest.param(StageName.TEST, _tasks, id="test of VMs"),
+        pytest.param(StageName.JOB, _job, id="job that waits"),
+        pytest.param(StageName.JOB, _cancelled, id="job that is cancelled"),
         pytest.param(StageName.OBJECTS, _rollout, id="installers on nodes"),
         pytest.param(StageName.TEST, _ray, id="test through Ray"),
     ],
@@ -316,6 +348,26 @@ def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
         assert f"waits 0:{int(sign.passed) // 60:02}:" in first.text
     # It polls every few seconds, and speaks once a minute.
     assert len(own) <= 3 + 3 * (moments[-1] - moments[0]) / stages_module.SILENCE
+
+
+def test_a_job_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch)
+    context, jobs = _job_that(state=JobState.RUNNING, attempt=1, machines=("vm-1",))
+    context.progress = run.progress
+
+    job = jobs.find("train-1")
+
+    def find(_: str) -> Job:
+        if run.time.now > 1_000_000 + LONG:
+            raise Interrupted(signal.SIGINT, "stop")
+        return cast("Job", job)
+
+    jobs.find = find
+    with pytest.raises(Interrupted):
+        job_following.follow(cast("Any", context), cast("Any", jobs), "train-1")
+    assert len(run.waiting) >= LONG // stages_module.SILENCE
+    assert {event.words for event in run.waiting} == {"train-1: runs on 1 VM"}
+    assert {event.on_interrupt for event in run.waiting} == {OnInterrupt.JOB_GOES_ON}
 
 
 def test_who_waits_in_googles_queue_is_told_that_the_request_stays_there(

@@ -24,7 +24,7 @@ run "the_archive_is_one_object_named_by_its_content_and_vms_may_read_it" {
     error_message = "The archive is ${jsonencode(output.archive)}."
   }
   assert {
-    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { files = "roles/storage.objectViewer", vms = "roles/storage.objectUser" }
+    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { files = "roles/storage.objectViewer", jobs = "roles/storage.objectViewer", vms = "roles/storage.objectUser" }
     error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
   }
   assert {
@@ -45,7 +45,7 @@ run "without_files_there_is_no_object_and_vms_share_a_folder_that_they_list" {
   }
 
   assert {
-    condition     = length(google_storage_bucket_object.files) == 0 && join(" ", keys(google_storage_bucket_iam_member.access)) == "vms"
+    condition     = length(google_storage_bucket_object.files) == 0 && join(" ", keys(google_storage_bucket_iam_member.access)) == "jobs vms"
     error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
   }
   assert {
@@ -71,7 +71,7 @@ run "vms_of_a_ray_cluster_write_where_the_head_is_elected_and_nowhere_else" {
   }
 
   assert {
-    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { ray = "roles/storage.objectUser", vms = "roles/storage.objectUser" }
+    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { jobs = "roles/storage.objectViewer", ray = "roles/storage.objectUser", vms = "roles/storage.objectUser" }
     error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
   }
   assert {

@@ -12,9 +12,11 @@ set_up_node_ssh() {
 
 run() {
   local lacking=""
+  # Who jobs run as: nobody's administrator (ADR 54).
+  make_user aiinfra-job 881 /var/lib/aiinfra-job/.home || lacking="the user aiinfra-job: no jobs"
   set_up_node_ssh || lacking="ENABLE_NODE_SSH: no ssh between the nodes, see above"
   install -D --mode=644 "$PROGRAMS/profile.d/aiinfra.sh" /etc/profile.d/aiinfra.sh
-  install --mode=644 "$PROGRAMS/systemd/aiinfra-agent.service" /etc/systemd/system/
+  install --mode=644 "$PROGRAMS"/systemd/aiinfra-{agent,job}.service /etc/systemd/system/
   systemctl daemon-reload
   systemctl enable aiinfra-agent.service
   # Also where it runs: its programs may be others since the last boot.

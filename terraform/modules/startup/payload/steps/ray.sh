@@ -28,16 +28,6 @@ install_ray() {
   make_venv "$(python_for_ray)" && timeout 600 "${pip[@]}" "ray[default]==$version"
 }
 
-# Who Ray and all jobs run as. Of the same number on every VM, as shares know users by number: one
-# that neither useradd nor adduser gives to others for a long time.
-make_user() {
-  local name=aiinfra-ray
-  local make=(useradd --system --user-group --no-create-home --shell /usr/sbin/nologin
-    --home-dir "/var/lib/$name")
-  id "$name" >/dev/null 2>&1 && return
-  "${make[@]}" --uid 880 "$name" || "${make[@]}" "$name"
-}
-
 run() {
   local version marker=$KEPT/ray.version
   version=$(setting ray.version)
@@ -46,7 +36,7 @@ run() {
     retry_for 600 install_ray "$version" || fail "Ray $version could not be installed"
     echo "$version" >"$marker"
   fi
-  make_user || fail "the user aiinfra-ray could not be made"
+  make_user aiinfra-ray 880 /var/lib/aiinfra-ray || fail "the user aiinfra-ray could not be made"
   install -D --mode=644 "$PROGRAMS/profile.d/aiinfra-ray.sh" /etc/profile.d/aiinfra-ray.sh
   install --mode=644 "$PROGRAMS/systemd/aiinfra-ray.service" /etc/systemd/system/
   systemctl daemon-reload

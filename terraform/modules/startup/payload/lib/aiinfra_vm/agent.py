@@ -16,7 +16,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-from aiinfra_vm import configuration, members, node_ssh, peers, roster, storage, tasks
+from aiinfra_vm import (
+    configuration,
+    job_leader,
+    job_node,
+    members,
+    node_ssh,
+    peers,
+    roster,
+    storage,
+    tasks,
+)
 from aiinfra_vm.leadership import Leadership
 from aiinfra_vm.task_runner import KEPT, Runner
 
@@ -35,6 +45,8 @@ class Pace(NamedTuple):
         gone: Without a heartbeat for so long, a VM is gone.
         look: Looks at roster and task, until all ranks have somebody who is there.
         idle: Looks from then on.
+        jobs: Looks for a job, and for how far it is.
+        job: Looks while one is under way, but does not run yet.
         lead: What the leader does: one list, and saying that it leads.
         lease: Looks of all others at who leads.
         expiry: Without word for so long, the leader is gone.
@@ -44,6 +56,8 @@ class Pace(NamedTuple):
     gone: float = 200.0
     look: float = 5.0
     idle: float = 15.0
+    jobs: float = 5.0
+    job: float = 1.0
     lead: float = 15.0
     lease: float = 30.0
     expiry: float = 100.0
@@ -149,19 +163,23 @@ class Agent:
 
     Args:
         folder: The folder that the VMs share.
+        wanted: The folder with the jobs that the tool asks for.
         member: This VM.
         config: The configuration of this VM.
         pace: How often it does what.
         disk: Where this VM's file system begins.
+        unit: What runs a job.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - all that it stands on
         self,
         folder: storage.Folder,
+        wanted: storage.Folder,
         member: Member,
         config: dict[str, Any],
         pace: Pace,
         disk: Path = Path("/"),
+        unit: job_node.Unit | None = None,
     ) -> None:
         self._disk = disk
         self._member = member
@@ -175,6 +193,9 @@ class Agent:
         self._task = storage.Watched(folder, tasks.OBJECT)
         self._begun = True  # whatever task there is has been begun, or is no task
         self._runner = Runner(folder, member.name, member.instance_id, disk / KEPT)
+        self._jobs = job_leader.JobLeader(wanted, folder)
+        self._job = job_node.JobNode(folder, member, unit or job_node.Unit(), disk)
+        self._known: roster.Roster | None = None
         self._stopping = threading.Event()
         self._node_ssh = bool(config.get("node_ssh"))
 
@@ -186,6 +207,7 @@ class Agent:
         """Do what is due, over and over, until stopped."""
         duties: list[Callable[[], float]] = [
             self._beat, self._leader.stand, self._read_roster, self._read_task, self._tend,
+            self._lead_jobs, self._follow_job,
         ]  # fmt: skip
         due = [0.0] * len(duties)
         while not self._stopping.is_set():
@@ -218,7 +240,7 @@ class Agent:
         self._roster.look()
         if self._roster.text is not None and self._roster.generation != self._written:
             found = roster.parse(self._roster.text)
-            self._complete = found.complete
+            self._complete, self._known = found.complete, found
             if self._node_ssh:
                 node_ssh.admit(found, self._disk / node_ssh.CONFIGURATION.lstrip("/"))
             # Last, as whoever waits for the others looks at this.
@@ -245,6 +267,14 @@ class Agent:
         self._runner.tend()
         return _TICK
 
+    def _lead_jobs(self) -> float:
+        leads = self._leader.leads and self._known is not None
+        is_active = leads and self._known is not None and self._jobs.tend(self._known)
+        return self._pace.job if is_active else self._pace.jobs
+
+    def _follow_job(self) -> float:
+        return self._pace.job if self._job.tend() else self._pace.jobs
+
 
 def _parsed(text: bytes) -> roster.Roster | None:
     try:
@@ -267,7 +297,7 @@ def main() -> None:
     config = configuration.load()
     keys = node_ssh.published() if config.get("node_ssh") else ("", ())
     member = members.myself(*keys)
-    agent = Agent(storage.shared(), member, config, Pace().times(options.pace))
+    agent = Agent(storage.shared(), storage.wanted(), member, config, Pace().times(options.pace))
     signal.signal(signal.SIGTERM, lambda *_: agent.stop())
     agent.run()
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,10 @@ from aiinfra_vm import (
     configuration,
     notices,
     output,
-    processes,
     report,
     secrets,
 )
+from aiinfra_vm.attempt import Attempt
 from aiinfra_vm.attempts import History, Restart, State
 
 AGAIN = 75
@@ -34,11 +32,9 @@ SKIPPED = 77
 """The exit code of `due` when there is nothing to do, as startup.sh has it."""
 
 _KEPT = Path("/var/lib/aiinfra/command.json")
-_RUN_ENDS = Path("/var/lib/aiinfra/run-ends")
 _SCRIPT = Path("/opt/aiinfra/startup-command")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _STEADY = 60.0  # seconds that an attempt after a failure lives before it is said to run
-_SECONDS_BETWEEN = 0.5  # looks at what is left of a command that is to end
 _SHUTDOWN = "the VM goes down, or somebody stopped aiinfra-command.service"
 
 
@@ -74,54 +70,6 @@ def pause() -> None:
         time.sleep(max(0.0, max(history.began, history.ended) + history.pause - time.time()))
 
 
-@dataclass
-class _Attempt:
-    """One attempt, while it runs.
-
-    Attributes:
-        why: What it was stopped for; "" if it was not.
-    """
-
-    why: str = ""
-    _ending: processes.Ending | None = None
-    _notice: str = _SHUTDOWN
-
-    def notice(self, why: str) -> None:
-        """Stop it, from any thread, for a reason of Google's."""
-        self._notice = why
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def stop(self, *_: object) -> None:
-        """Tell the user's programs to end, until they have; the handler of SIGTERM."""
-        if not self.why:
-            self.why = self._notice
-            threading.Thread(target=self._keep_telling, daemon=True).start()
-
-    def _keep_telling(self) -> None:
-        output.mark(f"SIGTERM: {self.why}")
-        while True:
-            if self._ending is not None:
-                self._ending.go_on()
-            time.sleep(_SECONDS_BETWEEN)
-
-    def run(self, environment: dict[bytes, bytes], values: list[bytes]) -> int:
-        """Run the command; its exit code, as a shell has it."""
-        passing, sink = output.start(values)
-        with subprocess.Popen(  # noqa: S603 - the user's own
-            ["/bin/bash", str(_SCRIPT)],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
-            start_new_session=True,
-        ) as child:
-            os.close(sink)
-            self._ending = processes.Ending(child.pid)
-            code = child.wait()
-        output.wait(passing)
-        return code if code >= 0 else 128 - code
-
-
 def run() -> int:
     """Make one attempt, and report it.
 
@@ -139,18 +87,20 @@ def run() -> int:
         values = secrets.of_command()
     except secrets.Unreadable as error:
         return _unreadable(history, restart, str(error))
-    attempt = _Attempt()
+    attempt = Attempt(output.mark, _SHUTDOWN)
     signal.signal(signal.SIGTERM, attempt.stop)
     history = history.begun(_boot(), time.time())
     attempts.save(_KEPT, history)
     output.mark(f"attempt {history.attempt} begins at {report.now()}, boot {history.boot}")
-    notices.watch(attempt.notice, _run_ends())
+    notices.watch(attempt.notice, notices.run_ends())
     running = threading.Timer(_STEADY, _tell, ("running", history, ""))
     running.daemon = True
     if history.failures:
         # It may fail again: what was told of the failure stays until this attempt lasts.
         running.start()
-    code = attempt.run(_environment(values), list(values.values()))
+    passing, sink = output.start(list(values.values()))
+    code = attempt.run(["/bin/bash", str(_SCRIPT)], _environment(values), sink)
+    output.wait(passing)
     running.cancel()
     if attempt.why:
         history = history.stopped(code, attempt.why, time.time())
@@ -168,10 +118,6 @@ def _environment(values: dict[str, bytes]) -> dict[bytes, bytes]:
         environment.setdefault(b"RAY_AUTH_TOKEN_PATH", b"/run/aiinfra-ray/token")
     environment.update({name.encode(): value for name, value in values.items()})
     return environment
-
-
-def _run_ends() -> float | None:
-    return notices.end_of_run(_RUN_ENDS, configuration.value("max_run_seconds"))
 
 
 def _unreadable(history: History, restart: Restart, why: str) -> int:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable
 
-from aiinfra_vm import metadata
+from aiinfra_vm import configuration, metadata
 
 BEFORE_THE_END = 120.0
 """Seconds between the notice and the end of a run, or a maintenance, that is known beforehand."""
@@ -19,6 +19,7 @@ _MAINTENANCE = "instance/upcoming-maintenance?alt=json"
 _STAY = 60  # seconds that the server holds a question whose answer does not change
 _PAUSE = 15.0  # seconds between questions that are not held, and after an answer of no use
 _UPTIME = Path("/proc/uptime")
+_RUN_ENDS = Path("/var/lib/aiinfra/run-ends")
 
 
 def watch(tell: Callable[[str], None], run_ends: float | None) -> None:
@@ -93,6 +94,11 @@ def _moment(text: Any) -> float | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=timezone.utc).timestamp()
+
+
+def run_ends() -> float | None:
+    """When Google ends this VM (Unix epoch); None for never."""
+    return end_of_run(_RUN_ENDS, configuration.value("max_run_seconds"))
 
 
 def end_of_run(kept: Path, seconds: int | None) -> float | None:

@@ -107,12 +107,8 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _pass_on(source: int, values: list[bytes]) -> None:
-    known, log, rest = secrets.hidden(values), _Log(), b""
-    while True:
+    masking, log = secrets.Masking(values), _Log()
+    chunk = b"-"
+    while chunk:
         chunk = os.read(source, 65536)
-        rest = secrets.masked(rest + chunk, known)
-        kept = secrets.held_back(rest, known) if chunk else 0
-        ready, rest = rest[: len(rest) - kept], rest[len(rest) - kept :]
-        _say(log, ready)
-        if not chunk:
-            return
+        _say(log, masking.pass_on(chunk))

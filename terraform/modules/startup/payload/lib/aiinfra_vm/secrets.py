@@ -68,6 +68,25 @@ def held_back(text: bytes, values: list[bytes]) -> int:
     return 0
 
 
+class Masking:
+    """Takes values out of a text that comes in pieces.
+
+    Args:
+        values: The values.
+    """
+
+    def __init__(self, values: list[bytes]) -> None:
+        self._known = hidden(values)
+        self._rest = b""
+
+    def pass_on(self, chunk: bytes) -> bytes:
+        """What can be said by now; all of it after an empty piece, which is the last."""
+        text = masked(self._rest + chunk, self._known)
+        kept = held_back(text, self._known) if chunk else 0
+        ready, self._rest = text[: len(text) - kept], text[len(text) - kept :]
+        return ready
+
+
 def _ask(resource: str) -> bytes:
     # gcloud's own variable for another endpoint.
     base = os.environ.get("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER")

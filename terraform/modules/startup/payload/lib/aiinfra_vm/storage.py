@@ -6,18 +6,21 @@ whoever asks does so again at its next turn.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import http.client
 import json
 import os
 import urllib.error
 import urllib.request
-from typing import Any, Iterator, NamedTuple
+from typing import Any, BinaryIO, Iterator, NamedTuple
 from urllib.parse import quote, urlencode
 
 from aiinfra_vm import configuration, metadata
 from aiinfra_vm.report import now
 
 _TIMEOUT = 20  # seconds
+_BLOCK = 2**20  # bytes
 _UNCHANGED = 304
 _FORBIDDEN = 403
 _MISSING = 404
@@ -93,6 +96,15 @@ class Folder:
             query["ifMetagenerationMatch"] = str(over.metageneration)
         return self._change("POST", path, query, name, document)
 
+    def fetch(self, name: str, to: BinaryIO) -> str:
+        """Write an object's content, of any size, to a file; its SHA-256."""
+        digest = hashlib.sha256()
+        with self._open("GET", self._object(name), {"alt": "media"}) as answer:
+            for block in iter(lambda: answer.read(_BLOCK), b""):
+                digest.update(block)
+                to.write(block)
+        return digest.hexdigest()
+
     def touch(self, version: Version) -> Version | None:
         """Change an object's metadata alone, so that the bucket keeps no older version of it.
 
@@ -134,6 +146,13 @@ class Folder:
         self, method: str, path: str, query: dict[str, str], body: bytes | None = None
     ) -> tuple[Any, bytes]:
         """Send one request; the answer's headers and body."""
+        with self._open(method, path, query, body) as answer:
+            return answer.headers, answer.read()
+
+    @contextlib.contextmanager
+    def _open(
+        self, method: str, path: str, query: dict[str, str], body: bytes | None = None
+    ) -> Iterator[Any]:
         headers = {"Authorization": f"Bearer {metadata.token()}"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -142,7 +161,7 @@ class Folder:
         )
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310 - as above
-                return answer.headers, answer.read()
+                yield answer
         except http.client.HTTPException as error:
             raise OSError(f"Cloud Storage did not answer in full: {error!r}") from error
 
@@ -153,7 +172,7 @@ class Folder:
         self, method: str, path: str, query: dict[str, str], name: str, document: Any
     ) -> Version | None:
         try:
-            content = document if isinstance(document, bytes) else json.dumps(document).encode()
+            content = document if isinstance(document, bytes) else encoded(document)
             _, body = self.ask(method, path, query, content)
         except urllib.error.HTTPError as error:
             if error.code in (_MISSING, _OTHERWISE):
@@ -192,10 +211,24 @@ class Watched:
         return self.generation != before
 
 
+def encoded(document: Any) -> bytes:
+    """A document as its object has it."""
+    return json.dumps(document).encode()
+
+
 def shared() -> Folder:
     """The folder that the VMs of this cluster share, and nobody else writes but the tool."""
+    return _part("vms")
+
+
+def wanted() -> Folder:
+    """The folder with the jobs that the tool asks for, which VMs can't write."""
+    return _part("jobs")
+
+
+def _part(name: str) -> Folder:
     state = configuration.load()["state"]
-    return Folder(state["bucket"], f"{state['folder']}/vms")
+    return Folder(state["bucket"], f"{state['folder']}/{name}")
 
 
 def _version(name: str, item: dict[str, Any]) -> Version:

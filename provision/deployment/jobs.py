@@ -1,0 +1,41 @@
+"""The protocol of what runs jobs on a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provision.documents.job import Job
+    from provision.files.archive import Archive
+    from provision.spec.job import JobSpec
+
+
+class Jobs(Protocol):
+    """The jobs of one cluster; a kind makes it."""
+
+    def submit(self, spec: JobSpec, archive: Archive | None) -> str:
+        """Ask for a job, and send its folder unless it is there; returns its name.
+
+        Raises:
+            SettingsError: The cluster can't ever run it.
+        """
+
+    def names(self) -> Sequence[str]:
+        """The names of all jobs, the newest last."""
+
+    def find(self, name: str) -> Job | None:
+        """How far a job is; None if there is none of this name."""
+
+    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
+        """What rank 0 has said in an attempt: where in the log a piece begins, and the piece.
+
+        Args:
+            job: The job.
+            attempt: Which attempt.
+            after: Where to begin.
+        """
+
+    def cancel(self, job: Job) -> None:
+        """Ask for the end of a job; nothing if it is over."""

@@ -1,0 +1,105 @@
+"""What a job is to be: the settings and the command line, with every default resolved."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from provision.codes import Code
+from provision.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from provision.settings.model import Settings
+
+_LONGEST: Final = 23
+_LAUNCHERS: Final = frozenset(
+    {"accelerate", "bash", "deepspeed", "env", "python", "python3", "sh", "torchrun", "uv"}
+)
+"""Programs whose names say nothing of a job: their script's does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSpec:
+    """A job as it is asked for.
+
+    Attributes:
+        name: Its name without the number that it gets.
+        command: The program and its arguments; no shell reads them.
+        nodes: How many machines; None for all.
+        restarts: How often it is begun again after a failure.
+        seconds: How long it may run; None for no limit.
+        env: More of its environment.
+        files: The SHA-256 of its folder's archive; "" for none.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    nodes: int | None = None
+    restarts: int = 0
+    seconds: int | None = None
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    files: str = ""
+
+
+def of(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> JobSpec:
+    """The job that settings and a command line ask for.
+
+    Args:
+        settings: The settings.
+        command: What stands behind `--`, which wins over JOB_COMMAND.
+        env: The variables of the command line, which win over those of JOB_ENV.
+
+    Raises:
+        SettingsError: There is no command.
+    """
+    line = settings.job_command
+    words = tuple(command) or (("/bin/bash", "-c", line) if line else ())
+    if not words:
+        raise SettingsError(
+            "Run has no command",
+            code=Code.MISSING_SETTING,
+            why="a job is a program with its arguments",
+            fix="write it behind --, as in: Run -- torchrun train.py; or set JOB_COMMAND",
+            setting="JOB_COMMAND",
+        )
+    return JobSpec(
+        name=settings.job_name or name_of(line.split() if line and not command else words),
+        command=words,
+        nodes=settings.job_nodes,
+        restarts=settings.job_restarts,
+        seconds=settings.job_time,
+        env={**settings.job_env, **env},
+    )
+
+
+def name_of(words: Sequence[str]) -> str:
+    """A name for a job: that of the script that it runs, or of the program."""
+    own = [word for word in words if not word.startswith("-")]
+    named = [PurePath(word).name for word in own] or ["job"]
+    script = next((it for it in named if it.endswith((".py", ".sh"))), "")
+    told = script or next((it for it in named if it not in _LAUNCHERS), named[0])
+    stem = told.lower().removesuffix(".py").removesuffix(".sh")
+    bare = re.sub(r"[^a-z0-9]+", "-", stem)
+    return bare.lstrip("-0123456789")[:_LONGEST].rstrip("-") or "job"
+
+
+def numbered(name: str, taken: Sequence[str]) -> str:
+    """The name with the number that follows those that are taken: "train-3"."""
+    numbers = [int(it[len(name) + 1 :]) for it in taken if _is_of(name, it)]
+    return f"{name}-{max(numbers, default=0) + 1}"
+
+
+def newest(name: str, known: Sequence[str]) -> str | None:
+    """The job that a name means: itself, or the newest of all that have it before their number."""
+    if name in known:
+        return name
+    mine = [it for it in known if _is_of(name, it)]
+    return max(mine, key=lambda it: int(it[len(name) + 1 :]), default=None)
+
+
+def _is_of(name: str, job: str) -> bool:
+    return re.fullmatch(rf"{re.escape(name)}-[0-9]{{1,6}}", job) is not None

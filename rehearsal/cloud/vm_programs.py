@@ -1,0 +1,127 @@
+"""What the programs of jobs do on VMs, so far as the simulation knows them.
+
+Nothing is run. Of a shell's line, echo, sleep, exit, true and false are known; of a script in the
+job's folder its calls of print, time.sleep and sys.exit with plain values, as if each line were
+reached. Anything else that exists says nothing and takes a minute.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import tarfile
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_USUAL: Final = 60.0
+_PYTHONS: Final = frozenset({"python", "python3", "torchrun"})
+_SHELLS: Final = frozenset({"bash", "sh"})
+_SILENT: Final = frozenset({"hostname", "nvidia-smi", "pip", "ls"})
+_CALL: Final = re.compile(
+    r"""^\s*(?:print\((?P<quote>["'])(?P<said>.*?)(?P=quote).*\)
+      |(?:time\.)?sleep\((?P<seconds>[0-9.]+)\)
+      |(?:sys\.)?exit\((?P<code>\d+)\))""",
+    re.VERBOSE,
+)
+
+
+@dataclass
+class Course:
+    """What a program does.
+
+    Attributes:
+        seconds: How long it runs, in cloud time.
+        code: Its exit code.
+        said: What it writes, a line each, with the seconds after its begin.
+    """
+
+    seconds: float = 0.0
+    code: int = 0
+    said: list[tuple[float, str]] = field(default_factory=list)
+
+    def say(self, line: str) -> None:
+        """Write a line at this moment."""
+        self.said.append((self.seconds, line))
+
+    def fail(self, code: int, line: str) -> None:
+        """End with a line."""
+        self.say(line)
+        self.code = code
+
+
+def files_of(archive: bytes) -> dict[str, str]:
+    """The texts of an archive, by their names."""
+    found = {}
+    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+        for member in packed:
+            content = packed.extractfile(member)
+            if content is not None:
+                found[member.name] = content.read().decode("utf-8", "replace")
+    return found
+
+
+def course(command: Sequence[str], files: Mapping[str, str], name: str) -> Course:
+    """What a command does in a folder.
+
+    Args:
+        command: The program and its arguments.
+        files: The folder: names -> texts.
+        name: The job's, for what its shell says.
+    """
+    done = Course()
+    _run(done, list(command), files, name)
+    return done
+
+
+def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) -> None:
+    program = words[0].rpartition("/")[2]
+    if program in _SHELLS and words[1:2] == ["-c"]:
+        _line(done, words[2], files, name)
+    elif program in _PYTHONS or program in _SHELLS:
+        scripts = [it for it in words[1:] if it.endswith((".py", ".sh"))]
+        if scripts and scripts[0] not in files:
+            where = f"/var/lib/aiinfra-job/{name}/{scripts[0]}"
+            missing = f"can't open file '{where}': [Errno 2] No such file or directory"
+            done.fail(2, f"{program}: {missing}")
+        else:
+            _script(done, files[scripts[0]] if scripts else "")
+    elif words[0].startswith("./") and words[0][2:] in files:
+        _script(done, files[words[0][2:]])
+    elif program in {"true", "false"}:
+        done.code = int(program == "false")
+    elif program == "echo":
+        done.say(" ".join(words[1:]))
+    elif program == "sleep":
+        done.seconds += float(words[1])
+    elif program in _SILENT:
+        done.seconds += _USUAL
+    else:
+        done.fail(127, f"{name}: line 1: {words[0]}: command not found")
+
+
+def _line(done: Course, line: str, files: Mapping[str, str], name: str) -> None:
+    for part in re.split(r";|&&", line):
+        words = shlex.split(part)
+        if words[:1] == ["exit"]:
+            done.code = int(words[1]) if words[1:] else done.code
+            return
+        if words:
+            _run(done, words, files, name)
+
+
+def _script(done: Course, text: str) -> None:
+    calls = [found for line in text.splitlines() if (found := _CALL.match(line))]
+    if not calls:
+        done.seconds += _USUAL
+    for call in calls:
+        if call["code"] is not None:
+            done.code = int(call["code"])
+            return
+        if call["seconds"] is not None:
+            done.seconds += float(call["seconds"])
+        else:
+            done.say(call["said"])

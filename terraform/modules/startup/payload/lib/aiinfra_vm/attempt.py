@@ -1,0 +1,79 @@
+"""One attempt at a program of the user's, while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from aiinfra_vm import processes
+
+_SECONDS_BETWEEN = 0.5  # looks at what is left of a program that is to end
+
+
+@dataclass
+class Attempt:
+    """One attempt, while it runs.
+
+    Attributes:
+        mark: Writes a line of the tool's own into the log.
+        usual: What a SIGTERM means that nobody gave a reason for.
+        why: What it was stopped for; "" if it was not.
+    """
+
+    mark: Callable[[str], None]
+    usual: str
+    why: str = ""
+    _ending: processes.Ending | None = None
+
+    def notice(self, why: str) -> None:
+        """Stop it, from any thread, for a reason."""
+        self.usual = why
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def stop(self, *_: object) -> None:
+        """Tell the user's programs to end, until they have; the handler of SIGTERM."""
+        if not self.why:
+            self.why = self.usual
+            threading.Thread(target=self._keep_telling, daemon=True).start()
+
+    def kill(self) -> None:
+        """End at once what has not ended; what has left its session ends with the unit."""
+        if self._ending is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._ending.root, signal.SIGKILL)
+
+    def _keep_telling(self) -> None:
+        self.mark(f"SIGTERM: {self.why}")
+        while True:
+            if self._ending is not None:
+                self._ending.go_on()
+            time.sleep(_SECONDS_BETWEEN)
+
+    def run(self, shell: list[str], environment: dict[bytes, bytes], sink: int, **how: Any) -> int:
+        """Run a program in a shell of its own; its exit code, as a shell has it.
+
+        Args:
+            shell: The shell with its arguments.
+            environment: All of its environment.
+            sink: Where it says what it says; it is closed here.
+            how: More of `subprocess.Popen`.
+        """
+        with subprocess.Popen(  # noqa: S603 - the user's own
+            shell,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+            **how,
+        ) as child:
+            os.close(sink)
+            self._ending = processes.Ending(child.pid)
+            code = child.wait()
+        return code if code >= 0 else 128 - code

@@ -1,0 +1,217 @@
+"""What follows for a job from what is known: pure, so that tests give it histories.
+
+All VMs of an attempt begin together or none does: each says that it is ready, and then the leader
+says that it runs. One that fails ends it on all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable, Mapping
+
+from aiinfra_vm.jobs import Course, Failure, Node, Phase, Report, Spec, State
+
+if TYPE_CHECKING:
+    from aiinfra_vm.roster import Roster
+
+_PREPARING = 900.0  # seconds until a VM that does not get ready is given up
+STOPPING = 150.0
+"""Seconds until nobody waits any longer for VMs that were told to end; they kill after 120."""
+_MOST_EVENTS = 50
+
+
+def follow(  # noqa: PLR0913 - all that is known
+    course: Course,
+    spec: Spec,
+    known: Roster,
+    reports: Mapping[str, Report],
+    now: float,
+    *,
+    cancelled: bool,
+) -> Course:
+    """The course that follows; the same if nothing is new.
+
+    Args:
+        course: How far the job is.
+        spec: What was asked for.
+        known: Who is there.
+        reports: What VMs say of this job, by name; may be of earlier attempts.
+        now: The time (Unix epoch).
+        cancelled: Whether somebody has cancelled it.
+    """
+    told = _of_attempt(course, reports)
+    lost = [node for node in course.nodes if not _is_there(node, known)]
+    if course.state is State.WAITING:
+        return _waiting(course, spec, known, now, cancelled=cancelled)
+    if course.state is State.PREPARING:
+        return _preparing(course, spec, told, lost, now, cancelled=cancelled)
+    if course.state is State.RUNNING:
+        return _running(course, told, lost, now, cancelled=cancelled)
+    if course.state is State.STOPPING:
+        return _stopping(course, spec, told, lost, now, cancelled=cancelled)
+    return course
+
+
+def _of_attempt(course: Course, reports: Mapping[str, Report]) -> dict[str, Report]:
+    """What the VMs of this attempt say of it."""
+    found = ((node, reports.get(node.name)) for node in course.nodes)
+    return {
+        node.name: it
+        for node, it in found
+        if it and (it.attempt, it.instance_id) == (course.attempt, node.instance_id)
+    }
+
+
+def _is_there(node: Node, known: Roster) -> bool:
+    seat = known.seat(node.name)
+    return seat is not None and seat.present and seat.member.instance_id == node.instance_id
+
+
+def _waiting(course: Course, spec: Spec, known: Roster, now: float, *, cancelled: bool) -> Course:
+    if cancelled:
+        return _to(course, State.CANCELLED, now, "it was cancelled")
+    if course.ends is not None and now >= course.ends:
+        return _event(_to(course, State.FAILED, now), "JOB_TIME is over")
+    wanted = spec.nodes or known.nnodes
+    if wanted > known.nnodes:
+        why = f"it wants {wanted} VMs, and the group is to have {known.nnodes}"
+        return course._replace(why=why)
+    there = [seat for seat in known.seats if seat.present][:wanted]
+    if len(there) < wanted:
+        return course._replace(why=f"{len(there)} of {wanted} VMs are there")
+    nodes = tuple(
+        Node(rank, seat.member.name, seat.member.instance_id, seat.member.address)
+        for rank, seat in enumerate(there)
+    )
+    found = _to(course, State.PREPARING, now, "the VMs get ready")
+    return found._replace(attempt=course.attempt + 1, nodes=nodes)
+
+
+def _preparing(  # noqa: PLR0913 - as above
+    course: Course,
+    spec: Spec,
+    told: Mapping[str, Report],
+    lost: list[Node],
+    now: float,
+    *,
+    cancelled: bool,
+) -> Course:
+    if cancelled:
+        return _to(course, State.STOPPING, now, "it was cancelled")
+    for node in course.nodes:
+        found = told.get(node.name)
+        if found is not None and found.phase in (Phase.REFUSED, Phase.ENDED):
+            return _to(course, State.STOPPING, now, failure=_failure(node, found))
+    late = (
+        []
+        if now - course.since < _PREPARING
+        else [node for node in course.nodes if node.name not in told]
+    )
+    if lost or late:
+        # Nothing has begun, so nothing has failed.
+        why = f"{_named(lost)} was lost" if lost else f"{_named(late)} did not get ready in time"
+        return _to(course, State.STOPPING, now, f"{why} before it began")
+    if len(told) < len(course.nodes):
+        return course
+    began = now if course.began is None else course.began
+    ends = None if spec.seconds is None else began + spec.seconds
+    return _to(course, State.RUNNING, now)._replace(began=began, ends=ends, failure=None)
+
+
+def _running(
+    course: Course,
+    told: Mapping[str, Report],
+    lost: list[Node],
+    now: float,
+    *,
+    cancelled: bool,
+) -> Course:
+    if cancelled:
+        return _to(course, State.STOPPING, now, "it was cancelled")
+    ended = [(node, told[node.name]) for node in course.nodes if _has_ended(node, told)]
+    failed = [(node, it) for node, it in ended if it.code != 0 or it.why]
+    if failed:
+        # The first that is heard of; `_first` knows better, once all have ended.
+        node, first = min(failed, key=lambda one: one[1].at)
+        return _to(course, State.STOPPING, now, failure=_failure(node, first))
+    gone = [node for node in lost if not _has_ended(node, told)]
+    if gone:
+        return _to(course, State.STOPPING, now, failure=_loss(gone[0]))
+    if len(ended) == len(course.nodes):
+        return _to(course, State.SUCCEEDED, now)
+    return course
+
+
+def _stopping(  # noqa: PLR0913 - as above
+    course: Course,
+    spec: Spec,
+    told: Mapping[str, Report],
+    lost: list[Node],
+    now: float,
+    *,
+    cancelled: bool,
+) -> Course:
+    silent = [node for node in course.nodes if not _has_ended(node, told)]
+    if now - course.since < STOPPING and any(node not in lost for node in silent):
+        return course
+    if cancelled:
+        return _to(course, State.CANCELLED, now, "it was cancelled")
+    if course.failure is None:  # it never began
+        return _event(_to(course, State.WAITING, now), course.why)
+    failure = _first(course, course.failure, told, silent)
+    failures = course.failures + 1
+    course = course._replace(failures=failures, failure=failure)
+    what = f"attempt {course.attempt} failed: {words(failure)}"
+    if failure.final or failures > spec.restarts:
+        return _event(_to(course, State.FAILED, now), what)
+    again = f"{what}; restart {failures} of {spec.restarts}"
+    return _event(_to(course, State.WAITING, now), again)
+
+
+def _has_ended(node: Node, told: Mapping[str, Report]) -> bool:
+    found = told.get(node.name)
+    return found is not None and found.phase in (Phase.ENDED, Phase.REFUSED)
+
+
+def _first(
+    course: Course, so_far: Failure, told: Mapping[str, Report], silent: list[Node]
+) -> Failure:
+    """What failed first, now that all is known: a VM that is gone makes the others fail."""
+    if so_far.final:
+        return so_far
+    if silent:
+        return _loss(silent[0])
+    own = [(node, told[node.name]) for node in course.nodes if not told[node.name].told]
+    failed = [(node, it) for node, it in own if it.code != 0 or it.why]
+    return _failure(*min(failed, key=lambda one: one[1].at)) if failed else so_far
+
+
+def _loss(node: Node) -> Failure:
+    cause = f"the VM {node.name} was lost, or does not answer"
+    return Failure(node.name, node.rank, None, cause, "", final=False)
+
+
+def _failure(node: Node, found: Report) -> Failure:
+    cause = "; ".join(filter(None, [found.why, found.cause]))
+    final = found.final or found.phase is Phase.REFUSED
+    return Failure(node.name, node.rank, found.code, cause, found.tail, final)
+
+
+def words(failure: Failure) -> str:
+    """What happened, in a few words."""
+    code = "" if failure.code is None else f"exit code {failure.code}"
+    what = ": ".join(filter(None, [code, failure.cause])) or "it did not begin"
+    return f"rank {failure.rank} ({failure.vm}), {what}"
+
+
+def _to(
+    course: Course, state: State, now: float, why: str = "", failure: Failure | None = None
+) -> Course:
+    return course._replace(state=state, since=now, why=why, failure=failure or course.failure)
+
+
+def _event(course: Course, what: str) -> Course:
+    return course._replace(events=(*course.events, what)[-_MOST_EVENTS:])
+
+
+def _named(nodes: Iterable[Node]) -> str:
+    return ", ".join(node.name for node in nodes)

@@ -1,0 +1,329 @@
+"""The jobs of a cluster, as data: what the tool asks for, and how far the VMs are with it.
+
+What is to be done stands in the folder `jobs/`, which VMs can read and not write: `index.json` has
+the jobs that are not over, in their order, and `NAME.json` a job. How far it is stands in `vms/`,
+which any program on a VM can write: so it says who, when and how far, and never what. A job runs
+as a user of its own, who is nobody's administrator.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+from typing import Any, NamedTuple
+
+from aiinfra_vm import members, roster
+
+INDEX = "index.json"
+"""In the folder `jobs/`: `{"jobs": [{"name": "train-1", "cancelled": false}]}`."""
+ORDER = "job.json"
+"""In the folder `vms/`: the course of the one job that is under way."""
+
+USER = "aiinfra-job"
+"""Who a job runs as; the step `agent` makes it."""
+
+_NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,26}[a-z0-9])?")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MOST_SECONDS = 10**8
+
+
+def course_of(name: str) -> str:
+    """Where in `vms/` the course of a job that is over stands."""
+    return f"jobs/{name}/course.json"
+
+
+def report_of(name: str, vm: str) -> str:
+    """Where in `vms/` a VM says how far it is."""
+    return f"{reports_of(name)}{vm}.json"
+
+
+def reports_of(name: str) -> str:
+    """Where in `vms/` the VMs of a job say that."""
+    return f"jobs/{name}/nodes/"
+
+
+def log_of(name: str, attempt: int, rank: int) -> str:
+    """Where in `vms/` the pieces of a log stand, each named by where in the log it begins."""
+    return f"jobs/{name}/logs/{attempt}/{rank}/"
+
+
+class Spec(NamedTuple):
+    """What the tool asks for.
+
+    Attributes:
+        name: No other job of this cluster has it.
+        command: The program and its arguments; no shell reads them.
+        nodes: How many VMs; None for all.
+        restarts: How often it is begun again after a failure.
+        seconds: How long an attempt may last together with those before; None for no limit.
+        env: More of its environment.
+        files: The SHA-256 of its folder's archive; "" for none.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    nodes: int | None
+    restarts: int
+    seconds: int | None
+    env: dict[str, str]
+    files: str
+
+
+class State(enum.Enum):
+    """How far a job is."""
+
+    WAITING = "waiting"
+    PREPARING = "preparing"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing follows."""
+        return self in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+
+class Node(NamedTuple):
+    """A VM of an attempt; its rank is that in this job."""
+
+    rank: int
+    name: str
+    instance_id: str
+    address: str
+
+
+class Failure(NamedTuple):
+    """What made an attempt fail.
+
+    Attributes:
+        vm: The VM that failed first.
+        rank: Its rank in the job.
+        code: The program's exit code, as a shell has it; None where it did not end by itself.
+        cause: What is known of the reason, in words; "" for nothing.
+        tail: The last that it said.
+        final: Whether no other attempt follows.
+    """
+
+    vm: str
+    rank: int
+    code: int | None
+    cause: str
+    tail: str
+    final: bool
+
+
+class Course(NamedTuple):
+    """How far a job is. The VM that leads writes it, and the others act by it.
+
+    Attributes:
+        name: The job's.
+        state: How far it is.
+        why: What it waits for, or why it was ended; "" for nothing.
+        attempt: The number of the attempt; 0 before the first.
+        failures: How many attempts have failed.
+        nodes: The VMs of the attempt, by rank.
+        since: When it came to this state (Unix epoch).
+        began: When its program first began; None if it has not.
+        ends: When its time is over; None for never.
+        failure: What made the last attempt fail; None for nothing.
+        events: What has happened to it, a line each.
+    """
+
+    name: str
+    state: State = State.WAITING
+    why: str = ""
+    attempt: int = 0
+    failures: int = 0
+    nodes: tuple[Node, ...] = ()
+    since: float = 0.0
+    began: float | None = None
+    ends: float | None = None
+    failure: Failure | None = None
+    events: tuple[str, ...] = ()
+
+    def node(self, name: str, instance_id: str) -> Node | None:
+        """A VM's part; None for a VM that has none."""
+        found = (it for it in self.nodes if (it.name, it.instance_id) == (name, instance_id))
+        return next(found, None)
+
+    def document(self) -> dict[str, Any]:
+        """It as JSON has it."""
+        return {
+            **self._asdict(),
+            "state": self.state.value,
+            "nodes": [node._asdict() for node in self.nodes],
+            "failure": self.failure and self.failure._asdict(),
+        }
+
+
+class Phase(enum.Enum):
+    """How far one VM is with its part of an attempt."""
+
+    READY = "ready"
+    REFUSED = "refused"  # it can't begin, and no other attempt could
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class Report(NamedTuple):
+    """What one VM says of its part.
+
+    Attributes:
+        attempt: Of which attempt.
+        instance_id: The VM's number.
+        phase: How far it is.
+        code: The program's exit code; None if it has none.
+        why: What ended or kept it, if that was not the program itself.
+        told: Whether the leader had it ended.
+        final: Whether no other attempt may follow.
+        cause: What is known of the reason, in words.
+        tail: The last that it said.
+        at: When it said so, and so when its program ended (Unix epoch).
+        size: How many bytes the program has said in all.
+    """
+
+    attempt: int
+    instance_id: str
+    phase: Phase
+    code: int | None = None
+    why: str = ""
+    told: bool = False
+    final: bool = False
+    cause: str = ""
+    tail: str = ""
+    at: float = 0.0
+    size: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """It as JSON has it."""
+        return {**self._asdict(), "phase": self.phase.value}
+
+
+def index(text: bytes) -> list[tuple[str, bool]]:
+    """The jobs that are not over, as far as the tool knows: name, and whether it is cancelled.
+
+    Raises:
+        ValueError: It is no index.
+    """
+    jobs = _object(text).get("jobs")
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+        raise ValueError("an index has jobs")
+    return [(members.matched(_NAME, job.get("name")), job.get("cancelled") is True) for job in jobs]
+
+
+def spec(text: bytes, name: str) -> Spec:
+    """The job that an object of this name holds.
+
+    Raises:
+        ValueError: It is none.
+    """
+    found = _object(text)
+    if found.get("name") != name:
+        raise ValueError(f"the object of {name} speaks of another job")
+    command, env = found.get("command"), found.get("env", {})
+    if not isinstance(command, list) or not command or not isinstance(env, dict):
+        raise ValueError("a job has a command, and an environment")
+    nodes, seconds = found.get("nodes"), found.get("seconds")
+    return Spec(
+        members.matched(_NAME, name),
+        tuple(_word(word) for word in command),
+        None if nodes is None else roster.whole(nodes, 1, 10_000),
+        roster.whole(found.get("restarts", 0), 0, 10_000),
+        None if seconds is None else roster.whole(seconds, 1, _MOST_SECONDS),
+        {members.matched(_VARIABLE, key): _word(value) for key, value in env.items()},
+        members.matched(_SHA256, found["files"]) if found.get("files") else "",
+    )
+
+
+def course(text: bytes) -> Course:
+    """The course that an object holds.
+
+    Raises:
+        ValueError: It is none.
+    """
+    found = _object(text)
+    nodes, failure = found.get("nodes", []), found.get("failure")
+    if not isinstance(nodes, list):
+        raise ValueError("a course has nodes")  # noqa: TRY004 - one error for all that is wrong
+    return Course(
+        members.matched(_NAME, found.get("name")),
+        State(found.get("state")),
+        str(found.get("why", "")),
+        roster.whole(found.get("attempt", 0), 0, 10**6),
+        roster.whole(found.get("failures", 0), 0, 10**6),
+        tuple(_node(node) for node in nodes),
+        _moment(found.get("since")) or 0.0,
+        _moment(found.get("began")),
+        _moment(found.get("ends")),
+        None if failure is None else _failure(failure),
+        tuple(str(event) for event in found.get("events") or ()),
+    )
+
+
+def report(text: bytes) -> Report:
+    """The report that an object holds.
+
+    Raises:
+        ValueError: It is none.
+    """
+    found = _object(text)
+    code = found.get("code")
+    return Report(
+        roster.whole(found.get("attempt"), 1, 10**6),
+        str(found.get("instance_id")),
+        Phase(found.get("phase")),
+        None if code is None else roster.whole(code, 0, 255),
+        str(found.get("why", "")),
+        found.get("told") is True,
+        found.get("final") is True,
+        str(found.get("cause", "")),
+        str(found.get("tail", "")),
+        _moment(found.get("at")) or 0.0,
+        roster.whole(found.get("size", 0), 0, 2**53),
+    )
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")  # noqa: TRY004 - one error for all that is wrong
+    return found
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError("not a text without zero bytes")
+    return value
+
+
+def _moment(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError("a moment is a number")  # noqa: TRY004 - one error for all
+    return float(value)
+
+
+def _node(found: Any) -> Node:
+    member = members.Member.of({**found, "boot": ""} if isinstance(found, dict) else None)
+    rank = roster.whole(found.get("rank"), 0, 10_000)
+    return Node(rank, member.name, member.instance_id, member.address)
+
+
+def _failure(found: Any) -> Failure:
+    if not isinstance(found, dict):
+        raise ValueError("a failure is an object")  # noqa: TRY004 - one error for all that is wrong
+    code = found.get("code")
+    return Failure(
+        str(found.get("vm", "")),
+        roster.whole(found.get("rank", 0), 0, 10_000),
+        None if code is None else roster.whole(code, 0, 255),
+        str(found.get("cause", "")),
+        str(found.get("tail", "")),
+        found.get("final") is True,
+    )

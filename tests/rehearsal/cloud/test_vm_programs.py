@@ -1,0 +1,51 @@
+"""What the programs of jobs do on simulated VMs."""
+
+from __future__ import annotations
+
+import pytest
+
+from rehearsal.cloud import vm_programs
+
+SCRIPT = """\
+import sys, time
+print("one")
+time.sleep(30)
+    print('two', flush=True)
+sys.exit(7)
+print("never")
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds", "code", "said"),
+    [
+        (["torchrun", "--nnodes", "2", "t.py"], 30, 7, [(0, "one"), (30, "two")]),
+        (["./t.py"], 30, 7, [(0, "one"), (30, "two")]),
+        (["python3", "-m", "pip"], 60, 0, []),
+        (["bash", "-c", "echo a b; sleep 5 && exit 3; echo c"], 5, 3, [(0, "a b")]),
+        (["sleep", "90"], 90, 0, []),
+        (["false"], 0, 1, []),
+        (["nvidia-smi"], 60, 0, []),
+    ],
+)
+def test_a_program_takes_its_time_and_says_its_words(
+    command: list[str], seconds: float, code: int, said: list[tuple[float, str]]
+) -> None:
+    done = vm_programs.course(command, {"t.py": SCRIPT}, "job-1")
+    assert (done.seconds, done.code, done.said) == (seconds, code, said)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        (["torchrum", "t.py"], 127, "command not found"),
+        (["python3", "other.py"], 2, "No such file or directory"),
+    ],
+)
+def test_what_is_not_there_ends_at_once_in_the_words_of_who_looks_for_it(
+    command: list[str], code: int, words: str
+) -> None:
+    done = vm_programs.course(command, {"t.py": SCRIPT}, "job-1")
+    ((_, line),) = done.said
+    assert (done.seconds, done.code) == (0, code)
+    assert words in line

@@ -1,0 +1,237 @@
+"""Jobs on a group of VMs, from the command line to the end: Run, Jobs, Logs, Cancel."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.runs.conftest import Ended, Rehearsal
+
+TWO = {"INSTANCE_COUNT": "2"}
+TRAIN = """\
+import time
+print("epoch 1")
+time.sleep(900)
+print("epoch 2")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of code."""
+    made = tmp_path / "code"
+    made.mkdir()
+    (made / "train.py").write_text(TRAIN)
+    return made
+
+
+def _run(rehearsal: Rehearsal, *words: str, folder: Path | None = None, **settings: str) -> Ended:
+    return rehearsal.finish(_begin(rehearsal, *words, folder=folder, **settings))
+
+
+def _begin(rehearsal: Rehearsal, *words: str, folder: Path | None = None, **settings: str) -> Any:
+    empty = rehearsal.folder / "empty"
+    empty.mkdir(exist_ok=True)
+    copied = f"--copy={folder or empty}"
+    return rehearsal.start("Run", copied, **TWO, **settings, behind=words)
+
+
+def _when(rehearsal: Rehearsal, started: Any, words: str) -> None:
+    """Wait until a started program has said something."""
+    deadline = time.monotonic() + 60
+    while words not in rehearsal.said(started):
+        assert time.monotonic() < deadline, rehearsal.said(started)
+        time.sleep(0.05)
+
+
+def _job(ended: Ended) -> dict[str, Any]:
+    (job,) = ended.document["jobs"]
+    assert isinstance(job, dict)
+    return job
+
+
+def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    ended = _run(rehearsal, "--", "torchrun", "train.py", "--epochs", "3", folder=folder)
+    assert ended.code == 0, ended.said
+    assert re.findall(r"^epoch \d$", ended.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
+    job = _job(ended)
+    assert (job["name"], job["state"], len(job["machines"])) == ("train-1", "succeeded", 2)
+
+    again = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
+    assert _job(again)["name"] == "train-2"
+    sent = [name for name in rehearsal.objects() if "/jobs/files/" in name]
+    assert len(sent) == 1, "what has not changed does not travel again"
+    listed = rehearsal.run("Jobs", **TWO).document["jobs"]
+    assert [job["name"] for job in listed] == ["train-1", "train-2"]
+    logs = rehearsal.run("Logs", behind=("train-1",), **TWO)
+    assert re.findall(r"^epoch \d$", logs.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "what"),
+    [
+        (("bash", "-c", "echo no module; exit 3"), 3, "exit code 3, first on"),
+        (("torchrum", "train.py"), 127, "command not found"),
+        (("torchrun", "other.py"), 2, "exit code 2"),
+    ],
+    ids=["fails", "not_found", "no_script"],
+)
+def test_a_job_that_fails_ends_with_8_and_says_where_and_why(
+    standing: Callable[..., Rehearsal], folder: Path, command: tuple[str, ...], code: int, what: str
+) -> None:
+    ended = _run(standing(TWO), "--name=bad", "--", *command, folder=folder)
+    assert ended.code == 8, ended.said
+    assert ended.problem["code"] == "job-failed"
+    assert ended.problem["what"].startswith("bad-1 failed: ")
+    assert what in ended.problem["what"]
+    failure = _job(ended)["failure"]
+    assert (failure["rank"], failure["exit_code"]) == (0, code)
+    assert failure["tail"] in ended.problem["why"]
+
+
+def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.02)
+    started = _begin(rehearsal, "--", "python3", "train.py", folder=folder)
+    _when(rehearsal, started, "epoch 1")
+    cancelled = rehearsal.run("Cancel", behind=("train",), **TWO)
+    assert cancelled.code == 0, cancelled.said
+    ended = rehearsal.finish(started)
+    assert (ended.code, _job(ended)["state"]) == (8, "cancelled")
+    again = rehearsal.run("Cancel", behind=("train-1",), **TWO)
+    assert (again.code, _job(again)["state"]) == (0, "cancelled"), "twice is no error"
+
+
+def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.01)
+    started = _begin(rehearsal, "--", "python3", "train.py", folder=folder)
+    _when(rehearsal, started, "epoch 1")
+    started.send_signal(signal.SIGINT)
+    left = rehearsal.finish(started)
+    assert left.code == 130
+    assert left.problem["what"] == "train-1 is no longer followed, and goes on"
+    assert "aiinfra Logs train-1 --follow" in left.problem["fix"]
+    assert "aiinfra Cancel train-1" in left.problem["fix"]
+
+    followed = rehearsal.run("Logs", "--follow", **TWO)
+    assert followed.code == 0, followed.said
+    assert re.findall(r"^epoch \d$", followed.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
+
+
+def test_of_two_at_once_the_second_says_what_it_waits_for(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.005)
+    first = _run(rehearsal, "--detach", "--", "python3", "train.py", folder=folder)
+    assert first.code == 0, first.said
+    second = _run(rehearsal, "--", "echo", "second", folder=folder)
+    assert second.code == 0, second.said
+    assert "train-1 is before it" in second.said
+    assert "second" in second.said.splitlines()
+    assert _job(rehearsal.run("Jobs", behind=("train-1",), **TWO))["state"] == "succeeded"
+
+
+def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.01)
+    _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
+    ended = _run(rehearsal, "--", "echo", "second", folder=folder, CAPACITY_TIMEOUT="10s")
+    assert ended.code == 75
+    assert "echo-1 still waits: sleep-1 is before it" in ended.problem["what"]
+    cancelled = rehearsal.run("Cancel", behind=("echo-1",), **TWO)
+    assert (cancelled.code, _job(cancelled)["state"]) == (0, "cancelled"), cancelled.said
+
+
+def test_a_vm_that_is_made_again_costs_an_attempt_and_not_the_job(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.005)
+    started = _begin(rehearsal, "--restarts=1", "--", "python3", "train.py", folder=folder)
+    _when(rehearsal, started, "epoch 1")
+    group = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
+    listed = rehearsal.google("POST", f"compute/v1/{group}/listManagedInstances")
+    lost = listed["managedInstances"][1]["instance"]
+    rehearsal.google("POST", f"compute/v1/{group}/recreateInstances", {"instances": [lost]})
+    ended = rehearsal.finish(started)
+    assert ended.code == 0, ended.said
+    job = _job(ended)
+    assert (job["attempt"], len(job["events"])) == (2, 1)
+    assert "was lost, or does not answer; restart 1 of 1" in ended.said
+
+
+def test_the_time_of_a_job_ends_it(standing: Callable[..., Rehearsal], folder: Path) -> None:
+    rehearsal = standing(TWO, rate=0.01)
+    ended = _run(rehearsal, "--time=5m", "--restarts=3", "--", "python3", "train.py", folder=folder)
+    assert ended.code == 8
+    assert "JOB_TIME is over" in ended.problem["what"]
+    assert _job(ended)["attempt"] == 1
+    assert "epoch 2" not in ended.said
+
+
+def test_a_job_gets_its_command_and_its_variables_from_settings_too(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    ended = _run(
+        rehearsal, "--env", "LEVEL=high", "--env=EMPTY=", folder=folder,
+        JOB_COMMAND='echo "from the settings"', JOB_ENV='{ LEVEL = "low", MORE = "yes" }',
+        JOB_NAME="told", JOB_NODES="1",
+    )  # fmt: skip
+    assert ended.code == 0, ended.said
+    assert "from the settings" in ended.said.splitlines()
+    assert (_job(ended)["name"], len(_job(ended)["machines"])) == ("told-1", 1)
+    assert rehearsal.cloud is not None
+    spec = rehearsal.object("jobs/told-1.json")
+    assert spec["env"] == {"LEVEL": "high", "MORE": "yes", "EMPTY": ""}
+    assert "low" not in str(ended.document["settings"]["JOB_ENV"])
+
+
+@pytest.mark.parametrize("kind", ["gke", "ray"])
+def test_where_there_is_no_run_yet_it_says_what_to_use_before_google_is_asked(
+    rehearsal: Rehearsal, kind: str
+) -> None:
+    ended = _run(rehearsal, "--", "true", ORCHESTRATOR_TYPE=kind)
+    assert ended.code == 2
+    assert ended.problem["what"].endswith("has no Run")
+    assert "docs/how-to/" in ended.problem["fix"]
+    assert not rehearsal.requests()
+
+
+def test_more_vms_than_there_are_and_no_command_are_refused_at_once(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(TWO)
+    many = _run(rehearsal, "--nodes=3", "--", "true")
+    assert (many.code, many.problem["setting"]) == (2, "JOB_NODES")
+    nothing = _run(rehearsal)
+    assert (nothing.code, nothing.problem["setting"]) == (2, "JOB_COMMAND")
+    unknown = rehearsal.run("Logs", behind=("nobody",), **TWO)
+    assert (unknown.code, unknown.problem["code"]) == (5, "no-job")
+
+
+def test_without_a_cluster_there_are_no_jobs(rehearsal: Rehearsal) -> None:
+    assert _run(rehearsal, "--", "true").problem["code"] == "no-cluster"
+
+
+def test_a_destroy_takes_all_that_jobs_have_left(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    assert _run(rehearsal, "--", "true", folder=folder).code == 0
+    assert rehearsal.run("Destroy", **TWO).code == 0
+    assert not [name for name in rehearsal.objects() if "job" in name]

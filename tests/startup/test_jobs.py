@@ -1,0 +1,397 @@
+"""Jobs, done by the agents of several VMs on the simulated Cloud Storage.
+
+The agents are threads as in test_agents; each part of a job is a process, as systemd would start
+it, but of who runs the test. test_jobs_on_debian has the unit, its user, and a real training.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.startup import test_agents
+from tests.startup.sandbox import PAYLOAD
+from tests.startup.test_agents import BUCKET, FOLDER, State, Vm, state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from aiinfra_vm.jobs import Course
+    from aiinfra_vm.members import Member
+
+from aiinfra_vm.job_node import Unit
+
+__all__ = ["state"]  # the fixture
+
+_PROGRAM = """\
+import json, pathlib, signal, sys
+from aiinfra_vm import job, jobs, storage
+asked = json.loads(sys.argv[1])
+course = jobs.course(json.dumps(asked["course"]).encode())
+node = course.node(asked["name"], asked["instance_id"])
+wanted, shared = (storage.Folder(sys.argv[2], f"{sys.argv[3]}/{it}") for it in ("jobs", "vms"))
+runner = job.Runner(course, node, wanted, shared, pathlib.Path(sys.argv[4]), pace=0.02)
+signal.signal(signal.SIGTERM, runner.stop)
+runner.run()
+"""
+
+
+class _Process(Unit):
+    """In place of a unit: a process of the same program, at most one."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        super().__init__(folder)
+        self._programs = programs
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, course: Course, member: Member) -> None:
+        about = {"name": member.name, "instance_id": member.instance_id}
+        document = json.dumps({**about, "course": course.document()})
+        self.process = subprocess.Popen(
+            [sys.executable, "-S", "-c", _PROGRAM, document, BUCKET, FOLDER,
+             str(self.asked / "homes" / member.name)],
+            env={**os.environ, "PYTHONPATH": str(self._programs / "lib")},
+        )  # fmt: skip
+
+    def is_active(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+
+def packed(files: Mapping[str, str]) -> tuple[bytes, str]:
+    """An archive of a folder, and its SHA-256."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for name, text in files.items():
+            about = tarfile.TarInfo(name)
+            about.size, about.mode = len(text.encode()), 0o755
+            archive.addfile(about, io.BytesIO(text.encode()))
+    return made.getvalue(), hashlib.sha256(made.getvalue()).hexdigest()
+
+
+class World:
+    """VMs, their folder, and the tool's part in it."""
+
+    def __init__(self, folder: Path, state: State) -> None:
+        folder.mkdir(exist_ok=True)
+        self._folder = folder
+        self.state = state
+        self.vms: dict[str, Vm] = {}
+        self._units: dict[str, _Process] = {}
+        self._index: list[dict[str, Any]] = []
+        self.programs = folder / "programs"
+        shutil.copytree(PAYLOAD / "lib", self.programs / "lib")
+        (self.programs / "config.json").write_text(json.dumps({"gpus": {"count": 8}}))
+
+    def boot(self, name: str, life: int = 1) -> None:
+        """Boot a VM."""
+        unit = _Process(self._folder, self.programs)
+        self._units[name] = unit
+        self.vms[name] = Vm(self._folder, name, life, unit)
+
+    def group(self, *names: str) -> None:
+        """Boot some, and say that there are no others."""
+        self.state.write("vms/group.json", {"instance_count": len(names)})
+        for name in names:
+            self.boot(name)
+        test_agents._agree(list(self.vms.values()), len(names))
+
+    def process(self, name: str) -> subprocess.Popen[bytes]:
+        """The runner of a VM."""
+        found = self._units[name].process
+        assert found is not None
+        return found
+
+    def submit(self, name: str, *command: str, **more: Any) -> None:
+        """Ask for a job, as the tool does."""
+        self.state.write(f"jobs/{name}.json", {"name": name, "command": command, "env": {}} | more)
+        self._index.append({"name": name, "cancelled": False})
+        self.state.write("jobs/index.json", {"jobs": self._index})
+
+    def cancel(self, name: str) -> None:
+        """Cancel a job, as the tool does."""
+        for job in self._index:
+            job["cancelled"] |= job["name"] == name
+        self.state.write("jobs/index.json", {"jobs": self._index})
+
+    def send(self, files: Mapping[str, str]) -> str:
+        """Send a folder; the SHA-256 of its archive."""
+        archive, sha256 = packed(files)
+        path = f"upload/storage/v1/b/{BUCKET}/o?uploadType=media&name="
+        name = quote(f"{FOLDER}/jobs/files/{sha256}.tar.gz")
+        request = Request(f"{self.state.url}/{path}{name}", data=archive)  # noqa: S310 - loopback
+        with urlopen(request):  # noqa: S310 - loopback
+            return sha256
+
+    def course(self, name: str) -> dict[str, Any]:
+        """How far a job is."""
+        over = self.state.read(f"vms/jobs/{name}/course.json")
+        now = self.state.read("vms/job.json") or {}
+        found: dict[str, Any] = over or (now if now.get("name") == name else {})
+        return found
+
+    def when(self, name: str, *states: str) -> dict[str, Any]:
+        """The course of a job once it is in one of these states."""
+        test_agents._wait(lambda: self.course(name).get("state") in states)
+        return self.course(name)
+
+    def over(self, name: str) -> dict[str, Any]:
+        """The course of a job once it is over."""
+        return self.when(name, "succeeded", "failed", "cancelled")
+
+    def log(self, name: str, rank: int = 0, attempt: int = 1) -> str:
+        """What a rank has said; its pieces must fit together."""
+        said = b""
+        for piece in self.state.names(f"vms/jobs/{name}/logs/{attempt}/{rank}/"):
+            assert int(piece.rpartition("/")[2]) == len(said), "a piece is missing, or there twice"
+            path = f"storage/v1/b/{BUCKET}/o/{quote(f'{FOLDER}/{piece}', safe='')}?alt=media"
+            said += self.state._ask(path, "GET")
+        return said.decode()
+
+    def close(self) -> None:
+        """End all."""
+        for vm in self.vms.values():
+            vm.stop()
+        for unit in self._units.values():
+            if unit.process is not None:
+                unit.process.kill()
+                unit.process.wait()
+
+
+@pytest.fixture
+def world(tmp_path: Path, state: State) -> Iterator[World]:
+    """A world without VMs."""
+    made = World(tmp_path, state)
+    yield made
+    made.close()
+
+
+SHOW = """\
+#!/bin/bash
+echo "$NODE_RANK of $NNODES at $PET_MASTER_ADDR:$PET_MASTER_PORT x $PET_NPROC_PER_NODE $GREETING"
+cat data/numbers
+"""
+
+
+def test_a_folder_is_run_on_all_vms_which_know_their_ranks(world: World) -> None:
+    world.group("vm-1", "vm-2")
+    files = world.send({"show.sh": SHOW, "data/numbers": "1 2 3\n"})
+
+    world.submit("show-1", "./show.sh", env={"GREETING": "hello there"}, files=files)
+
+    course = world.over("show-1")
+    assert course["state"] == "succeeded", course
+    lines = [world.log("show-1", rank).splitlines() for rank in (0, 1)]
+    first = course["nodes"][0]["address"]
+    for rank in (0, 1):
+        assert re.fullmatch(rf"{rank} of 2 at {first}:2\d{{4}} x 8 hello there", lines[rank][0])
+        assert lines[rank][1] == "1 2 3"
+    assert lines[0][0][1:] == lines[1][0][1:]
+
+
+def test_100_000_lines_arrive_none_lost_and_none_doubled(world: World) -> None:
+    world.group("vm-1")
+    count = "for number in $(seq 100000); do echo line $number; done"
+
+    world.submit("count-1", "bash", "-c", count)
+
+    assert world.over("count-1")["state"] == "succeeded"
+    assert world.log("count-1").splitlines() == [f"line {it}" for it in range(1, 100_001)]
+    report = world.state.read("vms/jobs/count-1/nodes/vm-1.json")
+    assert report["size"] == len(world.log("count-1"))
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "cause", "said"),
+    [
+        (("bash", "-c", "echo no module >&2; exit 3"), 3, "", "no module"),
+        (("torchrum", "train.py"), 127, "command not found", "torchrum"),
+        (("bash", "-c", "kill -SEGV $$"), 139, "", ""),
+        (("bash", "-c", "echo No space left on device; exit 1"), 1, "a disk is full", "No space"),
+    ],
+    ids=["fails", "not_found", "dies", "disk_full"],
+)
+def test_a_failure_has_its_exit_code_its_cause_and_its_last_lines(
+    world: World, command: tuple[str, ...], code: int, cause: str, said: str
+) -> None:
+    world.group("vm-1")
+    world.submit("bad-1", *command)
+    course = world.over("bad-1")
+    assert course["state"] == "failed"
+    failure = course["failure"]
+    assert (failure["vm"], failure["rank"], failure["code"], failure["cause"]) == (
+        *("vm-1", 0), *(code, cause),
+    )  # fmt: skip
+    assert said in failure["tail"]
+
+
+def test_one_that_fails_ends_it_on_all_and_a_restart_begins_on_all(world: World) -> None:
+    world.group("vm-1", "vm-2")
+    # The second attempt finds what the first left in the folder.
+    program = "echo attempt $JOB_ATTEMPT; [ $JOB_ATTEMPT = 2 ] && exit 0; touch left;"
+    world.submit(
+        "one-1", "bash", "-c", program + "[ $NODE_RANK = 1 ] && exit 9; sleep 900", restarts=1
+    )
+    course = world.over("one-1")
+    assert course["state"] == "succeeded", course
+    assert course["attempt"] == 2
+    assert course["events"] == [
+        f"attempt 1 failed: rank 1 ({course['nodes'][1]['name']}), exit code 9; restart 1 of 1"
+    ]
+    assert world.log("one-1", rank=0, attempt=2) == "attempt 2\n"
+    assert "SIGTERM: another VM of the job failed" in world.log("one-1", rank=0, attempt=1)
+
+
+SAVES = """\
+#!/usr/bin/env python3
+import signal, sys, time
+def save(*_):
+    print("saved", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("begun", flush=True)
+while True: time.sleep(1)
+"""
+
+
+def test_what_is_cancelled_is_told_to_end_and_may_save(world: World) -> None:
+    world.group("vm-1")
+    world.submit("train-1", "./train.py", files=world.send({"train.py": SAVES}))
+    test_agents._wait(lambda: "begun" in world.log("train-1"))
+
+    world.cancel("train-1")
+
+    assert world.over("train-1")["state"] == "cancelled"
+    assert world.log("train-1").splitlines() == [
+        "begun",
+        "=== aiinfra: SIGTERM: it was cancelled ===",
+        "saved",
+    ]
+
+
+def test_its_time_ends_it_in_the_same_order(world: World) -> None:
+    world.group("vm-1")
+    files = world.send({"train.py": SAVES})
+    world.submit("train-1", "./train.py", files=files, seconds=1, restarts=3)
+    course = world.over("train-1")
+    assert (course["state"], course["failure"]["cause"]) == ("failed", "JOB_TIME is over")
+    assert course["attempt"] == 1
+    assert world.log("train-1").splitlines()[-1] == "saved"
+
+
+def test_of_two_jobs_the_second_waits_for_the_first_and_one_that_waits_can_be_cancelled(
+    world: World,
+) -> None:
+    world.group("vm-1")
+    files = world.send({"wait.sh": "#!/bin/bash\nuntil [ -e go ]; do sleep 0.1; done\n"})
+    world.submit("a-1", "./wait.sh", files=files)
+    world.when("a-1", "running")
+    world.submit("b-1", "echo", "b")
+    world.submit("c-1", "echo", "c")
+    world.cancel("b-1")
+    assert world.over("b-1")["state"] == "cancelled", "while the first goes on"
+    (world._folder / "homes/vm-1/a-1/go").touch()
+    assert world.over("a-1")["state"] == "succeeded"
+    assert world.over("c-1")["state"] == "succeeded"
+    assert world.log("c-1") == "c\n"
+    assert not world.log("b-1")
+
+
+def test_a_vm_that_is_lost_and_made_again_is_waited_for(world: World) -> None:
+    world.group("vm-1", "vm-2")
+    program = "[ $JOB_ATTEMPT = 2 ] || sleep 900"
+    world.submit("train-1", "bash", "-c", program, restarts=1)
+    world.when("train-1", "running")
+    test_agents._wait(lambda: "vm-2" in json.dumps(world.course("train-1")))
+    world.vms["vm-2"].die()
+    runner = world.process("vm-2")
+    os.kill(runner.pid, signal.SIGKILL)
+    runner.wait()
+
+    world.when("train-1", "waiting")
+    world.boot("vm-2", life=2)
+
+    course = world.over("train-1")
+    assert (course["state"], course["attempt"]) == ("succeeded", 2), course
+    assert "the VM vm-2 was lost" in course["events"][0]
+
+
+def test_a_reboot_is_no_second_run_of_the_same_attempt(world: World) -> None:
+    world.group("vm-1")
+    world.submit("train-1", "bash", "-c", "echo begun; sleep 900")
+    test_agents._wait(lambda: "begun" in world.log("train-1"))
+    os.killpg(os.getpgid(_child_of(world.process("vm-1").pid)), signal.SIGKILL)
+    world.process("vm-1").kill()
+    world.process("vm-1").wait()
+
+    course = world.over("train-1")
+
+    assert (
+        course["failure"]["cause"] == "the VM, or what runs the job on it, was restarted meanwhile"
+    )
+    assert world.log("train-1") == "begun\n"
+
+
+def _child_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def test_what_somebody_forges_in_the_shared_folder_runs_nothing(
+    world: World, tmp_path: Path
+) -> None:
+    world.group("vm-1")
+    touch = ["touch", str(tmp_path / "forged")]
+    spec = {"name": "evil-1", "command": touch, "env": {}, "nodes": 1, "restarts": 0}
+    node = {"rank": 0, "name": "vm-1", "instance_id": "1", "address": "10.0.1.1"}
+    course = {"name": "evil-1", "state": "running", "attempt": 1, "nodes": [node], "since": 0}
+    for name in ("vms/jobs/evil-1.json", "vms/evil-1.json", "vms/jobs/evil-1/spec.json"):
+        world.state.write(name, spec)
+    world.state.write("vms/index.json", {"jobs": [{"name": "evil-1", "cancelled": False}]})
+    world.state.write("vms/job.json", course | {"state": "preparing", "command": touch})
+    test_agents._wait(lambda: (world.state.read("vms/job.json") or {}).get("state") == "cancelled")
+
+    # Those that did not come from the tool have not kept its own jobs from running, either.
+    world.submit("good-1", "echo", "good")
+    assert world.over("good-1")["state"] == "succeeded"
+    assert not (tmp_path / "forged").exists()
+
+
+def test_a_course_that_somebody_spoils_is_begun_anew_with_an_attempt_of_its_own(
+    world: World,
+) -> None:
+    world.group("vm-1")
+    world.submit(
+        "train-1", "bash", "-c", "echo attempt $JOB_ATTEMPT; [ $JOB_ATTEMPT = 2 ] || sleep 900"
+    )
+    test_agents._wait(lambda: "attempt" in world.log("train-1"))
+    world.state.write("vms/job.json", {"name": "train-1", "nodes": [{"address": "$(reboot)"}]})
+    course = world.over("train-1")
+    assert (course["state"], course["attempt"]) == ("succeeded", 2)
+
+
+def test_a_folder_that_is_not_what_was_sent_is_not_run(world: World) -> None:
+    world.group("vm-1")
+    sha256 = world.send({"show.sh": SHOW})
+    other = world.send({"show.sh": SHOW + "echo more\n"})
+    path = f"{FOLDER}/jobs/files/"
+    copy = f"storage/v1/b/{BUCKET}/o/{quote(f'{path}{other}.tar.gz', safe='')}"
+    copy += f"/copyTo/b/{BUCKET}/o/{quote(f'{path}{sha256}.tar.gz', safe='')}"
+    world.state._ask(copy, "POST", b"{}")
+    world.submit("show-1", "./show.sh", files=sha256, restarts=5)
+    course = world.over("show-1")
+    assert (course["state"], course["attempt"]) == ("failed", 1)
+    assert "the checksum differs" in course["failure"]["cause"]
+    assert not world.log("show-1")

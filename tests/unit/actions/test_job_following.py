@@ -1,0 +1,61 @@
+"""What a job says is shown once, as it was written, however it was cut."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from provision.actions import job_following
+from provision.documents.job import Job, JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class _Log:
+    """The logs of a job, by attempt."""
+
+    def __init__(self) -> None:
+        self.attempts: dict[int, list[tuple[int, bytes]]] = {}
+        self.shown: list[str] = []
+        console = SimpleNamespace(output=self.shown.append, progress=self.shown.append)
+        self._reader = job_following._Reader(cast("Any", self), cast("Any", console))
+
+    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
+        del job
+        yield from [piece for piece in self.attempts.get(attempt, []) if piece[0] >= after]
+
+    def read(self, attempt: int) -> None:
+        state = JobState.RUNNING
+        self._reader.read(Job(name="a-1", state=state, attempt=attempt, submitted=""))
+
+    def end(self) -> None:
+        self._reader.end()
+
+
+def test_lines_and_letters_that_were_cut_are_shown_whole_and_once() -> None:
+    text = "größe 1\nzwei"
+    log = _Log()
+    log.attempts[1] = [(0, text.encode()[:3])]
+    log.read(1)
+    assert not log.shown
+    log.attempts[1].append((3, text.encode()[3:]))
+    log.read(1)
+    log.read(1)
+    assert log.shown == ["größe 1\n"]
+    log.end()
+    assert log.shown == ["größe 1\n", "zwei\n"]
+
+
+def test_a_later_attempt_follows_the_rest_of_the_one_before() -> None:
+    log = _Log()
+    log.attempts = {1: [(0, b"one")], 2: [(0, b"two\n")]}
+    log.read(2)
+    assert log.shown == ["one\n", "two\n"]
+
+
+def test_what_is_too_old_is_said_to_be_gone() -> None:
+    log = _Log()
+    log.attempts[1] = [(1_000_000, b"late\n")]
+    log.read(1)
+    assert log.shown == ["1,000,000 bytes of the log are too old, and are gone", "late\n"]

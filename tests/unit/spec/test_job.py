@@ -1,0 +1,58 @@
+"""What a job is, of settings and a command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from provision.errors import SettingsError
+from provision.settings.model import Settings
+from provision.spec import job
+
+MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("torchrun train.py --epochs 3", "train"),
+        ("python3 -m my.module", "my-module"),
+        ("./bin/Fine_Tune.sh", "fine-tune"),
+        ("nvidia-smi", "nvidia-smi"),
+        ("/usr/bin/env python3 4x4.py", "x4"),
+        ("bash", "bash"),
+        ("42", "job"),
+        ("python3 a-script-with-a-name-that-never-ends.py", "a-script-with-a-name-th"),
+    ],
+)
+def test_a_job_is_named_after_its_script_or_its_program(line: str, name: str) -> None:
+    assert job.name_of(line.split()) == name
+    # What it is named can be written as JOB_NAME.
+    assert Settings({**MANDATORY, "job_name": name}).job_name == name
+
+
+def test_each_job_gets_the_number_after_all_that_there_were() -> None:
+    known = ["train-1", "train-10", "train-2", "train-b-40", "trainer-7"]
+    assert job.numbered("train", known) == "train-11"
+    assert job.numbered("tune", known) == "tune-1"
+    assert job.newest("train", known) == "train-10"
+    assert job.newest("train-2", known) == "train-2"
+    assert job.newest("train-b", known) == "train-b-40"
+    assert job.newest("tune", known) is None
+
+
+def test_the_command_line_wins_over_settings() -> None:
+    settings = Settings(
+        {**MANDATORY, "job_command": "echo a && b", "job_env": '{ A = "1", B = "2" }'}
+    )
+    of_settings = job.of(settings, (), {})
+    assert of_settings.command == ("/bin/bash", "-c", "echo a && b")
+    assert of_settings.name == "echo"
+    of_line = job.of(settings, ("python3", "t.py"), {"B": "3"})
+    assert (of_line.command, of_line.name) == (("python3", "t.py"), "t")
+    assert of_line.env == {"A": "1", "B": "3"}
+    assert "1" not in repr(of_line)
+
+
+def test_no_command_is_refused() -> None:
+    with pytest.raises(SettingsError, match="no command"):
+        job.of(Settings(MANDATORY), (), {})

@@ -1,0 +1,222 @@
+"""The course of a job, from histories of what its VMs say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from aiinfra_vm import job_course, jobs
+from aiinfra_vm.jobs import Course, Phase, Report, Spec, State
+from aiinfra_vm.members import Member
+from aiinfra_vm.roster import Roster, Seat
+
+SPEC = Spec("train-1", ("python3", "train.py"), None, 1, None, {}, "")
+
+
+def _roster(*present: bool, lives: tuple[int, ...] = (1, 1, 1)) -> Roster:
+    seats = tuple(
+        Seat(rank, Member(f"vm-{rank}", str(10 * lives[rank] + rank), f"10.0.0.{rank}", ""), it)
+        for rank, it in enumerate(present)
+    )
+    return Roster(len(present), 1, seats)
+
+
+ALL = _roster(True, True, True)
+
+
+class _Story:
+    """A job and what its VMs have said so far."""
+
+    def __init__(self, spec: Spec = SPEC) -> None:
+        self.course = Course(spec.name)
+        self.reports: dict[str, Report] = {}
+        self.now = 1000.0
+        self._spec = spec
+
+    def goes_on(self, known: Roster = ALL, *, cancelled: bool = False) -> State:
+        self.now += 1
+        self.course = job_course.follow(
+            self.course, self._spec, known, self.reports, self.now, cancelled=cancelled
+        )
+        return self.course.state
+
+    def say(self, rank: int, phase: Phase, **more: Any) -> None:
+        more = {"at": self.now, **more}
+        told = Report(self.course.attempt, str(10 + rank), phase, **more)
+        self.reports[f"vm-{rank}"] = told
+
+    def runs(self) -> _Story:
+        assert self.goes_on() is State.PREPARING
+        for rank in range(3):
+            self.say(rank, Phase.READY)
+        assert self.goes_on() is State.RUNNING
+        return self
+
+
+def test_all_begin_together_or_none_does() -> None:
+    story = _Story()
+    assert story.goes_on(_roster(True, False, True)) is State.WAITING
+    assert story.course.why == "2 of 3 VMs are there"
+    assert story.goes_on() is State.PREPARING
+    for rank in (0, 2):
+        story.say(rank, Phase.READY)
+        assert story.goes_on() is State.PREPARING
+    story.say(1, Phase.READY)
+    assert story.goes_on() is State.RUNNING
+    assert [(node.rank, node.name) for node in story.course.nodes] == [
+        (rank, f"vm-{rank}") for rank in range(3)
+    ]
+
+
+def test_fewer_nodes_are_those_of_the_first_ranks_that_are_there() -> None:
+    story = _Story(SPEC._replace(nodes=2))
+    assert story.goes_on(_roster(True, False, True)) is State.PREPARING
+    assert [(node.rank, node.name) for node in story.course.nodes] == [(0, "vm-0"), (1, "vm-2")]
+
+
+def test_more_nodes_than_the_group_has_wait_and_say_so() -> None:
+    story = _Story(SPEC._replace(nodes=4))
+    assert story.goes_on() is State.WAITING
+    assert story.course.why == "it wants 4 VMs, and the group is to have 3"
+
+
+def test_it_has_succeeded_when_all_have() -> None:
+    story = _Story().runs()
+    for rank in range(3):
+        assert story.goes_on() is State.RUNNING
+        story.say(rank, Phase.ENDED, code=0)
+    assert story.goes_on() is State.SUCCEEDED
+
+
+def test_the_first_that_failed_is_named_whoever_is_heard_of_first() -> None:
+    story = _Story(SPEC._replace(restarts=0)).runs()
+    story.say(2, Phase.ENDED, code=1, at=1500.0, tail="a peer died")
+    assert story.goes_on() is State.STOPPING
+    story.say(1, Phase.ENDED, code=3, at=1400.0, tail="no module")
+    assert story.goes_on() is State.STOPPING
+    story.say(0, Phase.ENDED, code=143, at=1300.0, told=True)
+    assert story.goes_on() is State.FAILED
+    failure = story.course.failure
+    assert failure is not None
+    assert (failure.rank, failure.vm, failure.code, failure.tail) == (1, "vm-1", 3, "no module")
+    assert story.course.events == ("attempt 1 failed: rank 1 (vm-1), exit code 3",)
+
+
+def test_a_failure_is_followed_by_as_many_restarts_as_were_asked_for() -> None:
+    story = _Story()
+    for attempt, follows in ((1, State.WAITING), (2, State.FAILED)):
+        story.runs()
+        assert story.course.attempt == attempt
+        story.say(0, Phase.ENDED, code=1)
+        story.goes_on()
+        for rank in (1, 2):
+            story.say(rank, Phase.ENDED, code=143, told=True)
+        assert story.goes_on() is follows
+    assert story.course.events[0].endswith("restart 1 of 1")
+
+
+def test_a_vm_that_is_lost_is_named_and_not_its_peers_that_fail_of_it() -> None:
+    story = _Story().runs()
+    story.say(0, Phase.ENDED, code=1, tail="connection reset")
+    assert story.goes_on() is State.STOPPING
+    story.say(2, Phase.ENDED, code=143, told=True)
+    assert story.goes_on(_roster(True, False, True)) is State.WAITING
+    assert story.course.events == (
+        "attempt 1 failed: rank 1 (vm-1), the VM vm-1 was lost, or does not answer; restart 1 of 1",
+    )
+    # Its group makes it again, under the same name.
+    assert story.goes_on(_roster(True, False, True)) is State.WAITING
+    assert story.goes_on(_roster(True, True, True, lives=(1, 2, 1))) is State.PREPARING
+    assert (story.course.attempt, story.course.nodes[1].instance_id) == (2, "21")
+
+
+def test_what_can_not_be_prepared_fails_at_once_whatever_restarts_are_left() -> None:
+    story = _Story()
+    story.goes_on()
+    story.say(0, Phase.READY)
+    story.say(1, Phase.REFUSED, why="the checksum differs")
+    assert story.goes_on() is State.STOPPING
+    for rank in (0, 2):
+        story.say(rank, Phase.ENDED, why="it was called off", told=True)
+    assert story.goes_on() is State.FAILED
+    assert story.course.events == ("attempt 1 failed: rank 1 (vm-1), the checksum differs",)
+
+
+def test_the_end_of_its_time_ends_it_and_no_restart_follows() -> None:
+    story = _Story(SPEC._replace(seconds=60)).runs()
+    assert story.course.ends == (story.course.began or 0) + 60
+    for rank in range(3):
+        story.say(rank, Phase.ENDED, code=143, why="JOB_TIME is over", final=True)
+    story.goes_on()
+    assert story.goes_on() is State.FAILED
+
+
+def test_time_that_ends_while_a_restart_waits_for_vms_ends_it_too() -> None:
+    story = _Story(SPEC._replace(seconds=60)).runs()
+    story.say(0, Phase.ENDED, code=1)
+    story.goes_on()
+    for rank in (1, 2):
+        story.say(rank, Phase.ENDED, code=143, told=True)
+    assert story.goes_on(_roster(True, True, False)) is State.WAITING
+    story.now += 100
+    assert story.goes_on(_roster(True, True, False)) is State.FAILED
+
+
+@pytest.mark.parametrize("ready", [0, 2, 3])
+def test_it_can_be_cancelled_at_any_moment(ready: int) -> None:
+    story = _Story()
+    assert story.goes_on() is State.PREPARING
+    for rank in range(ready):
+        story.say(rank, Phase.READY)
+    story.goes_on()
+    assert story.goes_on(cancelled=True) is State.STOPPING
+    for rank in range(3):
+        story.say(rank, Phase.ENDED, code=143, told=True)
+    assert story.goes_on(cancelled=True) is State.CANCELLED
+    assert _Story().goes_on(cancelled=True) is State.CANCELLED, "before it began"
+
+
+def test_vms_that_say_nothing_are_waited_for_no_longer_than_they_may_take() -> None:
+    story = _Story().runs()
+    assert story.goes_on(cancelled=True) is State.STOPPING
+    story.now += job_course.STOPPING
+    assert story.goes_on(cancelled=True) is State.CANCELLED
+
+
+def test_a_course_is_read_as_it_was_written() -> None:
+    story = _Story().runs()
+    story.say(1, Phase.ENDED, code=3, cause="a disk is full", tail="öd")
+    story.goes_on()
+    course = story.course
+    assert jobs.course(json.dumps(course.document()).encode()) == course
+    report = story.reports["vm-1"]
+    assert jobs.report(json.dumps(report.document()).encode()) == report
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"command": []},
+        {"command": "rm -rf /"},
+        {"command": ["a\0b"]},
+        {"env": {"a b": "c"}},
+        {"env": {"A": 1}},
+        {"files": "../../state"},
+        {"nodes": 0},
+        {"name": "train-2"},
+    ],
+)
+def test_a_job_that_is_not_as_the_tool_writes_it_is_none(change: dict[str, object]) -> None:
+    sound = {"name": "train-1", "command": ["true"], "env": {}, "nodes": 1, "restarts": 0}
+    assert jobs.spec(json.dumps(sound).encode(), "train-1").command == ("true",)
+    with pytest.raises(ValueError, match=r"."):
+        jobs.spec(json.dumps(sound | change).encode(), "train-1")
+
+
+@pytest.mark.parametrize("address", ["$(reboot)", "10.0.0.1\nLD_PRELOAD=/tmp/x", "::1"])
+def test_a_course_with_an_address_that_is_none_is_not_followed(address: str) -> None:
+    document = _Story().runs().course.document()
+    document["nodes"][0]["address"] = address
+    with pytest.raises(ValueError, match=r"."):
+        jobs.course(json.dumps(document).encode())
