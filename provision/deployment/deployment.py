@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from provision.spec import topology
 
@@ -43,11 +43,13 @@ class RunInputs:
         resize_requests: With flex start, by name: the open requests as they were made, and the
             new one, if any.
         node_runs: Queued node pools that exist and that Google says a run of nodes of, in seconds.
+        shared_account: Whether pods of the name that clusters had in common have its rights too.
     """
 
     files: Archive | None = None
     resize_requests: Mapping[str, ResizeRequestSpec] = field(default_factory=dict)
     node_runs: Mapping[str, int] = field(default_factory=dict)
+    shared_account: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,12 +86,30 @@ class OutOfDate:
         template: The path of what it was made from.
         differences: What differs, in words.
         in_place: Whether Google can change all of it while the machine runs.
+        anew: What makes it anew.
     """
 
     name: str
     template: str = ""
     differences: tuple[str, ...]
     in_place: bool = False
+    anew: str = "Create --replace-vms"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """What machines hold that were made with older settings, or will be older after a change.
+
+    Attributes:
+        paths: The paths of what they were made of: templates and placement policies.
+        accounts: The email addresses of the accounts that they act as.
+    """
+
+    paths: frozenset[str] = frozenset()
+    accounts: frozenset[str] = frozenset()
+
+
+NOTHING_HELD: Final = Held()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,11 +135,13 @@ class Applied(Generic[SpecT_co]):
         target: The deployment, including what the run found out on the way.
         outputs: Terraform's outputs.
         postponed: The number of VMs to request once the open resize requests have ended.
+        young: Whether an account was made, which Google may not know everywhere yet.
     """
 
     target: Deployment[SpecT_co]
     outputs: Mapping[str, Any]
     postponed: int
+    young: bool = False
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:

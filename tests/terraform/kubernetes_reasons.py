@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
+_ACCOUNT: Final = "named as the account that it acts as; all jobs share it"
 _NAMES: Final = "named after NAME_PREFIX"
 _UNUSED: Final = "no container of ours mounts it"
 _BUCKETS: Final = "GCS_MOUNT_LIST mounts buckets, as claims"
@@ -26,7 +27,10 @@ WHY: Final = MappingProxyType(
         ("DaemonSet", "[nccl-rdma-installer].image"): "as Google's installer has it since 2026-05",
         ("DaemonSet", "?--install-nccl"): "Google's installer has dropped it (2026-05-06)",
         ("ServiceAccount", "metadata.annotations"): _NAMES,
-        ("ServiceAccount", "metadata.name"): "Cluster Toolkit's name; all jobs share it",
+        (
+            "ServiceAccount",
+            "metadata.name",
+        ): _ACCOUNT,
         ("ResourceFlavor", "spec.nodeLabels"): "a flavor for each pool, so that jobs select by GPU",
         (
             "ResourceFlavor",
@@ -96,7 +100,10 @@ WHY: Final = MappingProxyType(
             "",
             "containers[0].resources.limits.ephemeral-storage",
         ): "no limit: the node's local SSDs are its only job's",
-        ("RayCluster", "serviceAccountName"): "Cluster Toolkit's name; all jobs share it",
+        (
+            "RayCluster",
+            "serviceAccountName",
+        ): _ACCOUNT,
         (
             "RayCluster",
             "?unset NCCL_NET",

@@ -241,7 +241,7 @@ TOOLKIT: Final = (
     ),
     ByHand(
         title="ServiceAccount workload-identity-k8s-sa",
-        ours="ServiceAccount workload-identity-k8s-sa",
+        ours="ServiceAccount dws-workload",
         fields={
             "metadata.namespace": "default",
             "metadata.annotations[iam.gke.io/gcp-service-account]": (
@@ -379,7 +379,7 @@ NEARMAP: Final = (
     ),
     ByHand(
         title="ServiceAccount ksa-ray",
-        ours="ServiceAccount workload-identity-k8s-sa",
+        ours="ServiceAccount dws-workload",
         fields={"metadata.name": "ksa-ray"},
     ),
     ByHand(

@@ -52,6 +52,7 @@ def variables(
         "node_pools": {
             pool.name: _pool(pool, spec.driver, inputs.node_runs) for pool in spec.gpu_pools
         },
+        "shared_kubernetes_account": inputs.shared_account,
         "gpu_networks": _networks(spec.gpu_networks),
         "more_gpu_networks": {
             kind: _networks(networks) for kind, networks in spec.more_gpu_networks.items()

@@ -100,6 +100,13 @@ variable "services_range" {
   nullable    = false
 }
 
+variable "shared_kubernetes_account" {
+  description = "Whether pods of the Kubernetes account default/workload-identity-k8s-sa act as the workload account too, as in clusters of the first versions. Pods of that name in another cluster of the project do as well."
+  type        = bool
+  nullable    = false
+  default     = false
+}
+
 variable "subnetwork" {
   description = "The subnetwork of the nodes' first interface, as projects/P/regions/R/subnetworks/S."
   type        = string
@@ -134,7 +141,7 @@ variable "system_pool" {
 }
 
 variable "workload_account_email" {
-  description = "The account that pods of the Kubernetes account default/workload-identity-k8s-sa act as."
+  description = "The account that pods of the Kubernetes account of the same name, in the namespace default, act as."
   type        = string
   nullable    = false
 }

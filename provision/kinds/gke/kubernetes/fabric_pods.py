@@ -70,7 +70,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     """
     volumes, mounts, annotations = storage.pod_volumes(facts)
     spec: Object = {
-        "serviceAccountName": identity.SERVICE_ACCOUNT,
+        "serviceAccountName": identity.name(facts),
         "nodeSelector": _selector(pool),
         "tolerations": [dict(GPU_TOLERATION)],
     }

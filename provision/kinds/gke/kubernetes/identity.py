@@ -9,12 +9,22 @@ from provision.kinds.gke.kubernetes.objects import Object, build
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
 
-SERVICE_ACCOUNT: Final = "workload-identity-k8s-sa"
+SHARED: Final = "workload-identity-k8s-sa"
+"""The name of the account in clusters of the first versions, whatever cluster it was."""
 NAMESPACE: Final = "default"
+
+
+def name(facts: ClusterFacts) -> str:
+    """The Kubernetes account of pods: named as the account that they act as.
+
+    All clusters of a project share its identity pool, and a name that two of them have would be one
+    identity (Google, "Identity sameness"); accounts have a name in the project that is their own.
+    """
+    return facts.workload_account.partition("@")[0]
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
     """The Kubernetes service account that may impersonate the cluster's workload account."""
-    account = build("v1", "ServiceAccount", SERVICE_ACCOUNT, NAMESPACE)
+    account = build("v1", "ServiceAccount", name(facts), NAMESPACE)
     account["metadata"]["annotations"] = {"iam.gke.io/gcp-service-account": facts.workload_account}
     return [account]

@@ -238,12 +238,29 @@ run "pods_act_as_the_workload_account" {
   command = plan
 
   assert {
-    condition     = google_service_account_iam_member.workload.member == "serviceAccount:my-project.svc.id.goog[default/workload-identity-k8s-sa]"
-    error_message = "The member is ${google_service_account_iam_member.workload.member}."
+    condition     = google_service_account_iam_member.pods.member == "serviceAccount:my-project.svc.id.goog[default/train-workload]"
+    error_message = "The member is ${google_service_account_iam_member.pods.member}."
   }
   assert {
-    condition     = google_service_account_iam_member.workload.service_account_id == "projects/my-project/serviceAccounts/train-workload@my-project.iam.gserviceaccount.com"
-    error_message = "The account is ${google_service_account_iam_member.workload.service_account_id}."
+    condition     = google_service_account_iam_member.pods.service_account_id == "projects/my-project/serviceAccounts/train-workload@my-project.iam.gserviceaccount.com"
+    error_message = "The account is ${google_service_account_iam_member.pods.service_account_id}."
+  }
+}
+
+run "a_cluster_that_was_made_with_the_shared_name_keeps_it_beside_its_own" {
+  command = plan
+
+  variables {
+    shared_kubernetes_account = true
+  }
+
+  assert {
+    condition     = google_service_account_iam_member.workload[0].member == "serviceAccount:my-project.svc.id.goog[default/workload-identity-k8s-sa]"
+    error_message = "The member is ${google_service_account_iam_member.workload[0].member}."
+  }
+  assert {
+    condition     = google_service_account_iam_member.pods.member == "serviceAccount:my-project.svc.id.goog[default/train-workload]"
+    error_message = "The member is ${google_service_account_iam_member.pods.member}."
   }
 }
 
