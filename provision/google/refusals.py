@@ -83,6 +83,13 @@ PERMANENT: Final = frozenset(
 """The refusals that no waiting mends: somebody has to change something first."""
 
 
+YOUNG: Final = 180.0
+"""Seconds of cloud time for which what Google says of a new account may be no more than late.
+
+It asks to wait "60 seconds or more" before one is used (IAM, "Create service accounts").
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Quota:
     """A quota that is exceeded, taken from Google's message.
@@ -156,6 +163,12 @@ _MISSING: Final = re.compile(
     r"|Cross-project references for this resource are not allowed"
     r"|The referenced \w+ resource cannot be found"
     r"|Machine type with name '[^']+' does not exist in zone"
+)
+# What Compute Engine and GKE say of an account that is not everywhere yet, or has no roles yet:
+# terraform-google-modules/terraform-google-kubernetes-engine#2002, sassoftware/viya4-iac-gcp#148.
+_ACCOUNT: Final = re.compile(
+    r"of type 'serviceAccount' was not found|[Ss]ervice account\b.* does not exist"
+    r"|user does not have access to service account|Verify if principal exists"
 )
 # The sentences that the autoscaler of Kubernetes on Google Cloud takes for errors of the
 # reservation; their code, CONDITION_NOT_MET, is also that of policies. A reservation that is full
@@ -239,6 +252,15 @@ def code_in(message: str, otherwise: Code) -> Code:
     if refusal is None and _OUTAGE.search(message):
         return Code.UNREACHABLE
     return refusal.code if refusal is not None else otherwise
+
+
+def may_be_late(message: str) -> bool:
+    """Whether a refusal may be due to an account or a role that is new: see `YOUNG`.
+
+    Args:
+        message: Google's message.
+    """
+    return _ACCOUNT.search(message) is not None
 
 
 def constraint(message: str) -> str:

@@ -29,6 +29,7 @@ def wait(
     *,
     timeout: float,
     progress: Progress,
+    young: bool = False,
 ) -> None:
     """Wait until all VMs of a managed instance group run.
 
@@ -37,6 +38,7 @@ def wait(
         group: The group.
         timeout: The longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
         progress: The run's clock and progress output.
+        young: Whether this run has made the machines' account.
 
     Raises:
         CapacityError: Google refused machines. The group is kept and keeps trying.
@@ -52,7 +54,8 @@ def wait(
             if running >= group.size and len(instances) == group.size:
                 stage.counts(news)
                 return
-            shortage.check(group, instances, running, api)
+            is_young = young and deadline.passed < refusals.YOUNG
+            shortage.check(group, instances, running, api, young=is_young)
             news += _reasons(instances)
             stage.news(news)
             if deadline.is_over:

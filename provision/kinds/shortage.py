@@ -51,7 +51,12 @@ class RefusalTexts:
 
 
 def check(
-    group: Group, instances: Sequence[Mapping[str, Any]], running: int, api: GoogleApi
+    group: Group,
+    instances: Sequence[Mapping[str, Any]],
+    running: int,
+    api: GoogleApi,
+    *,
+    young: bool = False,
 ) -> None:
     """Raise if Google has refused machines.
 
@@ -60,12 +65,18 @@ def check(
         instances: Its managed instances.
         running: The number of them that run.
         api: Google, to find other zones that have such machines.
+        young: Whether the machines' account is new: what is said of it may pass.
 
     Raises:
         CapacityError: Google refused machines; the error has all reasons.
     """
     texts = RefusalTexts(words=f"{running} of {group.size} {group.members} run")
-    problems = explain(group, refusals.of_instances(instances), texts, api)
+    errors = [
+        error
+        for error in refusals.of_instances(instances)
+        if not (young and refusals.may_be_late(refusals.words(error)))
+    ]
+    problems = explain(group, errors, texts, api)
     if problems:
         raise CapacityError.of(problems)
 

@@ -55,6 +55,17 @@ def wait(api: GoogleApi, places: Sequence[Place], progress: Progress) -> None:
             deadline.pause()
 
 
+def await_account(progress: Progress, seconds: float) -> None:
+    """Give Google time to know a new account everywhere.
+
+    Args:
+        progress: The run's clock and progress output.
+        seconds: How long, of cloud time.
+    """
+    progress.tell(f"Google does not know the new account everywhere yet; again in {seconds:.0f} s")
+    progress.deadline(seconds, seconds).pause()
+
+
 def _unfinished(api: GoogleApi, places: Sequence[Place]) -> list[str]:
     """What is under way, as "delete np-mig"; all is asked at the same time."""
     place = places[0]

@@ -19,6 +19,8 @@ Policy = dict[str, Any]
 
 ACCOUNTS = "iam/accounts"
 """The collection of the service accounts that exist, by email."""
+YOUNG = "iam/young"
+"""The collection of when accounts are known everywhere, under `young-account`."""
 
 _COLLECTION = "iam/policies"
 _CONTINUED = 0x80  # set in a byte of a varint that is not the last
@@ -120,6 +122,16 @@ def check_members(store: Store, policy: Policy, domain: str) -> None:
             and store.get(ACCOUNTS, email) is None
         ):
             raise GoogleError(400, f"Service account {email} does not exist.", status=None)
+
+
+def is_young(request: Request, store: Store, email: str) -> bool:
+    """Whether a service account is so new that not all parts of Google know it.
+
+    IAM itself knows it at once; others do after "60 seconds or more" (IAM, "Create service
+    accounts"), which `young-account` is about.
+    """
+    known = store.get(YOUNG, email)
+    return known is not None and known["at"] > request.now
 
 
 def rename_member(store: Store, old: str, new: str) -> None:

@@ -35,6 +35,7 @@ SCENARIOS = {
     "policy-images": "a policy of the organization allows images of few projects alone",
     "policy-locations": "a policy of the organization allows the European Union alone",
     "no-account": "the account that VMs are to act as may not be used",
+    "young-account": "an account that was just made is unknown to VMs and GKE for 75 seconds",
     "no-reservation": "reservations that VMs are to come from do not exist",
     MISSING: "what the settings name and the program does not make is not there, such as buckets",
     "queue": "a request for flex start waits for a while, with a reason, and is then granted",

@@ -46,6 +46,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
             group,
             timeout=spec.capacity_timeout,
             progress=context.progress,
+            young=made.young,
         )
     context.note(states.require(_cluster(cloud, spec), [pool.name for pool in spec.gpu_pools]))
 

@@ -79,6 +79,7 @@ def _account_gone(call: Call, wanted: Resource) -> Resource | None:
     for account in wanted.get("serviceAccounts") or []:
         email = account["email"]
         known = call.store.get(policies.ACCOUNTS, email) is not None
+        known = known and not policies.is_young(call.request, call.store, email)
         if email.endswith(".iam.gserviceaccount.com") and not known:
             return {
                 "code": "RESOURCE_NOT_FOUND",

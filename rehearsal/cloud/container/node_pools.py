@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from rehearsal.cloud import policies
 from rehearsal.cloud.container import groups, operations, records, rules
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.wire import GoogleError, Reply
@@ -76,6 +77,7 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
     cluster = records.require(request, store, CLUSTERS, cluster_name)
     pool = _completed(cluster, given)
     rules.check_pool(cluster, pool, request.scenarios)
+    _check_account(request, store, pool["config"]["serviceAccount"])
     name = f"{cluster_name}/nodePools/{pool['name']}"
     pool |= {"selfLink": ROOT + name, "_ready": ready, "_busy": busy or cluster["_busy"]}
     made = groups.make(request, store, cluster, pool)
@@ -117,6 +119,16 @@ def _completed(cluster: Record, given: Record) -> Record:
         "maxPodsConstraint": pool.get("maxPodsConstraint") or {"maxPodsPerNode": "110"},
         "version": pool.get("version") or cluster["currentMasterVersion"],
     }
+
+
+def _check_account(request: Request, store: Store, email: str) -> None:
+    """GKE knows a new account late (sassoftware/viya4-iac-gcp#148 has the sentence).
+
+    Raises:
+        GoogleError: 400.
+    """
+    if policies.is_young(request, store, email):
+        raise GoogleError(400, f'Service account "{email}" does not exist.')
 
 
 def _config(given: Record) -> Record:
