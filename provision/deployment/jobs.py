@@ -25,6 +25,9 @@ class Jobs(Protocol):
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last."""
 
+    def unfinished(self) -> Sequence[str]:
+        """The names of the jobs that run or wait for their turn, in their order."""
+
     def find(self, name: str) -> Job | None:
         """How far a job is; None if there is none of this name."""
 

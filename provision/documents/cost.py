@@ -92,6 +92,7 @@ class Cost:
         at_most_in_all: What the machines that end by themselves cost in USD, with their boot disks
             and addresses, if each comes once and runs as long as it may; None if none ends by
             itself, or if a price is unknown. The rest of the cluster ends with Destroy alone.
+        before: What the last Create said of `most`, in USD per hour; None if it said nothing.
     """
 
     currency: str
@@ -100,3 +101,4 @@ class Cost:
     now: Amount
     most: Amount
     at_most_in_all: Decimal | None = None
+    before: Decimal | None = None

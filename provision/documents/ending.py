@@ -28,6 +28,7 @@ class Ending:
         running: How many machines run.
         counts: The resources in the state: what they are called -> how many.
         data: What holds data and goes with it.
+        jobs: The names of jobs that run or wait for their turn.
     """
 
     name: str
@@ -37,3 +38,4 @@ class Ending:
     running: int
     counts: dict[str, int]
     data: tuple[Held, ...]
+    jobs: tuple[str, ...] = ()

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from provision.codes import Code
 from provision.documents.plan import Change
 from provision.errors import SettingsError
-from provision.google import resources
-from provision.lifecycle import planned
+from provision.lifecycle import consent, planned
+from provision.lifecycle.consent import Stake, Way
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from provision.context import Context
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
-    from provision.documents.plan import Loss
     from provision.terraform.plan import Plan
-
-
-_HOLD_NOTHING: Final = frozenset({resources.TEMPLATE.noun, resources.DASHBOARD.noun})
-"""What can be made anew without the end of a machine."""
 
 
 class Declined(SettingsError):  # noqa: N818 - not a failure: a decision
@@ -76,31 +72,45 @@ def asks_first(context: Context) -> bool:
 
 
 def require(context: Context, found: Plan) -> None:
-    """Ask before anything is replaced, removed or shrunk, and once before a first Create.
+    """Ask, as the table of `consent` says, before a plan is applied.
 
     Raises:
         Declined: The person said no.
-        SettingsError: Something is lost, and there is no terminal to ask on.
+        SettingsError: What is lost has to be agreed to, and there is no terminal to ask on.
     """
     if context.agreed or found.is_empty:
         return
-    losses = _words(found.losses)
-    if context.console.is_terminal:
-        if losses and not context.console.ask("Apply these changes?"):
-            raise Declined("Nothing was changed: you did not approve the plan", why=losses)
-        if asks_first(context) and not losses and not context.console.go_on("Go on?"):
-            raise Declined("Not created, as you said: nothing was made")
-    elif losses:
-        raise SettingsError(
-            "This Create would replace, remove or shrink existing resources; nothing was changed",
-            why=losses,
-            fix="if that is what you want, run Create again with --yes",
-            code=Code.APPROVAL_NEEDED,
-        )
+    losses = "\n".join(loss.words for loss in found.losses if consent.matters(loss))
+    match consent.way(_stakes(context, losses), terminal=context.console.is_terminal):
+        case Way.PASSES:
+            return
+        case Way.GOES_ON:
+            if not context.console.go_on("Go on?"):
+                is_new = asks_first(context)
+                raise Declined(
+                    "Not created, as you said: nothing was made"
+                    if is_new
+                    else "Nothing was changed, as you said"
+                )
+        case Way.ASKS:
+            if not context.console.ask("Apply these changes?"):
+                raise Declined("Nothing was changed: you did not approve the plan", why=losses)
+        case Way.REFUSES:
+            raise SettingsError(
+                "This Create would end or lose what exists; nothing was changed",
+                why=losses,
+                fix="if that is what you want, run Create again with --yes, which agrees to it",
+                code=Code.APPROVAL_NEEDED,
+            )
 
 
-def _words(losses: Sequence[Loss]) -> str:
-    lines = [loss.words for loss in losses]
-    if losses and _HOLD_NOTHING.issuperset(loss.noun for loss in losses):
-        lines.append("no machine ends by that")
-    return "\n".join(lines)
+def _stakes(context: Context, losses: str) -> Iterator[Stake]:
+    if losses:
+        yield Stake.LOSS
+    plan, cost = context.report.plan, context.report.cost
+    if plan is not None and plan.change is Change.NEW:
+        yield Stake.CLUSTER
+    if cost is not None and cost.before is not None:
+        grown = cost.most.per_hour - cost.before
+        if grown >= Decimal(str(context.settings.ask_above)):
+            yield Stake.COST

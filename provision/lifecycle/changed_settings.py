@@ -18,6 +18,7 @@ _LONGEST: Final = 60
 _OF_THE_RUN: Final = frozenset(
     {
         "ACTION",
+        "ASK_ABOVE",
         "CAPACITY_TIMEOUT",
         "JOB_COMMAND",
         "JOB_ENV",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from provision import words
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
-from provision.lifecycle import ending
+from provision.lifecycle import consent, ending
+from provision.lifecycle.consent import Stake, Way
 from provision.screens import ending as screen
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
+    from provision.documents.ending import Ending
     from provision.state.record import Record
 
 _PROTECT = "PROTECT"
@@ -39,15 +42,39 @@ def require(
     context.console.show(screen.lines(found, context.report.cost, context.console.width))
     if context.agreed:
         return
-    doubts = [*_contradictions(context, record, asked), *_protection(context, record)]
-    if context.console.is_terminal and (doubts or found.data):
-        for doubt in doubts:
-            context.console.progress(f"{doubt.what}: {doubt.why}.")
-        if context.console.ask(f"Delete {record.name_prefix} in {record.zone}?"):
+    doubts = [
+        *_contradictions(context, record, asked),
+        *_protection(context, record),
+        *_jobs(found),
+    ]
+    at_stake = {
+        Stake.MACHINES: found.machines,
+        Stake.DATA: found.data,
+        Stake.JOBS: found.jobs,
+        Stake.DOUBT: doubts,
+    }
+    stakes = [stake for stake, there in at_stake.items() if there]
+    match consent.way(stakes, terminal=context.console.is_terminal):
+        case Way.PASSES:
             return
-        raise SettingsError("Nothing was deleted, as you asked", code=Code.DECLINED)
-    if doubts:
-        raise SettingsError.of(doubts)
+        case Way.REFUSES:
+            raise SettingsError.of(doubts)
+        case Way.ASKS | Way.GOES_ON:
+            for doubt in doubts:
+                context.console.progress(f"{doubt.what}: {doubt.why}.")
+            if not context.console.ask(f"Delete {record.name_prefix} in {record.zone}?"):
+                raise SettingsError("Nothing was deleted, as you asked", code=Code.DECLINED)
+
+
+def _jobs(found: Ending) -> Iterator[Problem]:
+    """The jobs that would end, which others may have begun."""
+    if found.jobs:
+        yield Problem(
+            code=Code.APPROVAL_NEEDED,
+            what=f"Jobs would end: {words.listed(found.jobs)}",
+            why="Destroy takes the machines that they run on, and their logs",
+            fix="wait until they are over, or Cancel them; or run Destroy --yes",
+        )
 
 
 def _contradictions(context: Context, record: Record, asked: str | None) -> Iterator[Problem]:

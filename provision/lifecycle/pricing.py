@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.documents.cost import Cost
     from provision.spec.cluster import ClusterSpec
+    from provision.state.record import Record
 
 
 def current(context: Context, cloud: Cloud, *, bucket: bool) -> Prices | None:
@@ -97,20 +99,26 @@ def keep(context: Context, cloud: Cloud) -> None:
         )
 
 
-def tell(context: Context, spec: ClusterSpec, listed: Prices | None) -> None:
+def tell(
+    context: Context, spec: ClusterSpec, listed: Prices | None, record: Record | None = None
+) -> None:
     """Add what a cluster costs to the report, and see that it may cost that.
 
     Args:
         context: The run.
         spec: The cluster.
         listed: The prices; None if none are wanted.
+        record: What is deployed; None if nothing is.
 
     Raises:
         SettingsError: It may cost more than MAX_HOURLY_COST, or nobody knows whether it does.
     """
     if listed is None:
         return
-    cost = context.report.cost = estimate.of(spec, listed)
+    cost = estimate.of(spec, listed)
+    if record is not None and record.hourly is not None:
+        cost = dataclasses.replace(cost, before=Decimal(record.hourly))
+    context.report.cost = cost
     limit = context.settings.max_hourly_cost
     problems = [] if limit is None else list(_beyond(cost, limit))
     if problems:

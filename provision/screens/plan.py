@@ -152,6 +152,8 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
         text += f"; at most {amounts.usd(cost.at_most_in_all)} till they end"
     if plan.kept is not None and plan.kept.new:
         text += ", once all VMs are new"
+    if cost.before is not None and cost.before != cost.most.per_hour:
+        text += f"; before {amounts.usd(cost.before)}/h"
     yield Row("costs", text)
     unknown = cost.most.unknown or cost.now.unknown
     if unknown:

@@ -213,6 +213,12 @@ class Settings(BaseSettings):
         " Create, Plan and Validate end with exit code 2 if it is more, or if a price is unknown.",
         "100",
     )
+    ask_above: Dollars = _setting(
+        "Create asks on a terminal before the cluster costs so many USD per hour more than at the"
+        " last Create.",
+        "50",
+        10.0,
+    )
     skip_checks: Checks | None = _setting(
         "Names of online checks to skip, separated by commas.", "quota,image"
     )

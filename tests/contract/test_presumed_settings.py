@@ -8,6 +8,7 @@ from rehearsal.presumption import named
 NAMES_NOTHING = {
     # What the program makes, or how.
     "ACTION",
+    "ASK_ABOVE",
     "AUTHORIZED_CIDR",
     "CAPACITY_TIMEOUT",
     "DISABLE_OPS_AGENT",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MANDATORY: Final = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 OF_THE_RUN: Final = {
     "action",
+    "ask_above",
     *("job_command", "job_env", "job_name", "job_nodes", "job_restarts", "job_time"),
     "max_hourly_cost",
     "minimize_terraform_logging",

@@ -84,6 +84,10 @@ class VmJobs:
         why = f"{before[0]} is before it" if before else _UNHEARD
         return _job(name, asked, {"why": why}, place=len(before))
 
+    def unfinished(self) -> Sequence[str]:
+        """The names of those that are not over, in their order."""
+        return [it for it in self._order() if not self._is_over(it)]
+
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
         prefix = f"vms/jobs/{job.name}/logs/{attempt}/0/"
@@ -126,10 +130,13 @@ class VmJobs:
 
     def _before(self, name: str) -> list[str]:
         """The jobs before one that are not over, in their order."""
-        index = _read(self._folder.text(_INDEX) or "{}")
-        names = [json_object.text(it.get("name")) for it in json_object.objects(index.get("jobs"))]
+        names = self._order()
         earlier = names[: names.index(name)] if name in names else []
         return [it for it in earlier if not self._is_over(it)]
+
+    def _order(self) -> list[str]:
+        index = _read(self._folder.text(_INDEX) or "{}")
+        return [json_object.text(it.get("name")) for it in json_object.objects(index.get("jobs"))]
 
     def _course(self, name: str) -> dict[str, Any]:
         text = self._folder.text(_course_of(name))

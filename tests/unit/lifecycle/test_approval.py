@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,9 +43,15 @@ class _Desk:
     go_on = ask
 
 
-def _context(desk: _Desk, change: Change, *, agreed: bool = False) -> Context:
-    plan = dataclasses.replace(stories.first("env")[0], change=change)
-    made = SimpleNamespace(console=desk, report=Report(plan=plan), agreed=agreed)
+def _context(
+    desk: _Desk, change: Change, *, agreed: bool = False, grown: str | None = None
+) -> Context:
+    plan, cost = stories.first("env")[:2]
+    if grown is not None and cost is not None:
+        cost = dataclasses.replace(cost, before=cost.most.per_hour - Decimal(grown))
+    report = Report(plan=dataclasses.replace(plan, change=change), cost=cost)
+    settings = SimpleNamespace(ask_above=10.0)
+    made = SimpleNamespace(console=desk, report=report, agreed=agreed, settings=settings)
     return cast("Context", made)
 
 
@@ -82,14 +89,20 @@ def test_a_person_is_asked_once_before_a_first_create_and_before_losses(
 def test_without_a_terminal_it_goes_on_and_refuses_losses() -> None:
     nobody = _Desk(answer=None)
     approval.require(_context(nobody, Change.NEW), _NEW)
-    for losses, why in (
-        ((_VMS, _TEMPLATE), "1 VM ends\ntemplate np-1 is made anew"),
-        ((_TEMPLATE,), "template np-1 is made anew\nno machine ends by that"),
-    ):
-        with pytest.raises(SettingsError) as refused:
-            approval.require(_context(nobody, Change.CHANGE), Plan(destroy=1, losses=losses))
-        assert refused.value.problems[0].code is Code.APPROVAL_NEEDED
-        assert refused.value.problems[0].why == why
+    approval.require(_context(nobody, Change.CHANGE), Plan(destroy=1, losses=(_TEMPLATE,)))
+    approval.require(_context(nobody, Change.CHANGE, grown="500"), Plan(change=1))
+    lossy = Plan(destroy=1, losses=(_VMS, _TEMPLATE))
+    with pytest.raises(SettingsError) as refused:
+        approval.require(_context(nobody, Change.CHANGE), lossy)
+    assert refused.value.problems[0].code is Code.APPROVAL_NEEDED
+    assert refused.value.problems[0].why == "1 VM ends"
+
+
+@pytest.mark.parametrize(("grown", "question"), [("9.99", []), ("10", ["Go on?"]), ("-500", [])])
+def test_a_person_is_asked_where_the_cost_per_hour_grows(grown: str, question: list[str]) -> None:
+    desk = _Desk(answer=True)
+    approval.require(_context(desk, Change.CHANGE, grown=grown), Plan(change=1))
+    assert desk.asked == question
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,116 @@
+"""Who is asked before money is spent, or machines, jobs or data go: one table for all actions.
+
+A slip on a terminal is caught by a question; a pipeline has nobody to ask, so what it may not do
+unasked is refused there. `--yes` is a yes to all of it.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from provision.google import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from provision.documents.plan import Loss
+
+
+class Way(enum.IntEnum):
+    """What happens, the strictest last."""
+
+    PASSES = 0
+    GOES_ON = 1
+    ASKS = 2
+    REFUSES = 3
+
+
+class Stake(enum.StrEnum):
+    """What an action would begin, end or lose; the value is how the table calls it."""
+
+    CLUSTER = "Create: a cluster that is not there yet"
+    COST = "Create: `ASK_ABOVE` dollars per hour, or more, on top of what the cluster costs"
+    LOSS = (
+        "Create: a machine ends, data is lost, or a cluster, a network or a part of one is deleted"
+        " or made anew"
+    )
+    MACHINES = "Destroy: machines that exist"
+    DATA = "Destroy: data that nothing brings back, such as a Filestore share"
+    JOBS = "Destroy: a job that runs, or waits for its turn"
+    DOUBT = "Destroy: what is protected, or is not what these settings describe"
+
+
+TABLE: Final[Mapping[Stake, tuple[Way, Way]]] = {
+    Stake.CLUSTER: (Way.GOES_ON, Way.PASSES),
+    Stake.COST: (Way.GOES_ON, Way.PASSES),
+    Stake.LOSS: (Way.ASKS, Way.REFUSES),
+    Stake.MACHINES: (Way.ASKS, Way.PASSES),
+    Stake.DATA: (Way.ASKS, Way.PASSES),
+    Stake.JOBS: (Way.ASKS, Way.REFUSES),
+    Stake.DOUBT: (Way.ASKS, Way.REFUSES),
+}
+"""What happens on a terminal, and where there is none."""
+
+_WORDS: Final = {
+    Way.PASSES: "goes on",
+    Way.GOES_ON: "asks; Enter is a yes",
+    Way.ASKS: 'asks for a typed "yes"',
+    Way.REFUSES: "ends with exit code 2, unless `--yes` is given",
+}
+_CARRY: Final = frozenset(
+    row.noun
+    for row in (
+        resources.CLUSTER,
+        resources.NETWORK,
+        resources.SUBNETWORK,
+        resources.ROUTER,
+        resources.NAT,
+        resources.FIREWALL,
+    )
+)
+"""What machines that stay cannot do without."""
+_PAGE: Final = """# What is asked, and when
+
+This page is made from `provision/lifecycle/consent.py`; `make docs` renews it.
+
+| what is at stake | on a terminal | without one |
+| --- | --- | --- |
+{rows}
+
+Everything else goes on without a word: what ends no machine and loses no data needs none. `--yes`
+agrees to all of it beforehand. Where several are at stake, the strictest counts. `MAX_HOURLY_COST`
+decides about money where nobody is asked, and `--replace-vms` is itself the word for the machines
+that it replaces. What belongs to others, and locks, have rules of their own:
+[after a kill](../how-to/after-a-kill.md).
+"""
+
+
+def way(stakes: Iterable[Stake], *, terminal: bool) -> Way:
+    """What happens where all of these are at stake: what the strictest asks for.
+
+    Args:
+        stakes: What is at stake.
+        terminal: Whether a person can be asked.
+    """
+    return max((TABLE[one][0 if terminal else 1] for one in stakes), default=Way.PASSES)
+
+
+def matters(loss: Loss) -> bool:
+    """Whether a loss takes more than what is made anew without anybody's notice."""
+    return bool(loss.machines) or loss.data or loss.noun in _CARRY
+
+
+def page() -> str:
+    """The table, as a page of the reference."""
+    rows = (
+        f"| {stake} | {_WORDS[terminal]} | {_WORDS[without]} |"
+        for stake, (terminal, without) in TABLE.items()
+    )
+    return _PAGE.format(rows="\n".join(rows))
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
