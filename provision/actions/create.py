@@ -8,7 +8,7 @@ from provision.actions import copied_folder, report_page, secrets_access
 from provision.context import connect
 from provision.errors import CapacityError, TerraformError
 from provision.kinds import registry
-from provision.lifecycle import apply, phases
+from provision.lifecycle import apply, held, phases
 from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def _create(context: Context, pages: Pages) -> None:
             # VMs that could not be requested while a resize request was open are requested now.
             if not made.postponed:
                 break
+        held.let_go(context, cloud, kind, made)
     with phases.during(Phase.STANDING, cloud):
         kind.finish(context, cloud, made)
 

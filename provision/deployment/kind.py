@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Left, OutOfDate
+    from provision.deployment.deployment import Applied, Held, Left, OutOfDate
     from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
@@ -150,6 +150,15 @@ class Kind(Protocol[SpecT]):
 
     def out_of_date(self, cloud: Cloud, place: Place) -> Sequence[OutOfDate]:
         """The machines that exist and are older than their template."""
+
+    def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
+        """What the machines hold that exist, and may not be taken from them.
+
+        Args:
+            cloud: Google.
+            place: Where they are.
+            older: Whether only those count that are older than their template.
+        """
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[SpecT]) -> None:
         """Wait for the machines.

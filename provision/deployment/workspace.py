@@ -78,11 +78,21 @@ class Workspace:
         if self.live:
             for address in addresses:
                 self.tool.untaint(address)
-            return
-        state = terraform_state.untainted(self.tool.state(), addresses)
-        (self.root / _BACKEND_FILE).unlink()
+        else:
+            self._work_on(terraform_state.untainted(self.tool.state(), addresses))
+
+    def forget(self, addresses: Sequence[str]) -> None:
+        """Take resources out of the state, so that the next plan leaves them alone."""
+        if self.live:
+            self.tool.forget(addresses)
+        else:
+            self._work_on(terraform_state.without(self.tool.state(), addresses))
+
+    def _work_on(self, state: Mapping[str, Any]) -> None:
+        """Go on with a state of this folder's own."""
+        (self.root / _BACKEND_FILE).unlink(missing_ok=True)
         # The file in which Terraform remembers the backend.
-        (self.root / ".terraform" / "terraform.tfstate").unlink()
+        (self.root / ".terraform" / "terraform.tfstate").unlink(missing_ok=True)
         _write(self.root / "terraform.tfstate", state)
         self.tool.init()
 

@@ -172,11 +172,13 @@ class Older:
         differences: What differs, in words.
         count: How many.
         names: Their names; without --full the first ones.
+        anew: What makes them anew: "Create --replace-vms", or "Destroy, then Create".
     """
 
     differences: tuple[str, ...]
     count: int
     names: tuple[str, ...]
+    anew: str = "Create --replace-vms"
 
 
 _Thing = TypeVar("_Thing")

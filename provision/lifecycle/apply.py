@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__, preflight
@@ -12,12 +13,13 @@ from provision.deployment.workspace import Workspace
 from provision.documents.changes import Changes
 from provision.documents.checks import CheckState
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import Interrupted, SettingsError
-from provision.google import resources
+from provision.errors import Interrupted, SettingsError, TerraformError
+from provision.google import refusals, resources
 from provision.lifecycle import (
     adopt,
     approval,
     exclusive,
+    held,
     ownership,
     phases,
     planned,
@@ -25,6 +27,7 @@ from provision.lifecycle import (
     sweep,
 )
 from provision.lifecycle.phases import Phase
+from provision.lifecycle.settle import await_account
 from provision.settings.choices import OnlineCheck
 from provision.spec import topology
 from provision.state.record import Record
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 _OF_OFFERS: Final = frozenset({OnlineCheck.ZONE, OnlineCheck.MACHINE_TYPE, OnlineCheck.ACCELERATOR})
 """The checks that answer what dated lists guess."""
+_TRIES: Final = 3
+"""How often what needs a new account is applied again, until nobody calls it new any more."""
 _UNASKED: Final = frozenset({CheckState.SKIPPED, CheckState.UNCHECKED})
 
 
@@ -95,7 +100,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     # As long as nothing was made, nobody has said yes to it.
     deployed = record if record and cloud.folder.has_state() else None
     context.report.plan = planned.begun(context, kind, spec, deployed, found.checks)
-    pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket))
+    pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket), deployed)
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 
@@ -202,12 +207,11 @@ def apply(
             outputs = context.report.outputs = tool.outputs()
             before = cloud.folder.record()
             cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
-            if follows_killed:
-                with phases.aside(context), phases.during(Phase.MAKING, cloud):
-                    _clean(context, cloud, prepared)
+            if follows_killed or found.displaces:
+                _clean(context, cloud, kind, prepared)
     deployment.show(context, prepared)
     # A group that was replaced has lost the VMs for which nothing had to be requested.
-    return Applied(prepared, outputs, postponed + found.emptied)
+    return Applied(prepared, outputs, postponed + found.emptied, young=_is_young(found))
 
 
 def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
@@ -217,8 +221,14 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     target: Deployment[SpecT],
     desk: Workspace,
     agreed: PlanDocument | None,
+    *,
+    tries: int | None = None,
 ) -> Plan:
-    """Plan, show the plan, have it agreed to, and apply it."""
+    """Plan, show the plan, have it agreed to, and apply it.
+
+    It is done again where something is in the way that no state tells of, and `tries` times at most
+    where Google does not know everywhere what it has just made; None: if this plan makes that.
+    """
     found = _planned(context, cloud, kind, target, desk)
     is_again = agreed is not None or context.report.changes is not None
     context.report.changes = (context.report.changes or Changes()) + found.counts
@@ -227,22 +237,44 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     if agreed is None or context.report.plan != agreed:
         approval.show(context, older=len(older), is_again=is_again)
         approval.require(context, found)
-    if not found.is_empty:
-        desk.tool.apply()
+    try:
+        if not found.is_empty:
+            desk.tool.apply()
+    except ExistsError:
+        raise
+    except TerraformError as error:
+        if found.displaces and _clean(context, cloud, kind, target):
+            return _plan_and_apply(context, cloud, kind, target, desk, agreed)
+        left = tries if tries is not None else _TRIES * _is_young(found)
+        if not left or not any(refusals.may_be_late(it.why) for it in error.problems):
+            raise
+        await_account(context.progress, refusals.YOUNG / _TRIES)
+        again = _plan_and_apply(context, cloud, kind, target, desk, agreed, tries=left - 1)
+        return dataclasses.replace(again, creations=found.creations)
     return found
 
 
-def _clean(context: Context, cloud: Cloud, target: Deployment[Any]) -> None:
-    """Remove networks and the like that a killed run left beside those in use."""
-    sweep.sweep(
-        target.spec.project_id,
-        target.owner,
-        cloud.folder.known(),
-        cloud.api,
-        context.console.progress,
-        last=False,
-        rows=resources.WITHOUT_LOSS,
-    )
+def _is_young(found: Plan) -> bool:
+    return any(one.type == resources.SERVICE_ACCOUNT.type for one in found.creations)
+
+
+def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT]) -> int:
+    """Remove networks and the like that a run left beside those in use; returns their number.
+
+    A failure is a note.
+    """
+    with phases.aside(context), phases.during(Phase.MAKING, cloud):
+        return sweep.sweep(
+            target.spec.project_id,
+            target.owner,
+            cloud.folder.known(),
+            cloud.api,
+            context.console.progress,
+            last=False,
+            rows=resources.WITHOUT_LOSS,
+            held=kind.held(cloud, target.spec),
+        )
+    return 0
 
 
 def _planned(
@@ -252,7 +284,7 @@ def _planned(
     target: Deployment[SpecT],
     desk: Workspace,
 ) -> Plan:
-    """Plan; plan again after untainting node pools, and again after importing orphans."""
+    """Plan, and again after untainting pools, after leaving what machines hold, after imports."""
     found = desk.plan(context.console.progress)
     kept = kind.to_untaint(cloud, found.tainted_pools)
     if kept:
@@ -261,6 +293,21 @@ def _planned(
             context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
         found = desk.plan(context.console.progress)
+    stays = held.let_stand(cloud, kind, target, desk, found)
+    if stays:
+        found = desk.plan(context.console.progress)
+    found = _adopted(context, cloud, target, desk, found)
+    return dataclasses.replace(found, held=held.called(stays))
+
+
+def _adopted(
+    context: Context,
+    cloud: Cloud,
+    target: Deployment[SpecT],
+    desk: Workspace,
+    found: Plan,
+) -> Plan:
+    """The plan, made again if it would create what an earlier run has made already."""
     ours = ownership.ours(context, target.spec, cloud.folder.location)
     orphans = adopt.find(found.creations, ours, cloud.folder.addresses(), cloud.api)
     if not desk.live:
@@ -271,7 +318,8 @@ def _planned(
     _tell_orphans(context, orphans)
     desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
     desk.adopt(adopt.import_blocks(orphans))
-    return desk.plan(context.console.progress)
+    displaces = any(orphan.displaces for orphan in orphans)
+    return dataclasses.replace(desk.plan(context.console.progress), displaces=displaces)
 
 
 def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
@@ -296,8 +344,15 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
         last_request=before.last_request if before else 0,
         settings=dict(context.report.settings or {}),
         later=before.later if before else {},
+        held=before.held if before else (),
+        hourly=_hourly(context),
         **kind.recorded(target, outputs),
     )
+
+
+def _hourly(context: Context) -> str | None:
+    cost = context.report.cost
+    return None if cost is None or cost.most.unknown else str(cost.most.per_hour)
 
 
 def _tell_orphans(context: Context, orphans: Sequence[adopt.Orphan]) -> None:

@@ -42,6 +42,6 @@ def note(found: Sequence[OutOfDate]) -> Problem:
         code=Code.OUT_OF_DATE,
         what=f"{count} not what the settings describe: made before they changed",
         why="\n".join(lines),
-        fix="to make them anew, boot disks included, run Create with --replace-vms; they run, and"
-        " are billed, as they are until then",
+        fix=f"to make them anew, boot disks included: {found[0].anew}; they run, and are billed, as"
+        " they are until then",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from provision import words
 from provision.documents.plan import Change, Plan
 from provision.google.resources import TEMPLATE
 from provision.lifecycle import changed_settings
@@ -59,6 +60,10 @@ def complete(plan: Plan, kind: Kind[SpecT], spec: SpecT, found: terraform.Plan) 
     kept = None
     if found.staying and any(it.type == TEMPLATE.type for it in found.creations):
         kept = kind.kept(spec, found.staying, [it.setting for it in plan.settings])
+    if kept and found.held:
+        stay = "stays" if len(found.held) == 1 else "stay"
+        theirs = f"{words.listed(found.held)} {stay} until then"
+        kept = dataclasses.replace(kept, words=f"{kept.words}; {theirs}")
     identities = tuple(_with_roles(plan.contents.identities, found.grants))
     return dataclasses.replace(
         plan,

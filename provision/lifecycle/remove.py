@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
+from provision.deployment.deployment import NOTHING_HELD
 from provision.documents.changes import Changes
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import StateError, TerraformError
 from provision.files import private
 from provision.google import resources
 from provision.google.owner import Owner
-from provision.lifecycle import exclusive, namesakes, ownership, phases, sweep
+from provision.lifecycle import exclusive, held, namesakes, ownership, phases, sweep
 from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Left
+    from provision.deployment.deployment import Held, Left
     from provision.deployment.kind import Kind
     from provision.lifecycle.namesakes import Namesake
     from provision.state.location import Place
@@ -53,8 +55,13 @@ def remove(
     """
     kind.release(context, cloud, record)
     removed = 0
+    # As long as machines run, nothing is taken from them; but Terraform deletes an account of the
+    # state with the roles that it knows, and others would stay, of an account that is no more.
+    holding = kind.held(cloud, record)
+    lasting = holding.accounts.difference(cloud.folder.known())
+    holding = dataclasses.replace(holding, accounts=lasting)
     while True:
-        removed += _sweep(context, cloud, record, last=False)
+        removed += _sweep(context, cloud, record, holding)
         found = tool.plan(destroy=True)
         context.report.changes = found.counts + Changes(destroy=removed)
         try:
@@ -62,7 +69,7 @@ def remove(
         except TerraformError:
             before = removed
             with phases.aside(context):
-                removed += _sweep(context, cloud, record, last=False)
+                removed += _sweep(context, cloud, record, holding)
                 # What the cluster has left may use its network.
                 removed += kind.sweep(context, cloud, last=False)
             if removed == before:
@@ -70,7 +77,7 @@ def remove(
         else:
             break
     # A resource that a killed run had requested can appear after the first sweep.
-    removed += _sweep(context, cloud, record, last=True)
+    removed += _sweep(context, cloud, record)
     context.report.changes = found.counts + Changes(destroy=removed)
     removed += kind.sweep(context, cloud, last=True)
     context.report.changes = found.counts + Changes(destroy=removed)
@@ -151,8 +158,11 @@ def _remove_found(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], fo
     if found.ours:
         what = "What lives without a state could not be removed"
         with phases.during(Phase.REMOVING, cloud, what):
+            # Roles on buckets go while the account is there that has them.
+            mounted = {mount.bucket for mount in place.gcs_mount_list or ()}
+            own = {location.bucket} if cloud.has_bucket() else set()
             # A cluster goes before what it has left, and that before its network.
-            removed = _sweep_all(context, cloud, place, last=False)
+            removed = _sweep_all(context, cloud, place, last=False, buckets=own | mounted)
             for kind in kinds:
                 removed += kind.sweep_left(context, cloud, place, found.networks)
             removed += _sweep_all(context, cloud, place, last=True)
@@ -163,21 +173,32 @@ def _remove_found(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], fo
     return removed
 
 
-def _sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
-    """Remove what interrupted runs left behind; the caller holds the lock."""
+def _sweep(context: Context, cloud: Cloud, record: Record, holding: Held | None = None) -> int:
+    """Remove what interrupted runs left behind; the caller holds the lock.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+        record: The deployment.
+        holding: What machines hold that still run; None when this is the last sweep.
+    """
     what = "Could not check for resources that earlier runs left behind"
     with phases.during(Phase.REMOVING, cloud, what):
         buckets = _buckets(cloud, record)
-        return _sweep_all(context, cloud, record, last=last, buckets=buckets)
+        last = holding is None
+        return _sweep_all(
+            context, cloud, record, last=last, buckets=buckets, holding=holding or NOTHING_HELD
+        )
 
 
-def _sweep_all(
+def _sweep_all(  # noqa: PLR0913 - one of them is a choice between two ways
     context: Context,
     cloud: Cloud,
     place: Place,
     *,
     last: bool,
     buckets: Collection[str] = (),
+    holding: Held = NOTHING_HELD,
 ) -> int:
     with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
         return sum(
@@ -189,6 +210,7 @@ def _sweep_all(
                 context.console.progress,
                 last=last,
                 buckets=buckets,
+                held=holding,
             )
             for owner in ownership.ours(context, place, cloud.folder.location)
         )
@@ -223,6 +245,7 @@ def _buckets(cloud: Cloud, record: Record) -> set[str]:
     granted = cloud.folder.of_type(resources.BUCKET_ROLE.type).values()
     return (
         {cloud.folder.location.bucket}
+        | held.buckets(record)
         | {mount["bucket"] for mount in mounted}
         | {str(role.get("bucket") or "").removeprefix("b/") for role in granted} - {""}
     )

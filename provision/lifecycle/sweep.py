@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
+from provision.deployment.deployment import NOTHING_HELD
 from provision.errors import TerraformError
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
@@ -16,6 +17,7 @@ from provision.state import terraform_state
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from provision.deployment.deployment import Held
     from provision.google.api import GoogleApi
     from provision.google.owner import Owner
     from provision.google.resources import Resource
@@ -34,6 +36,8 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     last: bool,
     buckets: Collection[str] = (),
     rows: Sequence[Resource] = resources.SWEPT,
+    held: Held = NOTHING_HELD,
+    why: str = "an earlier run was interrupted and left it",
 ) -> int:
     """Remove the resources that carry the marker and are not in the state; returns their number.
 
@@ -48,6 +52,8 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
             last one nothing is in use any more.
         buckets: The buckets on which VMs may have been granted roles.
         rows: The types to remove, in the order in which to.
+        held: What is left because machines hold it.
+        why: Why something is there that is removed.
 
     Raises:
         TerraformError: Something can't be removed.
@@ -55,17 +61,21 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     count = 0
     accounts = api.marked(resources.SERVICE_ACCOUNT.look, project, owner)
     for bucket in buckets:
-        _leave(bucket, {one["email"] for one in accounts}, owner, known, api)
+        _leave(bucket, {one["email"] for one in accounts}, owner, known, held, api)
     for path, service in _marked(project, owner, api, rows):
         if service is Service.IAM:
             email = path.rpartition("/")[2]
+            if email in held.accounts:
+                continue
             kept = _roles_in_state(project, email, known)
             api.revoke(project, email, kept)
             # The roles of a deleted account can't be revoked any more, so it has to stay.
             if kept or email in known:
                 continue
-        if not _is_known(path, known) and _delete(api, service, path, in_use_is_fine=not last):
-            tell(f"Removed {path}: an earlier run was interrupted and left it")
+        if path in held.paths or _is_known(path, known):
+            continue
+        if _delete(api, service, path, in_use_is_fine=not last):
+            tell(f"Removed {path}: {why}")
             count += 1
     return count
 
@@ -95,8 +105,13 @@ def _is_known(path: str, known: Collection[str]) -> bool:
     return any(one.endswith(f"/dashboards/{name}") for one in known)
 
 
-def _leave(
-    bucket: str, emails: Collection[str], owner: Owner, known: Collection[str], api: GoogleApi
+def _leave(  # noqa: PLR0913, PLR0917 - each is a fact of its own
+    bucket: str,
+    emails: Collection[str],
+    owner: Owner,
+    known: Collection[str],
+    held: Held,
+    api: GoogleApi,
 ) -> None:
     """Revoke our roles on a bucket, recognized by their member or by the marker in the condition.
 
@@ -108,8 +123,8 @@ def _leave(
     def is_left_behind(binding: Mapping[str, Any], member: str) -> bool:
         condition = binding.get("condition", {})
         found = terraform_state.grant(f"b/{bucket}", binding["role"], member, condition)
-        in_state = found in known
-        return not in_state and (member in ours or condition.get("description") == owner.text)
+        stays = found in known or member.partition(":")[2] in held.accounts
+        return not stays and (member in ours or condition.get("description") == owner.text)
 
     api.revoke_in_bucket(bucket, is_left_behind)
 

@@ -158,7 +158,7 @@ def _older(found: Sequence[Older], width: int, *, full: bool) -> Iterator[Line]:
         yield from items.below([", ".join(shown) + more], width)
         label = ""
     if found:
-        mend = "Create --replace-vms makes them anew, boot disks included; they run until then"
+        mend = f"{found[0].anew} makes them anew, boot disks included; they run until then"
         yield from items.hint("fix", mend, width)
 
 

@@ -32,6 +32,7 @@ _FORMAT: Final = 1
 _Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,63}$")]
 _Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9.+~-]{0,64}$")]
 _Path = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,300}$")]
+_Held = Annotated[str, Field(pattern=r"^[A-Za-z0-9._@:/-]{1,300}$")]
 _Number = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 
 
@@ -64,6 +65,9 @@ class Record:
         gke_version: The full version that the cluster was created with; None for the channel's
             default version, and for other kinds of cluster.
         reservations: Name of the group or node pool -> what was told of its reservation.
+        held: What was taken out of Terraform's state because machines of older settings hold it:
+            paths, email addresses of accounts, and "b/BUCKET" where they have a role.
+        hourly: What the last Create said that it costs at most, in USD per hour; None if not known.
         settings: The effective settings of the last Create; empty where the record was lost.
         later: Fields that a later version of this program wrote and this one does not know; they
             are written back as they were read.
@@ -81,6 +85,8 @@ class Record:
     last_request: _Number = 0
     gke_version: GkeVersion | None = None
     reservations: dict[_Word, Reserved] = field(default_factory=dict)
+    held: tuple[_Held, ...] = ()
+    hourly: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")] | None = None
     settings: Annotated[dict[str, Any], AfterValidator(recorded.sound)] = field(
         default_factory=dict
     )

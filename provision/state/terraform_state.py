@@ -171,6 +171,16 @@ def untainted(state: Mapping[str, Any], kept: Collection[str]) -> dict[str, Any]
     return found
 
 
+def without(state: Mapping[str, Any], left: Collection[str]) -> dict[str, Any]:
+    """A copy of the state in which the resources at these addresses are missing."""
+    found = copy.deepcopy(dict(state))
+    for resource in found.get("resources", []):
+        if resource.get("mode") == "managed":
+            own = resource["instances"]
+            resource["instances"] = [it for it in own if _address(resource, it) not in left]
+    return found
+
+
 def _instances(state: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for resource in state.get("resources", []):
         if resource.get("mode") == "managed":

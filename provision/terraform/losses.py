@@ -6,6 +6,7 @@ resized by hand, and a resource that is only now imported.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.plan import Loss
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     Values = Mapping[str, Any]
+
+_LOST: Final = " are lost"
 
 
 def of(change: Mapping[str, Any]) -> Iterator[Loss]:
@@ -32,6 +35,20 @@ def of(change: Mapping[str, Any]) -> Iterator[Loss]:
     elif "update" in actions and type_ in _SMALLER:
         for words, machines in _SMALLER[type_](before, after):
             yield _loss(change, words, machines, data=type_ == resources.FILESTORE.type)
+
+
+def mounted(loss: Loss, staying: int) -> Loss:
+    """A loss, and what the loss of a file share means for VMs that run on: their mounts are hard.
+
+    Args:
+        loss: The loss.
+        staying: How many VMs run on.
+    """
+    if not (staying and loss.data and loss.words.endswith(_LOST)):
+        return loss
+    theirs = "the VM that runs on has" if staying == 1 else f"{staying} VMs that run on have"
+    words = f"{loss.words}; {theirs} it mounted, and what touches it there hangs"
+    return dataclasses.replace(loss, words=words)
 
 
 def called(change: Mapping[str, Any]) -> tuple[str, str]:
@@ -72,7 +89,7 @@ def _gone(change: Mapping[str, Any], before: Values, *, anew: bool) -> tuple[str
             words = f"{what} {how}"
         case resources.FILESTORE.type:
             how = "is made anew, empty" if anew else "is deleted"
-            words = f"{what} {how}: all files on its {_capacity(before)} GB are lost"
+            words = f"{what} {how}: all files on its {_capacity(before)} GB{_LOST}"
         case resources.TEMPLATE.type if anew:
             words = f"{what} is made anew, for VMs that come"
         case _:

@@ -1,10 +1,10 @@
 """What a plan has to replace beside what Terraform sees itself, and a move in words.
 
 Google refuses what no argument of a resource tells Terraform: two subnetworks of one network whose
-ranges overlap, another MTU for a network with VMs, the deletion of a subnetwork with a VM in it,
-and networks for the pods of a GKE cluster that was made without multi-networking. So where a plan
-would do one of these, the network, the group or the cluster is replaced too. All of it is one plan,
-which is shown and agreed to.
+ranges overlap, another MTU for a network with VMs, another network for a firewall rule, the end
+of a subnetwork with a VM in it, and networks for the pods of a GKE cluster that was made without
+multi-networking. So where a plan would do one of these, the network, the rule, the group or the
+cluster is replaced too. All of it is one plan, which is shown and agreed to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ def replaced_too(document: Mapping[str, Any]) -> list[str]:
         document: The plan in Terraform's JSON format.
     """
     changes = [one for one in document.get("resource_changes", []) if "deposed" not in one]
-    return [*_networks(changes), *_groups(changes), *_clusters(changes), *_pools(changes)]
+    return [
+        *_networks(changes),
+        *_firewall_rules(changes),
+        *_groups(changes),
+        *_clusters(changes),
+        *_pools(changes),
+    ]
 
 
 def emptied(document: Mapping[str, Any]) -> int:
@@ -129,6 +135,20 @@ def _is_elsewhere(network: Mapping[str, Any], region: str) -> bool:
 def _overlap(change: Mapping[str, Any]) -> bool:
     old, new = change["before"]["ip_cidr_range"], change["after"].get("ip_cidr_range")
     return new is None or ipaddress.ip_network(old).overlaps(ipaddress.ip_network(new))
+
+
+def _firewall_rules(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Firewall rules that would change their network, which Google refuses.
+
+    They are replaced with their network; but a run that ended between the two has left a rule in
+    the old one.
+    """
+    for one in _of_type(changes, resources.FIREWALL.type):
+        change = one["change"]
+        if change["actions"] == ["update"]:
+            before, after = (change[it].get("network") or "" for it in ("before", "after"))
+            if _last(before) != _last(after):
+                yield one["address"]
 
 
 def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

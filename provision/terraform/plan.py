@@ -36,6 +36,23 @@ class Creation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Removal:
+    """One resource that a plan would delete, alone or to replace it.
+
+    Attributes:
+        address: Its address in the root.
+        type: Terraform's resource type.
+        values: What it has now.
+        called: What people call it, such as "placement policy np-placement".
+    """
+
+    address: str
+    type: str
+    values: Mapping[str, Any]
+    called: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Grant:
     """A role of an account.
 
@@ -63,6 +80,7 @@ class Plan:
             them for what only the apply tells.
         imported: Existing resources that would be imported into the state.
         creations: The resources that would be created, including replacements under a new name.
+        removals: The resources that would be deleted, including replacements.
         tainted_pools: Tainted node pools, which would be replaced because their creation failed.
         losses: Existing resources that would be replaced, removed or shrunk, those that hold
             machines first.
@@ -71,6 +89,9 @@ class Plan:
         nouns: What happens, by what people call the resources, what matters most first.
         staying: VMs of groups that the plan leaves in their place.
         grants: The roles that accounts have after the plan.
+        held: What people call what stays for machines that hold it, out of Terraform's sight.
+        displaces: Whether what an earlier run made takes the place of what the state had, which is
+            out of Terraform's sight then.
         emptied: VMs that end in a group of flex start and that nothing in the plan requests anew.
     """
 
@@ -81,6 +102,9 @@ class Plan:
     foreseen: Mapping[str, Any] = field(default_factory=dict)
     imported: int = 0
     creations: tuple[Creation, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    held: tuple[str, ...] = ()
+    displaces: bool = False
     tainted_pools: tuple[Creation, ...] = ()
     losses: tuple[Loss, ...] = ()
     replaced_too: tuple[str, ...] = ()
@@ -121,6 +145,8 @@ def read(document: Mapping[str, Any]) -> Plan:
         else:
             found += losses.of(resource)
     outputs = document.get("output_changes", {})
+    staying = _staying(document)
+    mounted = [losses.mounted(loss, staying) for loss in found]
     return Plan(
         add=add,
         change=change,
@@ -132,16 +158,17 @@ def read(document: Mapping[str, Any]) -> Plan:
             if "delete" not in change["actions"] and not change.get("after_sensitive")
         },
         imported=imported,
+        removals=tuple(_removals(document)),
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
-        losses=tuple(sorted(found, key=lambda loss: loss.noun not in _MACHINES)),
+        losses=tuple(sorted(mounted, key=lambda loss: loss.noun not in _MACHINES)),
         replaced_too=tuple(moves.replaced_too(document)),
         nouns=tuple(
             sorted(
                 nouns.values(), key=lambda one: resources.ORDER.get(one.noun, len(resources.ORDER))
             )
         ),
-        staying=_staying(document),
+        staying=staying,
         grants=tuple(_grants(document)),
         emptied=moves.emptied(document),
     )
@@ -186,6 +213,18 @@ def _staying(document: Mapping[str, Any]) -> int:
                 sizes = [before.get("target_size") or 0, after.get("target_size")]
                 count += min(size for size in sizes if isinstance(size, int))
     return count
+
+
+def _removals(document: Mapping[str, Any]) -> Iterator[Removal]:
+    for resource in document.get("resource_changes", []):
+        # What is deposed has no address of its own, and no machine: it was replaced before.
+        if "delete" in resource["change"]["actions"] and "deposed" not in resource:
+            yield Removal(
+                address=resource["address"],
+                type=resource["type"],
+                values=resource["change"]["before"],
+                called=" ".join(filter(None, losses.called(resource))),
+            )
 
 
 def _grants(document: Mapping[str, Any]) -> Iterator[Grant]:

@@ -194,14 +194,16 @@ def _make_worse(case: Case, world: World) -> Iterable[Fault]:
             world.lose_record()
         case Trouble.SECOND_STATE:
             before = world.resources()
-            ended = world.run_second("Destroy")
+            ended, deletes = world.run_second("Destroy")
             # 0 where nothing was left, beside the first state's own files, that has these names.
             lives = any(not line.startswith("storage/") for line in before)
             wanted = {LOCKED} if lives else {0}
             if ended.code not in wanted:
                 what = f"a second state's Destroy: {ended.code}: {ended.last_words}"
                 yield Fault(Kind.EXIT_CODE, what)
-            for line in (before - world.resources()).elements():
+            # What the killed run had asked for ends by itself meanwhile.
+            gone = before - world.resources() if deletes else Counter[str]()
+            for line in gone.elements():
                 yield Fault(Kind.FOREIGN, line)
 
 

@@ -213,8 +213,12 @@ class World:
         path = f"{url}b/{_BUCKET}/o/np-deployment%2Fdeployment.json"
         requests.delete(path, headers={"Authorization": "Bearer test"}, timeout=10)
 
-    def run_second(self, action: str) -> Ended:
-        """Run an action for a second state with the same prefix, in a bucket of its own."""
+    def run_second(self, action: str) -> tuple[Ended, int]:
+        """Run an action for a second state with the same prefix, in a bucket of its own.
+
+        Returns:
+            How it ended, and how many deletions it asked for.
+        """
         url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
         requests.post(
             f"{url}b",
@@ -223,7 +227,10 @@ class World:
             headers={"Authorization": "Bearer test"},
             timeout=10,
         )
-        return self._finish(action, self._start(action, TERRAFORM_GCS_PATH="gs://second-state"))
+        since = len(self._rehearsal.requests())
+        ended = self._finish(action, self._start(action, TERRAFORM_GCS_PATH="gs://second-state"))
+        writes = self._rehearsal.writes(since)
+        return ended, sum(request["method"] == "DELETE" for request in writes)
 
     def alive(self, tool: Started) -> dict[int, Role]:
         """The processes of a run, and of what runs beside it."""

@@ -95,7 +95,7 @@ def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) ->
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_the_life_of_a_cluster.py::test_a_replacement_wants_an_agreement_and_names_what_it_replaces"
+    sibling="tests/runs/test_the_life_of_a_cluster.py::test_fewer_vms_want_an_agreement"
 )
 def test_another_region_would_replace_the_cluster_and_is_asked_for(
     standing: Callable[..., Rehearsal],

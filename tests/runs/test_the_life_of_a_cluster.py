@@ -123,16 +123,17 @@ def test_more_vms_do_not(standing: Callable[..., Rehearsal]) -> None:
     assert len(grown.document["connection"]["vms"]) == 3
 
 
-def test_a_replacement_wants_an_agreement_and_names_what_it_replaces(
+def test_a_new_template_takes_nothing_away_and_asks_nothing(
     standing: Callable[..., Rehearsal],
 ) -> None:
     rehearsal = standing()
-    refused = rehearsal.run("Create", LABELS="team=research")
-    assert refused.code == 2
-    assert "is made anew, for VMs that come\nno machine ends by that" in refused.problem["why"]
-    (loss,) = refused.document["plan"]["losses"]
-    assert loss["address"] == "module.gpu_mig.google_compute_instance_template.gpu"
-    assert rehearsal.run("Create", "--yes", LABELS="team=research").code == 0
+    before = {line for line in rehearsal.resources() if "/instanceTemplates/" in line}
+    changed = rehearsal.run("Create", DISK_SIZE_GB="500")
+    assert changed.code == 0, changed.said
+    assert changed.document["plan"]["losses"] == []
+    assert "1 VM that runs: stays as it is" in changed.said
+    after = {line for line in rehearsal.resources() if "/instanceTemplates/" in line}
+    assert after > before
 
 
 def test_a_cluster_stays_on_its_image_when_the_family_moves_on(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
-from provision.deployment.deployment import Left
+from provision.deployment.deployment import NOTHING_HELD, Left
 from provision.documents.connection import VmsConnection
 from provision.documents.plan import Contents
 from provision.documents.status import Status
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
+    from provision.deployment.deployment import Applied, Deployment, Held, OutOfDate, RunInputs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Kept
     from provision.errors import Problem
@@ -110,6 +110,10 @@ class Toy:
     def out_of_date(self, cloud: Cloud, place: Place) -> tuple[OutOfDate, ...]:
         del cloud, place
         return ()
+
+    def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
+        del cloud, place, older
+        return NOTHING_HELD
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         del context, cloud, made

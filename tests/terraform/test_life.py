@@ -155,7 +155,7 @@ def test_the_readme_shows_every_variable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network_config", "resources"), [("default_network", 9), ("new_network", 15)]
+    ("network_config", "resources"), [("default_network", 10), ("new_network", 16)]
 )
 def test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing(
     root: Root, network_config: str, resources: int

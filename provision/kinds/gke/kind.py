@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
 from provision.codes import Code
+from provision.deployment.deployment import NOTHING_HELD
 from provision.errors import SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, Left, OutOfDate, RunInputs
+    from provision.deployment.deployment import (
+        Applied,
+        Deployment,
+        Held,
+        Left,
+        OutOfDate,
+        RunInputs,
+    )
     from provision.deployment.jobs import Jobs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
@@ -129,6 +137,11 @@ class GkeCluster:
         """None: a change of a pool is a change of its nodes."""
         del cloud, place
         return ()
+
+    def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
+        """Nothing: nodes go before what their pool is made of."""
+        del cloud, place, older
+        return NOTHING_HELD
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
         """Wait for the nodes of pools of a fixed size."""

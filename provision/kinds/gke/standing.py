@@ -1,7 +1,8 @@
-"""What a plan keeps of a cluster that stands: its networks' names, and its queued pools' run.
+"""What a plan keeps of a cluster that stands: names of networks, runs of queued pools, an account.
 
 Terraform replaces a node pool for another run of its nodes, and all that is in a network for
-another place of it in the configuration. The settings say neither of them, so both are looked up.
+another place of it in the configuration; and jobs that name the pods' account of the first versions
+would lose their rights. The settings say none of it, so it is looked up.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
-from provision.google.resources import CLUSTER, NETWORK
+from provision.google.resources import ACCOUNT_ROLE, CLUSTER, NETWORK
 from provision.kinds.gke import variables
+from provision.kinds.gke.kubernetes import identity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.spec.cluster import GkeSpec
 
+_KEPT: Final = ("node_pools", "gpu_networks", "more_gpu_networks", "shared_kubernetes_account")
 _FIRST: Final = re.compile(r'module\.gpu_networks\.[\w.]+\["(\d+)"\]')
 _MORE: Final = re.compile(r'module\.more_gpu_networks\["(\w+)"\]\..+')
 
@@ -37,10 +40,11 @@ def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Dep
     """
     first = first_kind(target.spec.network_kinds, cloud.folder.of_type(NETWORK.type))
     runs = _runs(cloud, target.spec)
-    if first is None and not runs:
+    shared = has_shared(cloud.folder.of_type(ACCOUNT_ROLE.type))
+    if first is None and not runs and not shared:
         return target
     spec = dataclasses.replace(target.spec, first_networks=first)
-    inputs = dataclasses.replace(target.inputs, node_runs=runs)
+    inputs = dataclasses.replace(target.inputs, node_runs=runs, shared_account=shared)
     made = variables.variables(spec, target.owner, target.location, inputs)
     kept = dataclasses.replace(
         target,
@@ -51,6 +55,15 @@ def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Dep
     )
     workspace.tell(kept)
     return kept
+
+
+def has_shared(roles: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether the pods' account of the first versions has rights.
+
+    Args:
+        roles: The roles on accounts in the state: address -> attributes.
+    """
+    return any(identity.SHARED in str(one.get("member")) for one in roles.values())
 
 
 def first_kind(
@@ -116,4 +129,4 @@ def _runs(cloud: Cloud, spec: GkeSpec) -> dict[str, int]:
 
 
 def _shown(made: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: made[name] for name in ("node_pools", "gpu_networks", "more_gpu_networks")}
+    return {name: made[name] for name in _KEPT}

@@ -45,7 +45,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         waiting.for_requests(cloud.api, group, requests, timeout=timeout, progress=context.progress)
     if made.postponed:
         return
-    machines.wait(cloud.api, group, timeout=timeout, progress=context.progress)
+    machines.wait(cloud.api, group, timeout=timeout, progress=context.progress, young=made.young)
     _renew(context, cloud, made.target.spec)
 
 

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 _METADATA: Final = "METADATA"
 _IN_PLACE: Final = frozenset({"LABELS", _METADATA})
 """The settings whose changes VMs get while they run; see `out_of_date.refresh`."""
-_ANEW: Final = "Create --replace-vms"
+
+
+def anew(*, flex_start: bool) -> str:
+    """What makes VMs anew.
+
+    Args:
+        flex_start: Whether their group is of flex start: Google gives it VMs only by a request, and
+            neither updates nor recreates them, of whatever mode they were before.
+    """
+    return "Destroy, then Create" if flex_start else "Create --replace-vms"
 
 
 def of(spec: VmSpec) -> Contents:
@@ -45,19 +54,24 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
     """
     one = running == 1
     stay = "stays as it is" if one else "stay as they are"
-    if spec.group.mode.means.flex_start:
-        over = "its run is over" if one else "their runs are over"
-        return Kept(machines=running, words=f"{stay} until {over}", new="get the new template")
+    flex_start = spec.group.mode.means.flex_start
+    if flex_start:
+        return Kept(
+            machines=running,
+            words=f"{stay} until {'it ends' if one else 'they end'}",
+            new="get the new template",
+            command=anew(flex_start=flex_start),
+        )
     if changed and _IN_PLACE.issuperset(changed):
         gets = "runs on, and gets" if one else "run on, and get"
         but = ", but for what is read at a start alone" if _METADATA in changed else ""
         return Kept(machines=running, words=f"{gets} the change without a restart{but}")
-    anew = "it is made anew" if one else "they are made anew"
+    then = "it is made anew" if one else "they are made anew"
     return Kept(
         machines=running,
-        words=f"{stay}, and {'is' if one else 'are'} billed so, until {anew}",
+        words=f"{stay}, and {'is' if one else 'are'} billed so, until {then}",
         new="get the new template",
-        command=_ANEW,
+        command=anew(flex_start=flex_start),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
-from provision.deployment.deployment import Left
+from provision.deployment.deployment import Held, Left
 from provision.kinds.vms import variables
 from provision.spec import cluster
 from provision.state import reservations
@@ -122,6 +122,12 @@ class VmGroup:
         from provision.kinds.vms import out_of_date
 
         return out_of_date.find(cloud.api, place)
+
+    def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
+        """Templates, placement policies and accounts of the VMs."""
+        from provision.kinds.vms import held, instances
+
+        return held.by(instances.see(cloud.api, place), older=older)
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         """Wait until all VMs run."""

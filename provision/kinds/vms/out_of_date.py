@@ -16,7 +16,7 @@ from provision.deployment.deployment import OutOfDate
 from provision.documents.timeline import StageName
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import GROUP, path_in_document
-from provision.kinds.vms import metadata
+from provision.kinds.vms import contents, metadata
 from provision.kinds.vms.instances import Seen
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _LONGEST: Final = 1800.0
 _AT_ONCE: Final = 4
 """VMs are replaced by a quarter of them at a time, so that most go on working."""
 _NOT_SO: Final = 400
+_FLEX_START: Final = "FLEX_START"
 _MORE: Final = "what Google changes only by replacing it"
 
 
@@ -58,7 +59,7 @@ def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
         place: Where they are.
     """
     found = _found(api, place)
-    if not _path(_template_of(found or {})):
+    if not template_of(found or {}):
         return []
     group = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, group)
@@ -86,13 +87,13 @@ def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
 
 def _older(seen: Seen) -> dict[str, str]:
     """VM -> the template that it is of, of those that are of another one than their group's."""
-    newest = _path(_template_of(seen.group or {}))
+    newest = template_of(seen.group or {})
     if not newest:
         return {}
     return {
-        one["instance"].rpartition("/")[2]: _path(_template_of(one))
+        one["instance"].rpartition("/")[2]: template_of(one)
         for one in seen.members
-        if "id" in one and _path(_template_of(one)) not in {"", newest}
+        if "id" in one and template_of(one) not in {"", newest}
     }
 
 
@@ -199,24 +200,25 @@ def _running(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
 def _found(api: GoogleApi, place: Place) -> dict[str, Any] | None:
     """The group; None if there is none."""
     group = names.GROUP.of(place.name_prefix)
-    path = GROUP.path(project=place.project_id, zone=place.zone, name=group)
-    return api.find(GROUP.look.service, path)
+    at = GROUP.path(project=place.project_id, zone=place.zone, name=group)
+    return api.find(GROUP.look.service, at)
 
 
 def _newest(api: GoogleApi, group: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]]:
     """The path and the properties of a group's template; "" and none if there is no group."""
-    path = _path(_template_of(group or {}))
-    document = api.find(Service.COMPUTE, path) if path else None
-    return path, (document or {}).get("properties", {})
+    newest = template_of(group or {})
+    document = api.find(Service.COMPUTE, newest) if newest else None
+    return newest, (document or {}).get("properties", {})
 
 
-def _template_of(document: Mapping[str, Any]) -> str:
-    """The template of a group, or of one of its VMs."""
+def template_of(document: Mapping[str, Any]) -> str:
+    """The path of the template of a group, or of one of its VMs; "" if it has none."""
     versions = document.get("versions") or [document.get("version") or {}]
-    return str(versions[0].get("instanceTemplate") or document.get("instanceTemplate") or "")
+    found = versions[0].get("instanceTemplate") or document.get("instanceTemplate")
+    return path(str(found or ""))
 
 
-def _path(url: str) -> str:
+def path(url: str) -> str:
     """The part of a URL from "projects/" on; the API gives the same thing with different hosts."""
     return "projects/" + url.partition("/projects/")[2] if "/projects/" in url else ""
 
@@ -228,7 +230,12 @@ def _compared(vm: Mapping[str, Any], template: Mapping[str, Any], made_from: str
         template=made_from,
         differences=tuple(one.words for one in found) or ("its image, disk or network",),
         in_place=bool(found) and all(one.in_place for one in found),
+        anew=contents.anew(flex_start=_model(template) == _FLEX_START),
     )
+
+
+def _model(document: Mapping[str, Any]) -> object:
+    return document.get("scheduling", {}).get("provisioningModel")
 
 
 def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator[_Difference]:
@@ -240,11 +247,12 @@ def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator
     attached = _gpus(template.get("guestAccelerators"))
     if attached and _gpus(vm.get("guestAccelerators")) != attached:
         yield _Difference("its attached GPUs")
-    model = "provisioningModel"
-    old, new = vm.get("scheduling", {}).get(model), template.get("scheduling", {}).get(model)
+    old, new = _model(vm), _model(template)
     if old != new:
         yield _Difference(f"{old} instead of {new}")
-    if _accounts(vm) != _accounts(template):
+    if _policies(vm) != _policies(template):
+        yield _Difference("its placement")
+    if accounts(vm) != accounts(template):
         yield _Difference("its service account")
     keys = metadata.differing(vm, template)
     if keys.keys:
@@ -265,7 +273,12 @@ def _gpus(found: Sequence[Mapping[str, Any]] | None) -> dict[str, int]:
     return {_last(one["acceleratorType"]): int(one["acceleratorCount"]) for one in found or ()}
 
 
-def _accounts(document: Mapping[str, Any]) -> list[str]:
+def _policies(document: Mapping[str, Any]) -> set[str]:
+    return {url.rpartition("/")[2] for url in document.get("resourcePolicies") or ()}
+
+
+def accounts(document: Mapping[str, Any]) -> list[str]:
+    """The email addresses of the accounts of a VM or a template."""
     return [one.get("email", "") for one in document.get("serviceAccounts", [])]
 
 

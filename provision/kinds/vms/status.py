@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from provision.catalogue import names
 from provision.documents import json_object, vm_status
-from provision.documents.status import Older, PoolNow
+from provision.documents.status import Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.google.resources import GROUP
@@ -86,6 +86,7 @@ def look(
         errors=refusals.of_instances(seen.members),
         clock=context.clock,
         api=cloud.api,
+        unrepaired=_is_unrepaired(seen.group or {}, record),
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
     listed = pricing.known(context, cloud)
@@ -279,6 +280,12 @@ def _ends(case: trouble.Case) -> list[End]:
     return found
 
 
+def _is_unrepaired(group: Mapping[str, Any], record: Record) -> bool:
+    policy = json_object.inner(group.get("instanceLifecyclePolicy"))
+    is_left = policy.get("defaultActionOnFailure") == "DO_NOTHING"
+    return is_left and spending.mode(record) not in {None, PoolMode.FLEX_START}
+
+
 def _counts(case: trouble.Case, vms: Sequence[Vm], older: Sequence[OutOfDate]) -> vm_status.Counts:
     running = [vm for vm in vms if vm.status == "RUNNING"]
     failed = sum(vm.startup.state is StartupState.FAILED for vm in running)
@@ -302,6 +309,6 @@ def _alike(found: Sequence[OutOfDate]) -> list[Older]:
     for one in found:
         alike[one.differences].append(one.name)
     return [
-        Older(differences=differences, count=len(them), names=tuple(them))
+        Older(differences=differences, count=len(them), names=tuple(them), anew=found[0].anew)
         for differences, them in sorted(alike.items(), key=lambda it: -len(it[1]))
     ]

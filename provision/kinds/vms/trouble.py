@@ -55,6 +55,7 @@ class Case:
         errors: Google's errors about VMs that do not come.
         clock: The clock of Google Cloud.
         api: Google, for the places that have such machines.
+        unrepaired: Whether the group, which is not of flex start, makes no VM again that fails.
     """
 
     group: Group
@@ -69,6 +70,7 @@ class Case:
     errors: Sequence[Mapping[str, Any]]
     clock: Clock
     api: GoogleApi
+    unrepaired: bool = False
 
     @property
     def missing(self) -> int:
@@ -90,10 +92,21 @@ def found(case: Case) -> Iterator[Trouble]:
     yield from _refused(case)
     yield from _down(case)
     yield from _missing(case)
+    yield from _unrepaired(case)
     yield from _failed(case)
     yield from _failing(case)
     yield from _late(case)
     yield from _partly(case)
+
+
+def _unrepaired(case: Case) -> Iterator[Trouble]:
+    if case.unrepaired:
+        yield Trouble(
+            about=About.MACHINES,
+            what=f"the group {case.group.name} makes no VM again that fails or is preempted",
+            why=("its defaultActionOnFailure is DO_NOTHING, as it is for flex start",),
+            fix="run Create: it sets the group right",
+        )
 
 
 def waiting(case: Case) -> Iterator[Waiting]:

@@ -322,9 +322,23 @@ def reset(call: Call, name: str) -> Resource:
     return call.operate(name, vm["id"])
 
 
-def recreate(call: Call, group: Resource, names: Sequence[str]) -> None:
-    """Replace VMs by new ones of the same names, from the group's present template."""
-    template = _template(call, group)
+def repair(call: Call, group: Resource, names: Sequence[str]) -> None:
+    """Make VMs that have failed or are gone again, as they were: from their own template.
+
+    A repair uses what was last applied to the VM unless the group's policy says otherwise ("About
+    repairing VMs", `forceUpdateOnRepair`, read in 2026-11). Where that template was deleted, which
+    no page speaks of, it is the group's.
+    """
+    for name in names:
+        own = links.name_of(resources.require(call, INSTANCE, name)["_template"])
+        recreate(call, group, [name], resources.find(call, TEMPLATE, own))
+
+
+def recreate(
+    call: Call, group: Resource, names: Sequence[str], template: Resource | None = None
+) -> None:
+    """Replace VMs by new ones of the same names, from the group's present template or another."""
+    template = template or _template(call, group)
     shared_metadata.keep(call, template)
     for name in names:
         old = resources.require(call, INSTANCE, name)
@@ -382,7 +396,7 @@ def delete(call: Call, name: str) -> Resource:
     if group is None or group["instanceLifecyclePolicy"]["defaultActionOnFailure"] != "REPAIR":
         retire(call, [name])
     else:
-        recreate(call, group, [name])
+        repair(call, group, [name])
     return call.operate(name, instance["id"], gone)
 
 

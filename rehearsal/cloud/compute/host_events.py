@@ -184,7 +184,7 @@ def _interrupt(call: Call, name: str, vm: Resource, phases: Sequence[tuple[str, 
         fleet.restart(call, name, _timeline(call, phases), back)
         agenda.note(call, back, "restart", vm=name)
     elif group is not None:
-        fleet.recreate(call, group, [name])
+        fleet.repair(call, group, [name])
     else:
         _stop(call, name, vm, phases[:1])
 

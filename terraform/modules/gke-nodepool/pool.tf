@@ -178,6 +178,7 @@ resource "google_container_node_pool" "gpu" {
   timeouts {
     create = "60m"
     update = "60m"
+    delete = "60m"
   }
 
   lifecycle {

@@ -41,4 +41,9 @@ resource "google_compute_instance_group_manager" "gpu" {
       workload_policy = resource_policies.value.self_link
     }
   }
+
+  # It goes with its VMs, and a hundred of them end later than the provider's 15 minutes.
+  timeouts {
+    delete = "60m"
+  }
 }

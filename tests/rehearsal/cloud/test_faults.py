@@ -183,7 +183,7 @@ def test_while_the_cloud_is_down_connections_are_refused_and_then_it_is_where_it
     cloud: Cloud,
 ) -> None:
     _made(cloud)
-    cloud.faults.add("GET **/networks: down 0.5 times=1")
+    cloud.faults.add("GET **/networks: down 2 times=1")
     with pytest.raises(ConnectionError):
         _names(cloud)
     refused = False

@@ -115,6 +115,17 @@ def test_a_network_is_replaced_where_its_mtu_would_change() -> None:
     assert _replaced_too(network("delete create", 8896)) == []
 
 
+def test_a_firewall_rule_that_a_killed_run_left_in_the_old_network_is_made_anew() -> None:
+    def rule(actions: str, network: str) -> dict[str, Any]:
+        before = {"name": "np-iap", "network": f"{GLOBAL}/networks/np-net"}
+        after = {"name": "np-iap", "network": f"projects/p/global/networks/{network}"}
+        return _change("google_compute_firewall.r", actions, before, after)
+
+    assert _replaced_too(rule("update", "np-net-2")) == ["google_compute_firewall.r"]
+    assert _replaced_too(rule("update", "np-net")) == []
+    assert _replaced_too(rule("delete create", "np-net-2")) == []
+
+
 def test_a_group_goes_with_a_subnetwork_that_its_vms_have_an_interface_in() -> None:
     group = "google_compute_instance_group_manager.g"
     used, unused = _template("old", "s"), _template("old", "another")

@@ -9,7 +9,7 @@ from provision.terraform import plan as plans
 
 
 def _resource(address: str, *actions: str) -> dict[str, object]:
-    return {"address": address, "type": "any", "change": {"actions": list(actions)}}
+    return {"address": address, "type": "any", "change": {"actions": list(actions), "before": {}}}
 
 
 def _group(before: object, after: object, *actions: str) -> dict[str, object]:
@@ -200,7 +200,11 @@ def test_a_node_pool_that_never_came_to_be_whole_is_no_loss_and_told_apart() -> 
         "address": "module.pool.this",
         "type": "google_container_node_pool",
         "action_reason": "replace_because_tainted",
-        "change": {"actions": ["delete", "create"], "after": {"name": "np-a", "zone": None}},
+        "change": {
+            "actions": ["delete", "create"],
+            "before": {},
+            "after": {"name": "np-a", "zone": None},
+        },
     }
     changed = pool | {
         "address": "module.other.this",
@@ -235,8 +239,25 @@ def test_resources_are_counted_by_what_people_call_them_what_matters_most_first(
     ]
 
 
+@pytest.mark.parametrize(
+    ("staying", "words"),
+    [
+        (0, "all files on its 2560 GB are lost"),
+        (1, "are lost; the VM that runs on has it mounted, and what touches it there hangs"),
+        (2, "are lost; 2 VMs that run on have it mounted, and what touches it there hangs"),
+    ],
+)
+def test_the_loss_of_a_share_names_the_vms_that_have_it_mounted(staying: int, words: str) -> None:
+    gone = _change(SHARE, {"name": "np-nfs", **_share(2560)}, None, "delete")
+    size = {"target_size": staying}
+    group = _change(GROUP, size, size, "no-op")
+    changes = gone["resource_changes"] + group["resource_changes"]  # type: ignore[operator]
+    (loss,) = plans.read({"resource_changes": changes}).losses
+    assert loss.words.endswith(words)
+
+
 def _typed(type_: str, *actions: str) -> dict[str, object]:
-    return {"address": type_, "type": type_, "change": {"actions": list(actions)}}
+    return {"address": type_, "type": type_, "change": {"actions": list(actions), "before": {}}}
 
 
 @pytest.mark.parametrize(

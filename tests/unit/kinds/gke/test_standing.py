@@ -67,3 +67,10 @@ def test_machines_of_one_kind_of_network_have_the_same_networks() -> None:
         if machine.gpu_network and not machine.family.arm
     }
     assert len(found) == len({kind for kind, _ in found})
+
+
+def test_a_cluster_that_was_made_with_the_shared_account_keeps_it() -> None:
+    member = "serviceAccount:p.svc.id.goog[default/{}]".format
+    assert standing.has_shared({"a": {"member": member("workload-identity-k8s-sa")}})
+    assert not standing.has_shared({"a": {"member": member("np-workload")}})
+    assert not standing.has_shared({})

@@ -59,6 +59,13 @@ def _vm(
     return Vm(**{**usual, **changes})
 
 
+def test_a_group_that_makes_no_vm_again_is_told_although_all_run() -> None:
+    assert list(trouble.found(_case())) == []
+    (told,) = trouble.found(_case(unrepaired=True))
+    assert told.what.endswith("makes no VM again that fails or is preempted")
+    assert "run Create" in told.fix
+
+
 def _case(**changes: Any) -> trouble.Case:
     usual = trouble.Case(
         group=GROUP,
