@@ -78,6 +78,7 @@ def test_a_change_says_what_changes_what_stays_and_what_new_vms_get(
         ("env", {"DISK_SIZE_GB": "500"}, "stay as they are, and are billed so, until they"),
         # Google changes nothing of these.
         ("flex-start-h100", {"LABELS": "a=b"}, "stay as they are until they end"),
+        ("env", {"ENABLE_FLEX_START": "yes"}, "stay as they are until they are deleted"),
     ],
 )
 def test_vms_that_stay_are_told_of_as_google_treats_them(
