@@ -4,7 +4,8 @@ A VM knows from its start what it will be when: `_timeline` is a list of [moment
 the moment at which it is no more. `_action` is what its group is doing with it until the last
 status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
 which its run duration is over, and `_maintenance` tells of that of its host; `_request` is the
-resize request that it came by.
+resize request that it came by. `_accounts` has the numbers of its accounts: one that is deleted,
+and one that is made by its name, give a VM no token any more.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
 goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`.
@@ -16,6 +17,7 @@ import hashlib
 import itertools
 from typing import TYPE_CHECKING
 
+from rehearsal.cloud import policies
 from rehearsal.cloud.compute import (
     links,
     refusals,
@@ -24,6 +26,7 @@ from rehearsal.cloud.compute import (
     run_limits,
     shared_metadata,
     startup,
+    startup_told,
     vms,
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
@@ -32,6 +35,8 @@ from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from rehearsal.cloud.store import Store
 
 ACTIONS = (
     "abandoning",
@@ -71,6 +76,16 @@ def status(instance: Resource, now: float) -> str:
     # Should the clock be set back, a VM is at its beginning.
     reached = [first[1], *(state for moment, state in later if moment <= now)]
     return str(reached[-1])
+
+
+def agent_works(store: Store, instance: Resource, now: float) -> bool:
+    """Whether a VM runs, and its agent does, with an account that there is."""
+    known = instance.get("_accounts", {})
+    return (
+        status(instance, now) == _RUNNING
+        and startup_told.has_done(instance, "agent", now)
+        and all(policies.number_of(store, email) == number for email, number in known.items())
+    )
 
 
 def action(instance: Resource, now: float) -> str:
