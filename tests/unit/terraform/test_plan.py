@@ -186,6 +186,14 @@ def _pool(before: dict[str, object], after: dict[str, object]) -> dict[str, obje
         ),
         ({"node_count": 1}, {"node_count": 3}, []),
         ({"node_count": 1}, {"node_count": None}, []),
+        (
+            {"node_count": 2, "node_config": [{"disk_size_gb": 100, "machine_type": "e2"}]},
+            {"node_count": 2, "node_config": [{"disk_size_gb": 200, "machine_type": "e2"}]},
+            [
+                "node pool np-a: 2 nodes are replaced one after the other, with all that runs"
+                " there: disk_size_gb"
+            ],
+        ),
     ],
 )
 def test_a_node_pool_that_loses_nodes_in_place_is_a_loss(
