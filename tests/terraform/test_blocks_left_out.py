@@ -28,7 +28,7 @@ HARMLESS: Final = {
     " is left out where the operator itself is switched off",
     "google_compute_instance_group_manager.target_size": "a group of flex start keeps its VMs, and"
     " requests make it grow",
-    "google_container_node_pool.initial_node_count": "it is of a pool's beginning, and ignored later",
+    "google_container_node_pool.initial_node_count": "it is of the beginning, and ignored later",
     "google_container_node_pool.upgrade_settings": "a pool becomes one of flex start or a queue by"
     " being replaced",
     "google_container_node_pool.network_config.additional_node_network_configs": "another machine"
