@@ -8,7 +8,8 @@ resize request that it came by. `_accounts` has the numbers of its accounts: one
 and one that is made by its name, give a VM no token any more.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
-goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`.
+goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`, each with
+the template that it was made of.
 """
 
 from __future__ import annotations
@@ -178,13 +179,14 @@ def _make_allowed(  # noqa: PLR0913, PLR0917 - as above
     names: Sequence[str],
     run_seconds: int | None = None,
     request: str = "",
+    template: Resource | None = None,
 ) -> Sequence[str]:
     """Make the VMs that Google does not refuse; the names of the others."""
-    template = _template(call, group)
+    template = template or _template(call, group)
     room = reservation_use.room(call, template, len(names))
     if refusals.of(call, template, max(room, 1)) is not None:
         return names
-    _make(call, name, group, names[:room], run_seconds, request)
+    _make(call, name, group, names[:room], run_seconds, request, template)
     return names[room:]
 
 
@@ -195,13 +197,18 @@ def retry(call: Call, name: str, group: Resource) -> Resource:
         return group
     if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
-    lost = group.get("_lost", [])
-    group = {**group, "_waiting": [], "_lost": []}
-    resources.keep(call, GROUP_MANAGER, name, group)
-    rest = _make_allowed(call, name, group, waiting)
-    lost = [member for member in lost if member in rest]
+    lost = group.get("_lost", {})
+    resources.keep(call, GROUP_MANAGER, name, {**group, "_waiting": [], "_lost": {}})
+    # What was lost is made again of the template that it was of: see `repair`.
+    own = {it: resources.find(call, TEMPLATE, lost[it]) for it in waiting if it in lost}
+    fresh = [it for it in waiting if it not in lost]
+    rest: list[str] = []
+    for template, some in ((None, fresh), *((own[it], [it]) for it in own)):
+        now = resources.require(call, GROUP_MANAGER, name)
+        rest += _make_allowed(call, name, now, some, template=template) if some else ()
+    lost = {member: template for member, template in lost.items() if member in rest}
     made = resources.require(call, GROUP_MANAGER, name)
-    group = {**made, "_waiting": list(rest), "_lost": lost}
+    group = {**made, "_waiting": rest, "_lost": lost}
     resources.keep(call, GROUP_MANAGER, name, group)
     return group
 
@@ -229,8 +236,9 @@ def _make(  # noqa: PLR0913, PLR0917 - as above
     names: Sequence[str],
     run_seconds: int | None = None,
     request: str = "",
+    template: Resource | None = None,
 ) -> None:
-    template = _template(call, group)
+    template = template or _template(call, group)
     shared_metadata.keep(call, template)
     pools = vms.Pools(call)
     life = _life(call, call.now, "creating")
@@ -295,13 +303,13 @@ def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
         until: The moment before which there is no other place (Unix epoch).
         shortage: The error that the group meets until then.
     """
+    template = links.name_of(resources.require(call, INSTANCE, member)["_template"])
     retire(call, [member])
     leaving = resources.find(call, INSTANCE, member)
     if leaving is not None:
         resources.keep(call, INSTANCE, member, {**leaving, "_remade": True})
-    kept = {**group, "_hold": until}
-    for key in ("_waiting", "_lost"):
-        kept[key] = [*group.get(key, []), member]
+    kept = {**group, "_hold": until, "_waiting": [*group.get("_waiting", []), member]}
+    kept["_lost"] = {**group.get("_lost", {}), member: template}
     _report(call, name, kept, shortage, [member])
 
 

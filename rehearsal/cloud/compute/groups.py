@@ -215,7 +215,7 @@ def view(call: Call, name: str, group: Resource) -> Resource:
         counts[fleet.action(member, call.now)] += 1
     missing = group["targetSize"] - sum("_gone" not in member for _, member in members)
     repairs = group["instanceLifecyclePolicy"]["defaultActionOnFailure"] == "REPAIR"
-    lost = len(group.get("_lost", []))
+    lost = len(group.get("_lost", {}))
     counts["recreating"] += max(0, lost - sum("_remade" in member for _, member in members))
     counts["creating"] += (
         max(0, missing - lost) if repairs else len(group.get("_waiting", [])) - lost
