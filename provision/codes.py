@@ -312,6 +312,12 @@ class Code(enum.StrEnum):
         "correct the name, or make it",
         _GOOGLES,
     )
+    IN_USE = (
+        "in-use",
+        "something can't be changed or deleted as something else uses it",
+        "remove or change what uses it, which `fix` names",
+        _GOOGLES,
+    )
     IMAGE_UNSUITABLE = (
         "image-unsuitable",
         "the image does not fit the machine, or is no longer supported",

@@ -70,7 +70,7 @@ def options(argv: Sequence[str]) -> Options:
     parser.add_argument("--zone", required=True, help="a zone with T4 GPUs")
     parser.add_argument("--other-zone", default="", help="where to move; default: the next one")
     parser.add_argument("--cost-limit", type=float, default=_COST_LIMIT, help="USD; default 10")
-    parser.add_argument("--only", choices=["vm", "ray", "gke"], action="append", default=[])
+    parser.add_argument("--only", choices=steps.DEPLOYMENTS, action="append", default=[])
     parser.add_argument("--yes", action="store_true", help="ask nobody")
     parser.add_argument("--rehearse", action="store_true", help="against the simulated cloud")
     parser.add_argument("--folder", type=Path, help="for the report; default: smoke-TIME here")

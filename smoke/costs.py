@@ -20,6 +20,8 @@ class Part(enum.Enum):
 
     GPU_VM = enum.auto()
     """n1-standard-4 with one T4 and its boot disk."""
+    L4_VM = enum.auto()
+    """g2-standard-4 with its boot disk."""
     SHARE = enum.auto()
     """The smallest Filestore share."""
     CLUSTER = enum.auto()
@@ -68,11 +70,12 @@ class Prices:
         t4, n1_cpu, n1_gib, e2_cpu, e2_gib, disk_month = table["regions"][region]
         month = table["hours_of_a_month"]
         disk = DISK_GIB * disk_month / month
-        # Filestore's price is known of one region: elsewhere more is taken.
+        # Prices of Filestore and G2 are known of one region: elsewhere more is taken.
         dearer = 1.0 if region == "us-central1" else table["dearer_elsewhere"]
         share = SHARE_GIB * table["filestore_gib_month"] * dearer / month
         hourly = {
             Part.GPU_VM: t4 + CPUS * n1_cpu + N1_GIB * n1_gib + disk,
+            Part.L4_VM: table["g2_standard_4_hour"] * dearer + disk,
             Part.SHARE: share,
             Part.CLUSTER: table["gke_cluster_hour"],
             Part.SYSTEM_NODE: CPUS * e2_cpu + E2_GIB * e2_gib + disk,

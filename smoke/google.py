@@ -150,6 +150,38 @@ class Google:
             time.sleep(_POLL if seconds > _POLL else 0)
         return f"the job {made} did not end within {seconds:.0f} s"
 
+    def preempt(self, settings: Mapping[str, str], seconds: float) -> str:
+        """Preempt the Spot VM of a deployment, and wait until its group has made it again.
+
+        Args:
+            settings: Of the deployment.
+            seconds: How long to wait.
+
+        Returns:
+            What went wrong; "" for nothing. A repair makes a VM of the template that it was of
+            ("About repairing VMs"), which is what is tried here.
+        """
+        zone = f"{_COMPUTE.format(project=self.place.project)}/zones/{settings['ZONE']}"
+        group = f"{zone}/instanceGroupManagers/{settings['NAME_PREFIX']}-mig"
+        before = self._member(group)
+        name = before["instance"].rpartition("/")[2]
+        self.call("POST", f"{zone}/instances/{name}/simulateMaintenanceEvent")
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            now = self._member(group)
+            if now.get("id") != before["id"] and now.get("instanceStatus") == "RUNNING":
+                same = now["version"] == before["version"]
+                return "" if same else f"it came again of {now['version']}, not {before['version']}"
+            time.sleep(_POLL if seconds > _POLL else 0)
+        last = json.dumps(self._member(group))
+        return f"{name} did not come again within {seconds:.0f} s: {last}"
+
+    def _member(self, group: str) -> dict[str, Any]:
+        """The only VM of a group, as the group has it."""
+        found: list[dict[str, Any]]
+        found = self.call("POST", f"{group}/listManagedInstances")["managedInstances"]
+        return found[0]
+
     def call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """A request that is answered with JSON, or nothing.
 

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 JOB: Final = "Job"
 """The action of a step that is not the program's: a sample job on the GKE cluster."""
+PREEMPT: Final = "Preempt"
+"""Another: Google takes the place of the Spot VM, as it does by itself."""
+
+DEPLOYMENTS: Final = ("held", "compact", "vm", "ray", "gke")
+"""In their order: what settles most for least money first."""
 
 _MINUTE: Final = 60.0
 
@@ -53,13 +58,14 @@ class Step:
     """One run of the program, or a job.
 
     Attributes:
-        deployment: "vm", "ray" or "gke".
-        action: The program's, or `JOB`.
+        deployment: One of `DEPLOYMENTS`.
+        action: The program's, `JOB` or `PREEMPT`.
         about: What it shows, for people.
         settings: The env.list.
         minutes: The time limit.
         billed: What may be there meanwhile.
         options: Of the command line.
+        older: How many VMs are of older settings when a Create has ended.
     """
 
     deployment: str
@@ -69,6 +75,7 @@ class Step:
     minutes: float
     billed: Mapping[Part, int]
     options: tuple[str, ...] = ()
+    older: int = 0
 
     @property
     def seconds(self) -> float:
@@ -88,7 +95,7 @@ def plan(place: Place, only: frozenset[str] = frozenset()) -> list[Step]:
         place: Where.
         only: Deployments to try; none for all.
     """
-    every = [*_vm(place), *_ray(place), *_gke(place)]
+    every = [*_held(place), *_compact(place), *_vm(place), *_ray(place), *_gke(place)]
     return [step for step in every if not only or step.deployment in only]
 
 
@@ -119,6 +126,45 @@ def _t4(place: Place, deployment: str) -> dict[str, str]:
         "DISK_SIZE_GB": str(DISK_GIB),
         "DISK_TYPE": "pd-balanced",
     }
+
+
+def _held(place: Place) -> list[Step]:
+    """What a running VM holds while its settings change: most that is believed, for least money."""
+    first = {**_t4(place, "held"), "ENABLE_SPOT": "yes", "STARTUP_COMMAND": "true"}
+    # Another template, with all that went into the old one.
+    then = {**first, "STARTUP_COMMAND": "date", "SERVICE_ACCOUNT": "default"}
+    there = {**then, "NETWORK_CONFIG": "new_network"}
+    one = {Part.GPU_VM: 1}
+    create, yes = "Create", ("--yes",)
+    return [
+        Step("held", create, "Create of a Spot VM in the default network", first, 30, one),
+        Step("held", create, "another template and account under it", then, 15, one, older=1),
+        Step("held", PREEMPT, "its preemption", then, 30, one),
+        Step("held", create, "the VM that came again is kept", then, 15, one, older=1),
+        Step("held", create, "replace-vms", then, 30, one, options=("--replace-vms", *yes)),
+        Step("held", create, "another network", there, 40, {Part.GPU_VM: 2}, options=yes),
+        Step("held", "Destroy", "Destroy", there, 30, one, options=yes),
+    ]
+
+
+def _compact(place: Place) -> list[Step]:
+    """Compact placement that ends under a VM; N1 takes none, so it is an L4."""
+    off = {
+        **_common(place, "compact"),
+        "VM_TYPE": "g2-standard-4",
+        "DISK_SIZE_GB": str(DISK_GIB),
+        "DISK_TYPE": "pd-balanced",
+        "NETWORK_CONFIG": "new_network",
+    }
+    on = {**off, "ENABLE_COMPACT_PLACEMENT": "yes"}
+    one = {Part.L4_VM: 1}
+    create, yes = "Create", ("--yes",)
+    return [
+        Step("compact", create, "Create with compact placement", on, 30, one),
+        Step("compact", create, "without it, under the VM", off, 15, one, older=1),
+        Step("compact", create, "replace-vms", off, 30, one, options=("--replace-vms", *yes)),
+        Step("compact", "Destroy", "Destroy", off, 30, one, options=yes),
+    ]
 
 
 def _vm(place: Place) -> list[Step]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import signal
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import requests
 
@@ -140,7 +141,7 @@ class Walk:
         outcome = Outcome(step, 0.0, 0.0, "interrupted")
         self.outcomes.append(outcome)
         try:
-            ended = self._job(step) if step.action == steps.JOB else self._run(step)
+            ended = self._done(step)
             outcome.trouble = ended.trouble
             outcome.capacity = ended.code in CAPACITY
         finally:
@@ -152,15 +153,29 @@ class Walk:
             self._living.pop(step.deployment, None)
         return outcome
 
+    def _done(self, step: Step) -> Ended:
+        match step.action:
+            case steps.JOB:
+                return self._beside(self.google.run_job, self._connections[step.deployment], step)
+            case steps.PREEMPT:
+                return self._beside(self.google.preempt, step.settings, step)
+            case _:
+                return self._run(step)
+
     def _run(self, step: Step) -> Ended:
         ended = program.run(step, self.environ, self.folder)
+        older = len(ended.document.get("out_of_date", []))
+        if step.action == "Create" and not ended.trouble and older != step.older:
+            trouble = f"{older} VMs are of older settings, not {step.older}"
+            ended = dataclasses.replace(ended, trouble=trouble)
         if found := ended.document.get("connection"):
             self._connections[step.deployment] = found
         return ended
 
-    def _job(self, step: Step) -> Ended:
+    @staticmethod
+    def _beside(do: Callable[[Mapping[str, Any], float], str], what: Any, step: Step) -> Ended:
         began = time.monotonic()
-        trouble = self.google.run_job(self._connections[step.deployment], step.seconds)
+        trouble = do(what, step.seconds)
         return program.Ended(int(bool(trouble)), time.monotonic() - began, {}, trouble)
 
     def _sweep(self) -> None:

@@ -43,6 +43,7 @@ class Refusal(enum.Enum):
         RESERVED_OUT: The reservation has no machines left; there are some once others end.
         CONFIGURATION: The parts of the request do not go together.
         ADDRESSES: The subnetwork has no free IP addresses.
+        IN_USE: Something else uses what was to be changed or deleted.
     """
 
     STOCKOUT = Code.STOCK_OUT
@@ -56,6 +57,7 @@ class Refusal(enum.Enum):
     RESERVED_OUT = Code.RESERVATION_FULL
     CONFIGURATION = Code.INCOMPATIBLE_REQUEST
     ADDRESSES = Code.NO_FREE_ADDRESSES
+    IN_USE = Code.IN_USE
 
     @property
     def code(self) -> Code:
@@ -198,6 +200,10 @@ _ADDRESSES: Final = re.compile(
     r"does not have available private IP space"
     r"|Cannot find pod range with enough available IPs"
 )
+# Names are paths from "projects/" on; some sentences have none of what is used.
+_IN_USE: Final = re.compile(
+    r"resource(?:\s+'(?P<used>[^']+)')?\s+is\s+already\s+being\s+used\s+by\s+'?(?P<user>[^\s',]+)"
+)
 # No refusal: Google does not serve, or somebody in between answers or cuts. In Terraform's words,
 # which are those of Go's package googleapi, of its net and of its JSON.
 _OUTAGE: Final = re.compile(
@@ -217,6 +223,7 @@ _SENTENCES: Final = (
     (_PERMISSION, Refusal.PERMISSION),
     (_POLICY, Refusal.POLICY),
     (_MISSING, Refusal.MISSING),
+    (_IN_USE, Refusal.IN_USE),
 )
 
 
@@ -363,7 +370,7 @@ def _details(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def remedy(message: str) -> str:
-    """How to fix a missing permission, a disabled API, a policy's refusal or an outage.
+    """How to fix a missing permission, a disabled API, a policy's refusal, a use or an outage.
 
     "" for other messages.
 
@@ -378,7 +385,17 @@ def remedy(message: str) -> str:
         return _granting(found[found.lastgroup])
     if read("", message) is Refusal.POLICY:
         return _excepting(constraint(message))
+    if held := _IN_USE.search(message):
+        return _freeing(held["used"] or "it", held["user"])
     return AGAIN if code_in(message, Code.GOOGLE_REFUSED) is Code.UNREACHABLE else ""
+
+
+def _freeing(used: str, user: str) -> str:
+    """Who holds something, and what lets go."""
+    holder = user.rpartition("/")[2]
+    way = "is deleted or replaced" if "/instances/" in user else "is deleted, or uses it no more"
+    of_group = "; VMs of this cluster: Create --replace-vms" if "/instances/" in user else ""
+    return f"{used.rpartition('/')[2]} is free once {holder} {way} ({user}){of_group}"
 
 
 def _excepting(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.documents.plan import Change
 from provision.screens import amounts, cluster, layout
 from provision.screens.layout import LABEL, Line, Look, Row
@@ -58,6 +59,9 @@ def summary(plan: Plan, older: int = 0, most: int = _NOUNS) -> str:
             vms = layout.counted(older, "VM")
             are = "is" if older == 1 else "are"
             return f"No changes by Terraform, but {vms} {are} older than the settings."
+        if plan.settings:
+            named = words.listed([it.setting for it in plan.settings])
+            return f"No changes by Terraform; what {named} asks for, Create applies beside it."
         return "No changes: what exists is what the settings describe."
     parts = [f"{plan.imported} to import"] if plan.imported else []
     for verb, numbers in (
@@ -92,9 +96,9 @@ def nouns(counted: Sequence[tuple[str, int]], most: int = _NOUNS) -> str:
     named, rest = counted[:most], counted[most:]
     if len(rest) == 1:
         named, rest = counted, []
-    words = [noun if number == 1 else layout.counted(number, noun) for noun, number in named]
+    found = [noun if number == 1 else layout.counted(number, noun) for noun, number in named]
     more = sum(number for _, number in rest)
-    return ", ".join([*words, f"{more}{layout.GLUE}more"] if more else words)
+    return ", ".join([*found, f"{more}{layout.GLUE}more"] if more else found)
 
 
 def _is_whole(plan: Plan) -> bool:
@@ -122,8 +126,7 @@ def _title(plan: Plan) -> str:
 def _changed(plan: Plan) -> Iterator[Row]:
     """What changes, what is lost, what stays."""
     if plan.settings:
-        words = "; ".join(f"{it.setting} {it.words}" for it in plan.settings)
-        yield Row("changes", words)
+        yield Row("changes", "; ".join(f"{it.setting} {it.words}" for it in plan.settings))
     kept = plan.kept
     for loss in plan.losses:
         # What a new template means is told by what is kept.
@@ -194,6 +197,6 @@ def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
         ", ".join(parts), width, first=lead, rest=" " * len(lead), look=Look.GOOD
     )
     if checks.skipped:
-        words = f"SKIP_CHECKS: {', '.join(checks.skipped)}"
+        skipped = f"SKIP_CHECKS: {', '.join(checks.skipped)}"
         lead = "  skipped".ljust(LABEL + 2)
-        yield from layout.wrapped(words, width, first=lead, rest=" " * len(lead), look=Look.WARN)
+        yield from layout.wrapped(skipped, width, first=lead, rest=" " * len(lead), look=Look.WARN)

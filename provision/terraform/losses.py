@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     Values = Mapping[str, Any]
 
 _LOST: Final = " are lost"
+_REPLACING: Final = ("disk_size_gb", "disk_type", "machine_type")
+"""Fields of a pool that are changed in place, but each of its nodes is replaced for that.
+
+Each "initiates an upgrade operation that migrates the nodes in the node pool" (container v1,
+UpdateNodePoolRequest: read in 2026-11).
+"""
 
 
 def of(change: Mapping[str, Any]) -> Iterator[Loss]:
@@ -108,7 +114,18 @@ def _smaller_pool(before: Values, after: Values) -> Iterator[tuple[str, int]]:
         count = before.get("node_count")
         words = f"{pool}its nodes in {', '.join(sorted(left))} end, new ones begin elsewhere"
         yield words, count if isinstance(count, int) else 0
+    old, new = _node(before), _node(after)
+    changed = [key for key in _REPLACING if new.get(key) not in {None, old.get(key)}]
+    if changed:
+        count = before.get("node_count")
+        how = "is replaced" if count == 1 else "are replaced one after the other"
+        words = f"{pool}{moves.counted(count, 'node')} {how}, with all that runs there"
+        yield f"{words}: {', '.join(changed)}", count if isinstance(count, int) else 1
     yield from _fewer(pool, before.get("node_count"), after.get("node_count"), "node")
+
+
+def _node(pool: Values) -> Values:
+    return next(iter(pool.get("node_config") or []), {})
 
 
 def _fewer(pool: str, old: object, new: object, member: str) -> Iterator[tuple[str, int]]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import vm_tasks
-from rehearsal.cloud.compute import fleet, startup_told
+from rehearsal.cloud.compute import fleet
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.instants import rfc3339
@@ -53,7 +53,7 @@ def _hear(request: Request, store: Store, made: dict[str, Any]) -> None:
     vms = {
         it["name"]: it
         for _, it in store.list(INSTANCE.stored)
-        if task["vms"].get(it["name"]) == it["id"] and _listens(it, request.now)
+        if task["vms"].get(it["name"]) == it["id"] and fleet.agent_works(store, it, request.now)
     }
     scene = vm_tasks.Scene(
         store=store, scenarios=request.scenarios, folder=folder, vms=vms, now=request.now
@@ -72,11 +72,6 @@ def _hear(request: Request, store: Store, made: dict[str, Any]) -> None:
         state = "late" if done.seconds > task["seconds"] else _FAILED if done.failure else _DONE
         ended = {"state": state, "detail": done.failure, "answer": done.answer}
         _note(request, store, where, seconds, about | ended)
-
-
-def _listens(vm: dict[str, Any], now: float) -> bool:
-    """Whether a VM runs, and its agent does."""
-    return fleet.status(vm, now) == "RUNNING" and startup_told.has_done(vm, "agent", now)
 
 
 def _note(

@@ -95,8 +95,7 @@ class _Group:
             for _, vm in self._store.list(INSTANCE.stored)
             if vm["name"] in ranks
             and startup_told.shared_folder(vm) == (self._bucket, self._folder)
-            and fleet.status(vm, self._request.now) == "RUNNING"
-            and startup_told.has_done(vm, "agent", self._request.now)
+            and fleet.agent_works(self._store, vm, self._request.now)
             and any(
                 access.may_read(
                     self._store,

@@ -57,7 +57,8 @@ def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
     ]
     if not sharing:  # whoever writes there is none of this cloud's VMs
         return
-    living = {vm["name"]: _member(vm) for vm in sharing if _lives(vm, request.now)}
+    works = [vm for vm in sharing if fleet.agent_works(store, vm, request.now)]
+    living = {vm["name"]: _member(vm) for vm in works}
     for name, member in living.items():
         _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
     for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
@@ -72,11 +73,6 @@ def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
         generation = before.get("generation", 0) + 1
         document = {"nnodes": size, "generation": generation, "members": members}
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
-
-
-def _lives(vm: Resource, now: float) -> bool:
-    """Whether a VM runs, and its agent does."""
-    return fleet.status(vm, now) == "RUNNING" and startup_told.has_done(vm, "agent", now)
 
 
 def _member(vm: Resource) -> dict[str, Any]:

@@ -128,10 +128,17 @@ HERE: Final = "us-central1-a"
 ZONES: Final = {
     "Create": HERE,
     "Destroy": HERE,
+    "Change": HERE,
     "Move": "us-central1-f",
     "MoveFar": "europe-west4-a",
 }
-"""What is hit -> where it is; a move is a Create in another zone, and perhaps region."""
+"""What is hit -> where it is.
+
+A move is a Create in another zone, and perhaps region; a change one with `CHANGED` under running
+VMs, and whoever mends it goes back to the settings of before.
+"""
+CHANGED: Final = {"SERVICE_ACCOUNT": "default", "STARTUP_COMMAND": "date"}
+"""Another template and account: VMs hold both of before."""
 ACTIONS: Final = tuple(ZONES)
 THEN: Final = ("Create", "Destroy")
 NETWORKS: Final = ("default_network", "new_network")
@@ -149,7 +156,7 @@ class Scene:
     """What runs undisturbed, until something is done to it.
 
     Attributes:
-        action: "Create", or "Destroy", "Move" or "MoveFar" of what a Create has made.
+        action: "Create", or "Destroy", "Change", "Move" or "MoveFar" of what a Create has made.
         network: NETWORK_CONFIG.
         rate: CLOUD_CLOCK_RATE.
     """

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal import session
-from tests.chaos.cases import ASKED, HERE, LOCKED, NOTHING_MADE, ZONES, Blow, Trouble
+from tests.chaos.cases import ASKED, HERE, LOCKED, NOTHING_MADE, ZONES, Blow, Scene, Trouble
 from tests.chaos.world import COUNT, Ended, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from tests.chaos.cases import Case, Scene
+    from tests.chaos.cases import Case
     from tests.chaos.processes import Role
 
 
@@ -139,8 +139,21 @@ class Chaos:
         """What there is when an action has done what it is for."""
         if action == "Destroy":
             return Counter()
+        if action == "Change":
+            return _in_cloud(self._changed(scene.network))
         self._cluster(scene.network, ZONES[action])
         return _in_cloud(self._whole[f"{scene.network}-{ZONES[action]}"])
+
+    def _changed(self, network: str) -> Counter[str]:
+        """What there is when an undisturbed change has ended."""
+        name = f"{network}-changed"
+        if name not in self._whole:
+            with self._world(Scene(action="Change", network=network, rate="0"), "change") as world:
+                ended = world.run("Change")
+                if ended.code != 0:
+                    raise RuntimeError(f"An undisturbed change failed:\n{ended.said}")
+                self._whole[name] = world.resources()
+        return self._whole[name]
 
     def _again(self, world: World) -> Iterable[Fault]:
         ended = world.run("Create")

@@ -72,6 +72,13 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
         ),
         pytest.param("Create/new_network/outage@POST:instanceTemplates/0/then-Create", marks=SLOW),
         pytest.param(
+            "Change/default_network/kill-all@POST:instanceTemplates/0/then-Create", marks=SLOW
+        ),
+        pytest.param(
+            "Change/default_network/kill-tool@PATCH:instanceGroupManagers/0/then-Destroy",
+            marks=SLOW,
+        ),
+        pytest.param(
             "Destroy/default_network/second-Create@DELETE:instanceTemplates/0/then-Create",
             marks=SLOW,
         ),

@@ -21,7 +21,7 @@ from rehearsal.cloud.server import Cloud
 from rehearsal.provider import given
 from tests import output_schema, real_provider
 from tests.chaos import processes
-from tests.chaos.cases import HERE, LOST_STATE, ZONES, Blow
+from tests.chaos.cases import CHANGED, HERE, LOST_STATE, ZONES, Blow
 from tests.runs.conftest import Rehearsal
 
 if TYPE_CHECKING:
@@ -246,6 +246,8 @@ class World:
     ) -> Started:
         if action.startswith("Move"):
             action, options = "Create", ("--yes", *options)
+        if action == "Change":
+            action, settings = "Create", {**settings, **CHANGED}
         values = {"NETWORK_CONFIG": self._network, "INSTANCE_COUNT": str(COUNT), "ZONE": self._zone}
         return (rehearsal or self._rehearsal).start(action, *options, **(values | settings))
 

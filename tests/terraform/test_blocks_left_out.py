@@ -1,13 +1,14 @@
-"""A block that is left out of a plan where the provider remembers it: is that the default?
+"""What is left out of a plan where the provider remembers it: is that the default?
 
-Terraform keeps the value of a block that is Optional and Computed when a configuration leaves it
-out: what was set once stays for ever. Such a block is always written, or it stands here with the
+Terraform keeps the value of what is Optional and Computed when a configuration leaves it out: what
+was set once stays for ever. Such a block or argument is always written, or it stands here with the
 reason why what stays does no harm.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,9 @@ HARMLESS: Final = {
     " is left out where the operator itself is switched off",
     "google_container_cluster.addons_config.ray_operator_config.ray_cluster_monitoring_config": "it"
     " is left out where the operator itself is switched off",
+    "google_compute_instance_group_manager.target_size": "a group of flex start keeps its VMs, and"
+    " requests make it grow",
+    "google_container_node_pool.initial_node_count": "it is of the beginning, and ignored later",
     "google_container_node_pool.upgrade_settings": "a pool becomes one of flex start or a queue by"
     " being replaced",
     "google_container_node_pool.network_config.additional_node_network_configs": "another machine"
@@ -50,9 +54,16 @@ def _dynamic(schema: Mapping[str, Any], body: Mapping[str, Any], path: str) -> I
                         yield f"{path}.{of}"
                     for inner in dynamic["content"]:
                         yield from _dynamic(known.get("block", {}), inner, f"{path}.{of}")
+        elif "c" in schema.get(name, {}).get("flags", "") and _may_be_null(content):
+            yield f"{path}.{name}"
         elif isinstance(content, list) and "block" in schema.get(name, {}):
             for inner in content:
                 yield from _dynamic(schema[name]["block"], inner, f"{path}.{name}")
+
+
+def _may_be_null(value: object) -> bool:
+    """Whether an argument's expression says that it may be left out."""
+    return isinstance(value, str) and re.search(r"\bnull\b|\bone\(", value) is not None
 
 
 def _left_out() -> Iterator[str]:
@@ -66,5 +77,5 @@ def _left_out() -> Iterator[str]:
                     yield from _dynamic(schema, body, kind)
 
 
-def test_no_block_is_left_out_that_the_provider_would_keep_as_it_was() -> None:
+def test_nothing_is_left_out_that_the_provider_would_keep_as_it_was() -> None:
     assert sorted(_left_out()) == sorted(HARMLESS)

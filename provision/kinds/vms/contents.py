@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from provision.spec.cluster import Image, VmSpec
 
+_FLEX_START: Final = "ENABLE_FLEX_START"
 _METADATA: Final = "METADATA"
 _IN_PLACE: Final = frozenset({"LABELS", _METADATA})
 """The settings whose changes VMs get while they run; see `out_of_date.refresh`."""
@@ -56,9 +57,12 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
     stay = "stays as it is" if one else "stay as they are"
     flex_start = spec.group.mode.means.flex_start
     if flex_start:
+        # Those of before it was asked for have no end of their own.
+        ends = "are deleted" if _FLEX_START in changed else "end"
+        until = {"end": "it ends", "are deleted": "it is deleted"}[ends] if one else f"they {ends}"
         return Kept(
             machines=running,
-            words=f"{stay} until {'it ends' if one else 'they end'}",
+            words=f"{stay} until {until}",
             new="get the new template",
             command=anew(flex_start=flex_start),
         )

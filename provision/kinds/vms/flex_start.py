@@ -69,7 +69,7 @@ def require_replaceable(spec: VmSpec) -> None:
             "--replace-vms can't replace flex start VMs",
             why="Google gives such VMs only by a new request, and neither updates nor recreates"
             " them",
-            fix="run Destroy and Create; or wait until their run duration is over, and run Create",
+            fix="run Destroy and Create; or, for VMs with a run duration, Create once it is over",
             setting="ENABLE_FLEX_START",
         )
 

@@ -50,6 +50,7 @@ _METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **balancers.METHODS,
     **firewalls.METHODS,
     **groups.METHODS,
+    **host_events.METHODS,
     **guest_attributes.METHODS,
     **images.METHODS,
     **instances.METHODS,

@@ -4,10 +4,12 @@ A VM knows from its start what it will be when: `_timeline` is a list of [moment
 the moment at which it is no more. `_action` is what its group is doing with it until the last
 status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
 which its run duration is over, and `_maintenance` tells of that of its host; `_request` is the
-resize request that it came by.
+resize request that it came by. `_accounts` has the numbers of its accounts: one that is deleted,
+and one that is made by its name, give a VM no token any more.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
-goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`.
+goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`, each with
+the template that it was made of.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import hashlib
 import itertools
 from typing import TYPE_CHECKING
 
+from rehearsal.cloud import policies
 from rehearsal.cloud.compute import (
     links,
     refusals,
@@ -24,6 +27,7 @@ from rehearsal.cloud.compute import (
     run_limits,
     shared_metadata,
     startup,
+    startup_told,
     vms,
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
@@ -32,6 +36,8 @@ from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from rehearsal.cloud.store import Store
 
 ACTIONS = (
     "abandoning",
@@ -71,6 +77,16 @@ def status(instance: Resource, now: float) -> str:
     # Should the clock be set back, a VM is at its beginning.
     reached = [first[1], *(state for moment, state in later if moment <= now)]
     return str(reached[-1])
+
+
+def agent_works(store: Store, instance: Resource, now: float) -> bool:
+    """Whether a VM runs, and its agent does, with an account that there is."""
+    known = instance.get("_accounts", {})
+    return (
+        status(instance, now) == _RUNNING
+        and startup_told.has_done(instance, "agent", now)
+        and all(policies.number_of(store, email) == number for email, number in known.items())
+    )
 
 
 def action(instance: Resource, now: float) -> str:
@@ -163,13 +179,14 @@ def _make_allowed(  # noqa: PLR0913, PLR0917 - as above
     names: Sequence[str],
     run_seconds: int | None = None,
     request: str = "",
+    template: Resource | None = None,
 ) -> Sequence[str]:
     """Make the VMs that Google does not refuse; the names of the others."""
-    template = _template(call, group)
+    template = template or _template(call, group)
     room = reservation_use.room(call, template, len(names))
     if refusals.of(call, template, max(room, 1)) is not None:
         return names
-    _make(call, name, group, names[:room], run_seconds, request)
+    _make(call, name, group, names[:room], run_seconds, request, template)
     return names[room:]
 
 
@@ -180,13 +197,18 @@ def retry(call: Call, name: str, group: Resource) -> Resource:
         return group
     if not waiting or refusals.of(call, _template(call, group), len(waiting)) is not None:
         return group
-    lost = group.get("_lost", [])
-    group = {**group, "_waiting": [], "_lost": []}
-    resources.keep(call, GROUP_MANAGER, name, group)
-    rest = _make_allowed(call, name, group, waiting)
-    lost = [member for member in lost if member in rest]
+    lost = group.get("_lost", {})
+    resources.keep(call, GROUP_MANAGER, name, {**group, "_waiting": [], "_lost": {}})
+    # What was lost is made again of the template that it was of: see `repair`.
+    own = {it: resources.find(call, TEMPLATE, lost[it]) for it in waiting if it in lost}
+    fresh = [it for it in waiting if it not in lost]
+    rest: list[str] = []
+    for template, some in ((None, fresh), *((own[it], [it]) for it in own)):
+        now = resources.require(call, GROUP_MANAGER, name)
+        rest += _make_allowed(call, name, now, some, template=template) if some else ()
+    lost = {member: template for member, template in lost.items() if member in rest}
     made = resources.require(call, GROUP_MANAGER, name)
-    group = {**made, "_waiting": list(rest), "_lost": lost}
+    group = {**made, "_waiting": rest, "_lost": lost}
     resources.keep(call, GROUP_MANAGER, name, group)
     return group
 
@@ -214,8 +236,9 @@ def _make(  # noqa: PLR0913, PLR0917 - as above
     names: Sequence[str],
     run_seconds: int | None = None,
     request: str = "",
+    template: Resource | None = None,
 ) -> None:
-    template = _template(call, group)
+    template = template or _template(call, group)
     shared_metadata.keep(call, template)
     pools = vms.Pools(call)
     life = _life(call, call.now, "creating")
@@ -280,13 +303,13 @@ def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
         until: The moment before which there is no other place (Unix epoch).
         shortage: The error that the group meets until then.
     """
+    template = links.name_of(resources.require(call, INSTANCE, member)["_template"])
     retire(call, [member])
     leaving = resources.find(call, INSTANCE, member)
     if leaving is not None:
         resources.keep(call, INSTANCE, member, {**leaving, "_remade": True})
-    kept = {**group, "_hold": until}
-    for key in ("_waiting", "_lost"):
-        kept[key] = [*group.get(key, []), member]
+    kept = {**group, "_hold": until, "_waiting": [*group.get("_waiting", []), member]}
+    kept["_lost"] = {**group.get("_lost", {}), member: template}
     _report(call, name, kept, shortage, [member])
 
 

@@ -159,6 +159,29 @@ def _check_placeable(call: Call, template: Resource) -> None:
             )
 
 
+def _check_network(call: Call, group: Resource, template: str) -> None:
+    """Refuse a template whose VMs would be in another network than those of the group's.
+
+    "If you are creating a new template to update an existing instance group, your new instance
+    template must use the same network" (compute v1, instanceTemplates.insert); the words are
+    believed.
+
+    Raises:
+        GoogleError: 400.
+    """
+    before, now = (_network(call, it) for it in (group["instanceTemplate"], template))
+    if before and now != before:
+        same = f"It must use the network of the original template, {before}, not {now}."
+        raise links.invalid("versions[0].instanceTemplate", template, same)
+
+
+def _network(call: Call, template: str) -> str:
+    """The network of the first interface of what a template makes; "" if it is gone."""
+    found = resources.require(call, TEMPLATE, links.name_of(template))
+    network = interfaces.network_of(call, found["properties"]["networkInterfaces"][0])
+    return str(network["name"]) if network else ""
+
+
 def _check_size(size: int) -> None:
     if not 0 <= size <= _LARGEST:
         raise links.invalid("targetSize", size, f"Must be between 0 and {_LARGEST}.")
@@ -192,7 +215,7 @@ def view(call: Call, name: str, group: Resource) -> Resource:
         counts[fleet.action(member, call.now)] += 1
     missing = group["targetSize"] - sum("_gone" not in member for _, member in members)
     repairs = group["instanceLifecyclePolicy"]["defaultActionOnFailure"] == "REPAIR"
-    lost = len(group.get("_lost", []))
+    lost = len(group.get("_lost", {}))
     counts["recreating"] += max(0, lost - sum("_remade" in member for _, member in members))
     counts["creating"] += (
         max(0, missing - lost) if repairs else len(group.get("_waiting", [])) - lost
@@ -247,6 +270,7 @@ def _patch(call: Call) -> Resource:
     if "instanceTemplate" in changes:
         changes.setdefault("versions", None)
     changed = _completed(call, resources.merge(group, changes))
+    _check_network(call, group, changed["instanceTemplate"])
     changed["fingerprint"] = resources.fingerprint([changed, call.now])
     resources.keep(call, GROUP_MANAGER, name, changed)
     if changed["updatePolicy"]["type"] == "PROACTIVE":

@@ -115,6 +115,14 @@ def _preempt(call: Call, about: Resource) -> None:
         _stop(call, name, vm, [(_STOPPING, facts.STOP)])
 
 
+def _simulate(call: Call) -> Resource:
+    """`simulateMaintenanceEvent`: a Spot VM is preempted, another has maintenance ("Spot VMs")."""
+    name = call.name(INSTANCE)
+    vm = resources.require_ready(call, INSTANCE, name)
+    (_preempt if _is_spot(vm) else _maintain)(call, {"vm": name})
+    return call.operate(name, vm["id"])
+
+
 def _lose(call: Call, name: str, vm: Resource, group: Resource) -> None:
     shortage = refusals.exhausted(call, call.parameters["zone"], _template(call, vm))
     room = call.request.after(facts.STOP + facts.SHORTAGE)
@@ -126,7 +134,8 @@ def _heal(call: Call, about: Resource) -> None:
     """There is room again for what a group has lost."""
     group = resources.find(call, GROUP_MANAGER, about["group"])
     if group is not None and "_gone" not in group:
-        fleet.retry(call, about["group"], group)
+        # The agenda's moments are rounded: by them this may be a little too early.
+        fleet.retry(call, about["group"], {**group, "_hold": 0.0})
 
 
 def _give_notice(call: Call, about: Resource) -> None:
@@ -244,4 +253,8 @@ HAPPENINGS: Mapping[str, Callable[[Call, Resource], None]] = {
     "maintenance": _maintain,
     "host error": _fail,
     "restart": _tell_restart,
+}
+
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    "instances.simulateMaintenanceEvent": _simulate
 }

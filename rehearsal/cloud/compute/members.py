@@ -115,12 +115,12 @@ def _waiting(call: Call, group: Resource) -> list[tuple[str, Resource]]:
     if refusal is None:
         refusal = refusals.exhausted(call, call.parameters["zone"], wanted)
     attempt = {"lastAttempt": {"errors": {"errors": [refusal]}}}
-    lost = group.get("_lost", [])
+    lost = group.get("_lost", {})
     return [
         (
             name,
             {
-                **_managed(group, name, template),
+                **_managed(group, name, links.ROOT + lost[name] if name in lost else template),
                 **attempt,
                 "currentAction": "RECREATING" if name in lost else "CREATING",
             },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
+from rehearsal.cloud import policies
 from rehearsal.cloud.compute import interfaces, links, properties, resources, shared_metadata
 from rehearsal.cloud.compute.resources import (
     DISK,
@@ -39,6 +40,10 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
         "disks": _make_disks(call, name, template),
         "tags": wanted["tags"],
         "serviceAccounts": wanted.get("serviceAccounts") or [],
+        "_accounts": {
+            one["email"]: policies.number_of(call.store, one["email"])
+            for one in wanted.get("serviceAccounts") or []
+        },
         "scheduling": wanted["scheduling"],
         "guestAccelerators": [
             {"acceleratorType": f"{zone}/acceleratorTypes/{kind}", "acceleratorCount": count}

@@ -133,10 +133,11 @@ def test_a_vm_hears_begins_and_answers_in_its_time(bucket: Bucket) -> None:
         {"_timeline": [[NOW - 1000, "RUNNING"], [NOW - 10, "STOPPING"]]},
         {"startup": {"failing": "gpu"}},
         {"startup": {"begins": NOW - 5}},
+        {"_accounts": {"np-nodes@my-project.iam.gserviceaccount.com": "12"}},
     ],
-    ids=["another", "stopping", "failed", "starting"],
+    ids=["another", "stopping", "failed", "starting", "account deleted"],
 )
-def test_who_is_another_or_down_or_has_no_agent_says_nothing(
+def test_who_is_another_or_down_or_has_no_agent_or_account_says_nothing(
     bucket: Bucket, otherwise: dict[str, Any]
 ) -> None:
     bucket.vm("a", **otherwise)

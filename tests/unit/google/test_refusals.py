@@ -168,3 +168,24 @@ def test_errors_of_vms_that_do_not_run_are_told_once_each() -> None:
 
     assert refusals.of_instances(instances) == [refused]
     assert refusals.words(other) == "INTERNAL"
+
+
+@pytest.mark.parametrize(
+    ("user", "way"),
+    [
+        ("zones/us-central1-a/instances/np-vm-1", "Create --replace-vms"),
+        ("zones/us-central1-a/instanceGroupManagers/np-mig", "is deleted, or uses it no more"),
+    ],
+)
+def test_what_is_in_use_says_who_holds_it_and_what_lets_go(user: str, way: str) -> None:
+    said = (
+        "Error: googleapi: Error 400: The resource_policy resource"
+        " 'projects/p/regions/us-central1/resourcePolicies/np-placement' is already being used by"
+        f" 'projects/p/{user}', resourceInUseByAnotherResource"
+    )
+    assert refusals.read("", said) is Refusal.IN_USE
+    holder = user.rpartition("/")[2]
+    assert f"np-placement is free once {holder} " in refusals.remedy(said)
+    assert way in refusals.remedy(said)
+    bare = "The network resource is already being used by x"
+    assert refusals.remedy(bare).startswith("it is free once x is deleted")

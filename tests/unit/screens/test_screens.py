@@ -12,7 +12,7 @@ import pytest
 
 from provision.documents.connection import ClusterConnection, VmConnection, VmsConnection
 from provision.documents.cost import Amount
-from provision.documents.plan import Change, Loss
+from provision.documents.plan import Change, Loss, SettingChange
 from provision.kinds import connection
 from provision.screens import amounts, ready
 from provision.screens import ending as ending_screen
@@ -78,6 +78,7 @@ def test_a_change_says_what_changes_what_stays_and_what_new_vms_get(
         ("env", {"DISK_SIZE_GB": "500"}, "stay as they are, and are billed so, until they"),
         # Google changes nothing of these.
         ("flex-start-h100", {"LABELS": "a=b"}, "stay as they are until they end"),
+        ("env", {"ENABLE_FLEX_START": "yes"}, "stay as they are until they are deleted"),
     ],
 )
 def test_vms_that_stay_are_told_of_as_google_treats_them(
@@ -184,6 +185,9 @@ def test_the_end_of_a_create_of_gke_says_how_to_connect(
 def test_what_changes_nothing_says_so_and_counts_older_vms() -> None:
     plan = dataclasses.replace(stories.first("env")[0], change=Change.NOTHING)
     assert plan_screen.summary(plan).startswith("No changes: ")
+    asked = (SettingChange(setting="KUEUE_QUEUES", words="unset -> team-a:8"),)
+    beside = plan_screen.summary(dataclasses.replace(plan, settings=asked))
+    assert "what KUEUE_QUEUES asks for, Create applies beside it" in beside
     assert "2 VMs are older" in plan_screen.summary(plan, older=2)
     assert "Plan --full" not in _text(plan_screen.lines(plan, None, 100), 100)
 

@@ -38,12 +38,12 @@ def test_a_share_is_taken_for_dearer_where_its_price_is_unknown() -> None:
 
 
 def test_all_of_it_is_within_the_usual_limit() -> None:
-    assert 3 < walk.most(steps.plan(PLACE), Prices.of("us-central1")) < 8
+    assert 3 < walk.most(steps.plan(PLACE), Prices.of("us-central1")) < 10
 
 
 def test_every_deployment_is_destroyed_and_each_step_has_its_time() -> None:
     wanted = steps.plan(PLACE)
-    for deployment in ("vm", "ray", "gke"):
+    for deployment in steps.DEPLOYMENTS:
         own = [step for step in wanted if step.deployment == deployment]
         assert (own[0].action, own[-1].action) == ("Create", "Destroy")
         assert all(step.minutes > 0 and step.billed for step in own)

@@ -41,6 +41,9 @@ class Bystander:
     def run_job(self, _connection: Any, _seconds: float) -> str:
         return ""
 
+    def preempt(self, _settings: Any, _seconds: float) -> str:
+        return ""
+
 
 @pytest.fixture
 def walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Walk, list[str]]]:
@@ -56,7 +59,10 @@ def walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple
             what = (said or {}).get(done[-1], "")
             if isinstance(what, BaseException):
                 raise what
-            return Ended(6 if what else 0, 1.0, {"connection": {"jobs": {}}}, what)
+            older = [{"name": "vm"}] * (step.older if what != "none older" else 0)
+            document = {"connection": {"jobs": {}}, "out_of_date": older}
+            what = "" if what == "none older" else what
+            return Ended(6 if what else 0, 1.0, document, what)
 
         monkeypatch.setattr(program, "run", run)
         google: Any = Bystander(left)
@@ -69,16 +75,25 @@ def test_all_goes_well_and_nothing_is_left(walk: Callable[..., Any]) -> None:
     made, done = walk()
     made.take(steps.plan(PLACE))
     assert made.done
-    assert [it for it in done if "Destroy" in it] == ["vm Destroy", "ray Destroy", "gke Destroy"]
+    assert [it for it in done if "Destroy" in it] == [f"{it} Destroy" for it in steps.DEPLOYMENTS]
     assert made.google.buckets == set()
 
 
 def test_what_fails_is_removed_and_the_next_one_tried(walk: Callable[..., Any]) -> None:
     made, done = walk({"vm Create": "no", "gke Status": "no"})
-    made.take(steps.plan(PLACE))
+    made.take(steps.plan(PLACE, frozenset({"vm", "ray", "gke"})))
     assert done[:3] == ["vm Create", "vm Destroy", "ray Create"]
     assert done[-3:] == ["gke Create", "gke Status", "gke Destroy"]
     assert not made.done
+
+
+def test_a_vm_that_should_be_older_than_its_settings_and_is_not_is_trouble(
+    walk: Callable[..., Any],
+) -> None:
+    made, done = walk({"held Create": "none older"})
+    made.take(steps.plan(PLACE, frozenset({"held"})))
+    assert done == ["held Create", "held Create", "held Destroy"]
+    assert [it.trouble for it in made.outcomes][1] == "0 VMs are of older settings, not 1"
 
 
 def test_ctrl_c_removes_what_is_there(walk: Callable[..., Any]) -> None:
@@ -101,7 +116,7 @@ def test_a_step_that_could_cost_too_much_is_not_begun(walk: Callable[..., Any]) 
     made, done = walk(limit=0.5)
     made.take(steps.plan(PLACE))
     assert done == []
-    assert "before vm: Create" in made.stopped
+    assert "before held: Create" in made.stopped
     assert "COST_LIMIT is 0.50" in made.stopped
     assert made.google.buckets == set()
 

@@ -165,6 +165,9 @@ def test_more_vms_are_no_loss(before: object, after: object) -> None:
     assert plans.read(_change(GROUP, before, after)).losses == ()
 
 
+REPLACED = "2 nodes are replaced one after the other, with all that runs there"
+
+
 def _pool(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
     change = {"actions": ["update"], "before": before, "after": after}
     return {"address": "pool", "type": "google_container_node_pool", "change": change}
@@ -186,6 +189,11 @@ def _pool(before: dict[str, object], after: dict[str, object]) -> dict[str, obje
         ),
         ({"node_count": 1}, {"node_count": 3}, []),
         ({"node_count": 1}, {"node_count": None}, []),
+        (
+            {"node_count": 2, "node_config": [{"disk_size_gb": 100, "machine_type": "e2"}]},
+            {"node_count": 2, "node_config": [{"disk_size_gb": 200, "machine_type": "e2"}]},
+            [f"node pool np-a: {REPLACED}: disk_size_gb"],
+        ),
     ],
 )
 def test_a_node_pool_that_loses_nodes_in_place_is_a_loss(

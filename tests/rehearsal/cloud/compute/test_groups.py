@@ -362,3 +362,18 @@ def test_a_large_group_is_made_within_a_request(made: Compute) -> None:
     assert made.get_group()["currentActions"]["none"] == 1000
     addresses = [vm["networkInterfaces"][0]["networkIP"] for vm in made.vms()]
     assert len(set(addresses)) == 500  # of the first page
+
+
+def test_a_group_gets_no_template_in_another_network(made: Compute) -> None:
+    made.group(size=1)
+    made.network("other")
+    made.subnetwork("other-sub", network="other", ipCidrRange="10.1.0.0/16")
+    there = {"subnetwork": f"{PROJECT}/regions/us-central1/subnetworks/other-sub"}
+    made.template("same", labels={"team": "ml"})
+    made.template("moved", networkInterfaces=[there])
+
+    made.patch(f"{GROUPS}/grp", {"versions": [{"instanceTemplate": f"{TEMPLATES}/same"}]})
+    body = {"versions": [{"instanceTemplate": f"{TEMPLATES}/moved"}]}
+    refused = made.refusal("PATCH", f"{GROUPS}/grp", body)
+    assert "must use the network of the original template, net, not other" in refused["message"]
+    assert made.get_group()["instanceTemplate"].endswith("/same")

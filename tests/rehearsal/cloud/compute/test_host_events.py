@@ -91,6 +91,26 @@ def test_a_spot_vm_is_preempted_and_made_again_when_there_is_room(grouped: Any) 
     assert _operations(api) == ["preempted"]
 
 
+def test_a_preempted_vm_comes_again_of_the_template_that_it_was_made_of(grouped: Any) -> None:
+    api = grouped("", SPOT)
+    _after(api, UP)
+    api.template("newer", machineType="g2-standard-24", scheduling=SPOT)
+    link = "projects/proj-a1/global/instanceTemplates/newer"
+    api.patch(GROUP, {"versions": [{"instanceTemplate": link}]})
+    vm, _ = api.vms()
+    api.post(f"{ZONE}/instances/{vm['name']}/simulateMaintenanceEvent")
+
+    def made_of() -> list[str]:
+        found = api.post(f"{GROUP}/listManagedInstances", {})["managedInstances"]
+        return [it["version"]["instanceTemplate"].rpartition("/")[2] for it in found]
+
+    assert _after(api, 31)[0] == ("", "RECREATING")
+    assert made_of() == ["tpl", "tpl"]
+    assert _after(api, 10_000) == [("RUNNING", "NONE")] * 2
+    assert api.vms()[0]["id"] != vm["id"]
+    assert made_of() == ["tpl", "tpl"]
+
+
 def test_a_new_start_of_the_cloud_strikes_again(grouped: Any) -> None:
     api = grouped("preempted", SPOT)
     _after(api, 10_000)

@@ -1,0 +1,466 @@
+"""Each setting that can change x what runs: what the plan says is what Create does, and no more.
+
+A cell is Plan, Create, Plan: the first says what the change does, the second does that and leaves
+all that running machines hold, and the third has nothing to do. Where VMs are spot, of flex start,
+reserved or have several interfaces, what is for new VMs alone changes together.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+import requests
+
+from provision.settings.choices import Orchestrator
+from provision.settings.model import Settings
+from rehearsal import session
+from tests.runs.conftest import rehearsed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from tests.runs.conftest import Ended, Rehearsal
+
+Values = dict[str, str]
+
+
+class Does(enum.Enum):
+    """What a change does to what runs."""
+
+    NOTHING = "nothing that Terraform makes"
+    BESIDE = "something beside the machines, or more of them"
+    REACHES = "something of machines that run on"
+    NEW = "new machines alone"
+    ENDS = "the end of machines, of data, or of what carries them: it asks"
+    REFUSED = "a refusal"
+
+
+NOTHING, BESIDE, REACHES, NEW, ENDS, REFUSED = Does
+
+_A2: Final = {"VM_TYPE": "a2-highgpu-2g", "INSTANCE_COUNT": "2"}
+WORLDS: Final[Mapping[str, Values]] = {
+    "vms": {
+        **_A2,
+        "ENABLE_COMPACT_PLACEMENT": "yes",
+        "GCS_MOUNT_LIST": "my-data:/mnt/data",
+        "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD",
+    },
+    "spot": {**_A2, "ENABLE_SPOT": "yes"},
+    "flex": {**_A2, "ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "4h"},
+    "reserved": {**_A2, "RESERVATION_NAME": "mine"},
+    "multi-nic": {
+        "VM_TYPE": "a3-megagpu-8g",
+        "INSTANCE_COUNT": "2",
+        "NETWORK_CONFIG": "multi_nic_network",
+    },
+    "gke": {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"},
+}
+
+_TEAM: Final = "team-vms@my-project.iam.gserviceaccount.com"
+_T4: Final = {
+    "VM_TYPE": "n1-standard-8",
+    "GPU_COUNT": "1",
+    "ACCELERATOR_TYPE": "nvidia-tesla-t4",
+}
+_DATA: Final = {"GCS_MOUNT_LIST": "my-data:/mnt/data,my-models:/mnt/models"}
+_OF_THE_RUN: Final = {
+    "ASK_ABOVE": "50",
+    "CAPACITY_TIMEOUT": "2h",
+    "MAX_HOURLY_COST": "10000",
+    "MINIMIZE_TERRAFORM_LOGGING": "yes",
+    "PRICES": "live",
+    "PROTECT": "yes",
+    "SKIP_CHECKS": "quota",
+}
+
+OTHERS: Final = {"action", "name_prefix", "project_id", "terraform_gcs_path"}
+"""What is no change of a cluster: another action, another cluster, another state."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a change of settings does.
+
+    Attributes:
+        change: Setting -> its new value; "" to leave it out.
+        does: What it does to VMs on demand, or to nodes.
+        otherwise: World -> what it does there; other values of settings belong to other rows.
+        alone: Whether it goes with no other change, where changes go together.
+    """
+
+    change: Values
+    does: Does
+    otherwise: Mapping[str, Does] | None = None
+    alone: bool = False
+
+    def at(self, world: str) -> Does:
+        """What it does in a world."""
+        return (self.otherwise or {}).get(world, self.does)
+
+
+_BOTH: Final[Mapping[str, Row]] = {
+    "ZONE": Row({"ZONE": "us-central1-b"}, ENDS, {"reserved": REFUSED}),
+    "REGION": Row(
+        {"ZONE": "europe-west4-b", "REGION": "europe-west4"}, ENDS, {"reserved": REFUSED}
+    ),
+    "INSTANCE_COUNT": Row({"INSTANCE_COUNT": "3"}, BESIDE, alone=True),
+    "INSTANCE_COUNT-fewer": Row({"INSTANCE_COUNT": "1"}, ENDS, {"flex": REFUSED}),
+    "VM_TYPE": Row(
+        {"VM_TYPE": "a2-highgpu-1g"}, NEW, {"gke": ENDS, "reserved": REFUSED, "multi-nic": ENDS}
+    ),
+    "GPU_COUNT+ACCELERATOR_TYPE": Row(
+        _T4, NEW, {"vms": REFUSED, "gke": ENDS, "reserved": REFUSED, "multi-nic": ENDS}, alone=True
+    ),
+    "DISK_SIZE_GB": Row({"DISK_SIZE_GB": "500"}, NEW, {"gke": ENDS}),
+    "DISK_TYPE": Row({"DISK_TYPE": "pd-balanced"}, NEW, {"gke": ENDS}),
+    "ENABLE_FLEX_START": Row(
+        {"ENABLE_FLEX_START": "yes", "ENABLE_COMPACT_PLACEMENT": ""},
+        NEW,
+        {"gke": ENDS, "spot": REFUSED, "flex": NOTHING, "reserved": REFUSED},
+        alone=True,
+    ),
+    "MAX_RUN_DURATION": Row({"MAX_RUN_DURATION": "12h"}, NEW, {"gke": ENDS}),
+    "ENABLE_SPOT": Row(
+        {"ENABLE_SPOT": "yes"},
+        NEW,
+        {"gke": ENDS, "spot": NOTHING, "flex": REFUSED, "reserved": REFUSED},
+        alone=True,
+    ),
+    "RESERVATION_NAME": Row(
+        {"RESERVATION_NAME": "other", "ENABLE_COMPACT_PLACEMENT": ""},
+        NEW,
+        {"gke": ENDS, "spot": REFUSED, "flex": REFUSED},
+        alone=True,
+    ),
+    "SERVICE_ACCOUNT": Row({"SERVICE_ACCOUNT": _TEAM}, NEW, {"gke": ENDS}),
+    "LABELS": Row({"LABELS": '{ team = "research" }'}, REACHES, {"gke": BESIDE, "flex": NEW}),
+    "GCS_MOUNT_LIST": Row(_DATA, NEW, {"gke": BESIDE}),
+    "GCS_OPTIONS": Row({**_DATA, "GCS_OPTIONS": "dir-mode=755"}, NEW, {"gke": BESIDE}),
+    "GCS_CACHE_GB": Row({**_DATA, "GCS_CACHE_GB": "100"}, REFUSED, {"multi-nic": NEW}),
+    "NFS_FILESHARE_LIST": Row(
+        {"NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD,/mnt/more:BASIC_SSD"}, NEW, {"gke": BESIDE}
+    ),
+    "SKIP_CHECKS+PRICES+...": Row(_OF_THE_RUN, NOTHING),
+}
+_OF_VMS: Final[Mapping[str, Row]] = {
+    **_BOTH,
+    "ENABLE_COMPACT_PLACEMENT": Row(
+        {"ENABLE_COMPACT_PLACEMENT": "yes"},
+        NEW,
+        {"vms": NOTHING, "flex": REFUSED, "reserved": REFUSED},
+        alone=True,
+    ),
+    "ORCHESTRATOR_TYPE": Row({"ORCHESTRATOR_TYPE": "ray"}, NEW, alone=True),
+    "ORCHESTRATOR_TYPE-gke": Row({"ORCHESTRATOR_TYPE": "gke", "NETWORK_CONFIG": ""}, REFUSED),
+    "IMAGE_NAME+IMAGE_PROJECT": Row(
+        {"IMAGE_NAME": "my-image", "IMAGE_PROJECT": "my-project"}, NEW, alone=True
+    ),
+    "IMAGE_FAMILY_NAME": Row(
+        {"IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580"}, NEW, {"multi-nic": REFUSED}
+    ),
+    "NETWORK_CONFIG": Row({"NETWORK_CONFIG": "new_network"}, ENDS),
+    "ENABLE_EXTERNAL_IP": Row({"ENABLE_EXTERNAL_IP": "no"}, NEW),
+    "METADATA": Row({"METADATA": '{ key1 = "val" }'}, REACHES, {"flex": NEW}),
+    "STARTUP_COMMAND": Row({"STARTUP_COMMAND": "true"}, NEW),
+    "STARTUP_RESTART": Row({"STARTUP_COMMAND": "true", "STARTUP_RESTART": "always"}, NEW),
+    "SECRETS": Row(
+        {"SECRETS": "TOKEN=projects/my-project/secrets/token", "STARTUP_COMMAND": "true"},
+        NEW,
+        alone=True,
+    ),
+    "VM_LOCALFILE_DEST_PATH": Row({"VM_LOCALFILE_DEST_PATH": "/data"}, NEW),
+    "ENABLE_NODE_SSH": Row({"ENABLE_NODE_SSH": "no"}, NEW),
+    "ENABLE_NOTEBOOK": Row({"ENABLE_NOTEBOOK": "no"}, NEW),
+    "SHOW_PROXY_URL": Row({"SHOW_PROXY_URL": "no"}, NOTHING),
+    "DISABLE_OPS_AGENT": Row({"DISABLE_OPS_AGENT": "yes"}, NEW),
+    "JOB_NAME+JOB_TIME+...": Row(
+        {
+            "JOB_COMMAND": "true",
+            "JOB_ENV": '{ A = "b" }',
+            "JOB_NAME": "train",
+            "JOB_NODES": "1",
+            "JOB_RESTARTS": "3",
+            "JOB_TIME": "12h",
+        },
+        NOTHING,
+    ),
+}
+_TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
+    "vms": {
+        "ENABLE_COMPACT_PLACEMENT-off": Row({"ENABLE_COMPACT_PLACEMENT": ""}, NEW),
+        "GCS_MOUNT_LIST-off": Row({"GCS_MOUNT_LIST": ""}, NEW),
+        "NFS_FILESHARE_LIST-off": Row({"NFS_FILESHARE_LIST": ""}, ENDS),
+    },
+    "spot": {
+        "ENABLE_SPOT-off": Row({"ENABLE_SPOT": ""}, NEW, alone=True),
+        "ENABLE_SPOT-to-flex": Row(
+            {"ENABLE_SPOT": "", "ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "4h"},
+            NEW,
+            alone=True,
+        ),
+    },
+    "flex": {
+        "ENABLE_FLEX_START-off": Row(
+            {"ENABLE_FLEX_START": "", "MAX_RUN_DURATION": ""}, NEW, alone=True
+        ),
+        "ENABLE_FLEX_START-to-spot": Row(
+            {"ENABLE_FLEX_START": "", "ENABLE_SPOT": "yes"}, NEW, alone=True
+        ),
+    },
+    "reserved": {"RESERVATION_NAME-off": Row({"RESERVATION_NAME": ""}, NEW, alone=True)},
+    "multi-nic": {},
+}
+_OF_NODES: Final[Mapping[str, Row]] = {
+    **_BOTH,
+    "ORCHESTRATOR_TYPE": Row({"ORCHESTRATOR_TYPE": "none"}, REFUSED),
+    "ENABLE_COMPACT_PLACEMENT": Row({"ENABLE_COMPACT_PLACEMENT": "yes"}, ENDS),
+    "SECRETS": Row({"SECRETS": "TOKEN=projects/my-project/secrets/token"}, BESIDE),
+    "ENABLE_QUEUED_PROVISIONING": Row(
+        {"ENABLE_QUEUED_PROVISIONING": "yes", "GKE_MAX_NODE_COUNT": "4"}, ENDS
+    ),
+    "GKE_VERSION": Row({"GKE_VERSION": "1.34."}, BESIDE),
+    "GKE_RELEASE_CHANNEL": Row({"GKE_RELEASE_CHANNEL": "RAPID"}, BESIDE),
+    "GKE_MAINTENANCE": Row({"GKE_MAINTENANCE": "Sat,Sun 02:00-08:00"}, BESIDE),
+    "GKE_NODE_POOL_COUNT": Row({"GKE_NODE_POOL_COUNT": "2"}, BESIDE),
+    "GKE_MIN_NODE_COUNT+GKE_MAX_NODE_COUNT": Row(
+        {"GKE_MIN_NODE_COUNT": "1", "GKE_MAX_NODE_COUNT": "4"}, BESIDE
+    ),
+    "GKE_NODE_POOLS": Row(
+        {"VM_TYPE": "", "GKE_NODE_POOLS": "name=a100,vm_type=a2-highgpu-1g,count=1"}, ENDS
+    ),
+    "SYSTEM_NODE_POOL_VM_TYPE": Row({"SYSTEM_NODE_POOL_VM_TYPE": "e2-standard-8"}, ENDS),
+    "SYSTEM_NODE_POOL_MIN": Row({"SYSTEM_NODE_POOL_MIN": "2"}, BESIDE),
+    "SYSTEM_NODE_POOL_MAX": Row({"SYSTEM_NODE_POOL_MAX": "4"}, BESIDE),
+    "SYSTEM_NODE_POOL_DISK_SIZE_GB": Row({"SYSTEM_NODE_POOL_DISK_SIZE_GB": "200"}, ENDS),
+    "SYSTEM_NODE_POOL_SPOT": Row({"SYSTEM_NODE_POOL_SPOT": "yes"}, ENDS),
+    "SYSTEM_NODE_POOL_ZONE": Row({"SYSTEM_NODE_POOL_ZONE": "us-central1-b"}, ENDS),
+    "AUTHORIZED_CIDR": Row({"AUTHORIZED_CIDR": "203.0.113.0/24"}, BESIDE),
+    "GPU_DRIVER_VERSION": Row({"GPU_DRIVER_VERSION": "LATEST"}, ENDS),
+    "ENABLE_KUEUE": Row({"ENABLE_KUEUE": "no"}, NOTHING),
+    "KUEUE_QUEUES": Row({"KUEUE_QUEUES": "team-a:1"}, NOTHING),
+    "KUEUE_GPU_QUOTA": Row({"KUEUE_GPU_QUOTA": "16"}, NOTHING),
+    "ENABLE_RAY_OPERATOR": Row({"ENABLE_RAY_OPERATOR": "yes"}, BESIDE),
+    "TEST_NODES+TEST_CORDON+...": Row(
+        {"TEST_CORDON": "yes", "TEST_NODES": "1", "TEST_POOL": "nodepool-1"}, NOTHING
+    ),
+}
+
+
+def _rows(world: str) -> Mapping[str, Row]:
+    return _OF_NODES if world == "gke" else {**_OF_VMS, **_TAKEN_AWAY[world]}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A change in a world, or several that do the same.
+
+    Attributes:
+        world: One of `WORLDS`.
+        name: The row's, or what the rows of it do.
+        change: Setting -> its new value; "" to leave it out.
+        does: What it does.
+        count: How many rows it has.
+    """
+
+    world: str
+    name: str
+    change: Values
+    does: Does
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.world}-{self.name}"
+
+    @property
+    def wanted(self) -> Values:
+        """All settings after the change."""
+        both = WORLDS[self.world] | self.change
+        return {name: value for name, value in both.items() if value}
+
+
+def _cells() -> Iterator[Cell]:
+    for world in WORLDS:
+        together: dict[Does, list[Row]] = {}
+        for name, row in _rows(world).items():
+            does = row.at(world)
+            goes = world in {"vms", "gke"} or row.alone or does in {ENDS, REFUSED}
+            if goes:
+                yield Cell(world, name, row.change, does)
+            else:
+                together.setdefault(does, []).append(row)
+        for does, rows in together.items():
+            change = {key: value for row in rows for key, value in row.change.items()}
+            yield Cell(world, f"{does.name}-together", change, does, len(rows))
+
+
+CELLS: Final = tuple(_cells())
+QUICK: Final = {
+    "vms-GCS_MOUNT_LIST-off",
+    "vms-LABELS",
+    "vms-NFS_FILESHARE_LIST-off",
+    "vms-SKIP_CHECKS+PRICES+...",
+    "vms-ORCHESTRATOR_TYPE-gke",
+    "spot-ENABLE_SPOT-to-flex",
+    "gke-DISK_SIZE_GB",
+    "gke-LABELS",
+}
+SLOW: Final = pytest.mark.slow(
+    sibling="tests/runs/test_changes.py::test_a_change_does_what_the_plan_says_and_no_more"
+)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_each_setting_that_can_change_has_a_row(world: str) -> None:
+    kind = Orchestrator.GKE if world == "gke" else Orchestrator.NONE
+    can = {
+        name.upper()
+        for name, field in Settings.model_fields.items()
+        if name not in OTHERS and kind in (_only_with(field) or [kind])
+    }
+    assert {setting for row in _rows(world).values() for setting in row.change} == can
+
+
+def _only_with(field: Any) -> list[str]:
+    found: list[str] = field.json_schema_extra["only_with"]
+    return found
+
+
+@pytest.fixture(scope="session")
+def world_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Make the memory of a cloud in which what a world has stands, or find the one of before."""
+    made: dict[str, Path] = {}
+
+    def make(world: str) -> Path:
+        if world not in made:
+            folder = tmp_path_factory.mktemp("world")
+            with rehearsed(folder) as rehearsal:
+                _prepare(rehearsal, world)
+                created = rehearsal.run("Create", **WORLDS[world])
+                assert created.code == 0, created.said
+            made[world] = folder / session.DATABASE
+        return made[world]
+
+    return make
+
+
+def _prepare(rehearsal: Rehearsal, world: str) -> None:
+    """Make what the settings name, before and after a change."""
+    settings = dict(rehearsal.settings)
+    rehearsal.settings |= {
+        **WORLDS[world],
+        **_DATA,
+        "SERVICE_ACCOUNT": _TEAM,
+        "SECRETS": "TOKEN=projects/my-project/secrets/token",
+        "IMAGE_NAME": "my-image",
+        "IMAGE_PROJECT": "my-project",
+    }
+    rehearsal.settings.pop("RESERVATION_NAME", None)
+    rehearsal.presume()
+    rehearsal.settings = settings
+    for name in ("mine", "other"):
+        rehearsal.reserve(name, WORLDS[world]["VM_TYPE"], 3, settings["ZONE"])
+
+
+@pytest.mark.parametrize(
+    "cell", [pytest.param(it, id=str(it), marks=[] if str(it) in QUICK else [SLOW]) for it in CELLS]
+)
+def test_a_change_does_what_the_plan_says_and_no_more(
+    world_of: Callable[[str], Path], rehearse: Callable[..., Rehearsal], tmp_path: Path, cell: Cell
+) -> None:
+    shutil.copy(world_of(cell.world), tmp_path / session.DATABASE)
+    rehearsal = rehearse()
+    before, all_of_it = _vms(rehearsal), _all_of_it(rehearsal)
+
+    planned = rehearsal.run("Plan", **cell.wanted)
+    assert _does(planned) is cell.does, planned.said
+    if cell.does in {NOTHING, REFUSED}:
+        assert planned.code in ({0} if cell.does is NOTHING else {2, 4, 5}), planned.said
+        assert _all_of_it(rehearsal) == all_of_it
+        return
+    created = rehearsal.run("Create", **cell.wanted)
+    if cell.does is ENDS:
+        assert (created.code, created.problem["code"]) == (2, "approval-needed"), created.said
+        assert _vms(rehearsal) == before
+        created = rehearsal.run("Create", "--yes", **cell.wanted)
+    else:
+        assert _vms(rehearsal).items() >= before.items()
+    assert created.code == 0, created.said
+    assert list(_lacking(rehearsal)) == []
+    if cell.does is not ENDS:
+        older = {it["name"] for it in created.document.get("out_of_date", [])}
+        assert older == (set(before) if cell.does is NEW else set()), created.said
+
+    again = rehearsal.run("Plan", **cell.wanted)
+    assert (again.code, again.document["changes"]) == (
+        0,
+        {"add": 0, "change": 0, "destroy": 0},
+    ), again.said
+
+
+def _does(planned: Ended) -> Does:
+    """What a Plan says that a change does."""
+    if planned.code:
+        return REFUSED
+    plan = planned.document["plan"]
+    carries = {"cluster", "network", "subnetwork", "router", "Cloud NAT", "firewall rule"}
+    if any(it["machines"] or it["data"] or it["noun"] in carries for it in plan["losses"]):
+        return ENDS
+    if kept := plan.get("kept"):
+        return REACHES if "without a restart" in kept["words"] else NEW
+    return BESIDE if any(planned.document["changes"].values()) else NOTHING
+
+
+def _instances(rehearsal: Rehearsal) -> Iterator[dict[str, Any]]:
+    found = rehearsal.google("GET", "compute/v1/projects/my-project/aggregated/instances")
+    for place in found["items"].values():
+        yield from place.get("instances", [])
+
+
+def _all_of_it(rehearsal: Rehearsal) -> set[str]:
+    """What there is, but for the logs."""
+    return {line for line in rehearsal.resources() if "/logs/" not in line}
+
+
+def _vms(rehearsal: Rehearsal) -> dict[str, str]:
+    """VM -> its number, which one that is made anew does not have."""
+    return {one["name"]: one["id"] for one in _instances(rehearsal)}
+
+
+def _lacking(rehearsal: Rehearsal) -> Iterator[str]:
+    """What VMs that run were made of, act as or have mounted, and is there no more."""
+    for path in sorted({path for vm in _instances(rehearsal) for path in _held(vm)}):
+        try:
+            found = rehearsal.google("GET", path)
+        except requests.HTTPError:
+            yield path
+            continue
+        if "/iam?" in path and not _has_bindings(found, path.rpartition("#")[2]):
+            yield path
+
+
+def _held(vm: Mapping[str, Any]) -> Iterator[str]:
+    """The paths of what a VM holds; those of the policies of buckets end with its account."""
+    items = {it["key"]: it["value"] for it in vm["metadata"]["items"]}
+    networks = (it["network"] for it in vm["networkInterfaces"])
+    for link in (*vm["resourcePolicies"], *networks, items.get("instance-template", "")):
+        if path := link.rpartition("/v1/")[2]:
+            yield f"compute/v1/{path}"
+    mounts = json.loads(items.get("aiinfra-config", "{}")).get("mounts", [])
+    for account in vm["serviceAccounts"]:
+        email = account["email"]
+        yield f"iam/v1/projects/my-project/serviceAccounts/{email}"
+        for mount in mounts:
+            if mount["type"] == "gcsfuse":
+                query = "optionsRequestedPolicyVersion=3"
+                yield f"storage/v1/b/{mount['remote_path']}/iam?{query}#{email}"
+
+
+def _has_bindings(policy: Mapping[str, Any], email: str) -> bool:
+    members = (member for it in policy.get("bindings", []) for member in it["members"])
+    return f"serviceAccount:{email}" in members
