@@ -265,7 +265,7 @@ def wait(
                 deadline.shorten(_COMMAND_AT_MOST)
                 is_shorter.add(COMMAND)
             deadline.pause()
-        _judge(found)
+        _judge(found, deadline.passed)
         return found
 
 
@@ -334,19 +334,34 @@ def _progress(startups: Iterable[Startup]) -> str:
     return f"{done} of {len(everyone)} VMs have started up{rest}"
 
 
-def _judge(found: Mapping[str, Startup]) -> None:
-    """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error."""
-    bad = {
-        name: it
-        for name, it in sorted(found.items())
-        if it.state == "failed" or it.fails_often or (not it.is_over and it.step != COMMAND)
-    }
-    # Failed VMs first: they say more than late ones.
-    order = sorted(bad.items(), key=lambda entry: entry[1].state != "failed")
-    problems = [_problem(name, it) for name, it in order[:_IN_FULL]]
-    rest = dict(order[_IN_FULL:])
+def _judge(found: Mapping[str, Startup], passed: float) -> None:
+    """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error.
+
+    Args:
+        found: Name of the VM -> its start-up.
+        passed: How long they were waited for, in seconds of cloud time.
+    """
+    in_order = sorted(found.items())
+    failed = {name: it for name, it in in_order if it.state == "failed" or it.fails_often}
+    starting = {name: it for name, it in in_order if not it.is_over and it.step != COMMAND}
+    # After a failure nobody waits for the others, so that those are not late.
+    bad = list((failed or starting).items())
+    problems = [_problem(name, it) for name, it in bad[:_IN_FULL]]
+    rest = dict(bad[_IN_FULL:])
     if rest:
         problems.append(_others(rest))
+    others = starting.keys() - failed.keys() if failed else ()
+    if others:
+        each = "; ".join(f"{name} {starting[name].words}" for name in sorted(others)[:_IN_FULL])
+        number = f"{len(others)} VM{' was' if len(others) == 1 else 's were'}"
+        problems.append(
+            Problem(
+                code=Code.STILL_RUNNING,
+                what=f"{number} still starting up after {words.duration(passed)}, when Create"
+                " ended because of the failure",
+                why=each,
+            )
+        )
     if problems:
         raise ClusterError.of(problems)
 

@@ -39,10 +39,10 @@ def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default
 def test_a_file_and_an_environment_that_mean_other_deployments_are_an_error_that_shows_both(
     in_file: InFile, name: str, here: str, there: str
 ) -> None:
-    problem = in_file(f"{name}={here}\n", **{name: there}).problem(name)
+    problem = in_file(f"{name}={here}\n", {}, **{name: there}).problem(name)
 
     assert problem.what == f"is '{here}' in the file and '{there}' in the environment"
-    assert in_file(f"{name}='{there}'\n", **{name: there}).refused == set()
+    assert in_file(f"{name}='{there}'\n", {}, **{name: there}).refused == set()
 
 
 def test_other_settings_of_the_file_that_the_environment_overrides_are_one_note(
