@@ -181,7 +181,7 @@ def of(loaded: Loaded) -> tuple[Plan, Cost]:
 
 def _loaded(example: str, settings: Mapping[str, str] | None = None) -> Loaded:
     file = EXAMPLES / ("env.list" if example == "env" else f"{example}.env.list")
-    return load({"ACTION": "Plan", **(settings or {})}, file)
+    return load({"ACTION": "Plan"}, file, flags=settings or {})
 
 
 def _checks(plan: Plan) -> Checks:
