@@ -230,7 +230,11 @@ def _meant_by(found: Synonym, value: str) -> dict[str, str]:
 
 def _machines(value: str) -> dict[str, str]:
     """The machines that a name of machines or of GPUs asks for."""
-    types = meant.machine_types(value)
+    if value.isdecimal():
+        many = {it.name for it in machines.MACHINE_TYPES.values() if str(it.gpus) == value}
+        types = [it for it in meant.machine_types("a100") if it in many]
+    else:
+        types = list(meant.machine_types(value))
     if types:
         return {_VM_TYPE: types[0]}
     gpu = (
