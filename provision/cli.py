@@ -40,6 +40,9 @@ _IMAGE = "AIINFRA_IMAGE"
 _ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""
 
+_OF_A_BUCKET = ("PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ACTION")
+"""The settings that matter where Status lists all deployments."""
+
 _OF_A_JOB = (*_IDENTITY, "ACTION", "ORCHESTRATOR_TYPE", "CAPACITY_TIMEOUT", *(
     f"JOB_{it}" for it in ("COMMAND", "ENV", "NAME", "NODES", "RESTARTS", "TIME")
 ))  # fmt: skip
@@ -131,7 +134,7 @@ def _answer(line: CommandLine) -> str | None:
 
 
 def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report: Report) -> bool:
-    """Load the settings and run the action; returns whether a Plan found changes."""
+    """Load the settings and run the action; returns what `_perform` does."""
     from provision import intake
 
     options = line.options
@@ -141,12 +144,17 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         report.action = str(options.action or loaded.effective.get("ACTION") or "")
     if report.action in _OF_WHAT_EXISTS:
         loaded = load(only=_OF_WHAT_EXISTS[Action(report.action)])
+    lists = report.action == Action.STATUS and loaded.effective.get("NAME_PREFIX") is None
+    if lists:
+        loaded = load(only=_OF_A_BUCKET)
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
     is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
     # What a list guesses is not told where Google answers; the action tells it if Google can't.
     waits = loaded.guesses if report.action in _ASKING and not is_offline else ()
-    notes = [note for note in loaded.notes if note not in waits or loaded.problems]
+    left_out = [it for it in loaded.notes if lists and it.code is Code.MISSING_SETTING]
+    left_out += waits if not loaded.problems else ()
+    notes = [note for note in loaded.notes if note not in left_out]
     report.notes.extend(notes)
     console.notes(notes)
     problems = [*line.problems, *loaded.problems]
@@ -171,6 +179,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
         full=Option.FULL in options.given,
+        lists=lists,
         watch=Option.WATCH in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
@@ -184,7 +193,10 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     if not run.offline and report.action != Action.DEBUG:
         # Before what asks Google is loaded: whoever waits should see soon that something goes on.
         where = f"{loaded.settings.project_id}, {loaded.settings.zone}"
-        console.progress(f"{report.action} {loaded.settings.name_prefix} in {where}")
+        which = f"{loaded.settings.name_prefix} in {where}"
+        if lists:
+            which = f"of all deployments in {loaded.settings.project_id}"
+        console.progress(f"{report.action} {which}")
     try:
         return _perform(run)
     finally:
@@ -193,7 +205,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
 
 
 def _perform(context: Context) -> bool:
-    """Run the action; returns whether a Plan found changes."""
+    """Run the action; returns whether a Plan found changes, or a Status something broken."""
     match Action(context.report.action):
         case Action.CREATE:
             from provision.actions.create import create
@@ -218,7 +230,7 @@ def _perform(context: Context) -> bool:
         case Action.STATUS:
             from provision.actions.status import show_status
 
-            show_status(context)
+            return show_status(context)
         case Action.TEST:
             from provision.actions.test import test
 
@@ -269,14 +281,24 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
 
 
 def _heading(report: Report, code: ExitCode) -> str:
-    count = len(report.problems)
-    if code is ExitCode.USAGE and count > 1:
-        return f"{count} problems in the {code.description}:"
-    if code is ExitCode.CLUSTER and report.action in {Action.RUN, Action.LOGS}:
-        return f"The job has not succeeded (exit code {int(code)})."
-    if code is ExitCode.CLUSTER and report.action == Action.DESTROY:
-        return f"Destroy is not done: something of the cluster is left (exit code {int(code)})."
-    return f"{report.action or 'The run'} failed: {code.description} (exit code {int(code)})."
+    """The line above the problems; what happened they say themselves."""
+    count, did = len(report.problems), f"{report.action or 'The run'} failed"
+    match code:
+        case ExitCode.USAGE if report.problems[0].code is Code.DECLINED:
+            did = f"{report.action} did nothing"
+        case ExitCode.USAGE if count > 1:
+            return f"{count} problems in the {code.description}:"
+        case ExitCode.CLUSTER if report.action in {Action.RUN, Action.LOGS}:
+            did = "The job has not succeeded"
+        case ExitCode.CLUSTER if report.action == Action.DESTROY:
+            did = "Destroy is not done: something of the cluster is left"
+        case ExitCode.WAITING:
+            did = f"{report.action} has stopped waiting; everything is kept"
+        case ExitCode.INTERRUPTED | ExitCode.TERMINATED:
+            did = f"{report.action or 'The run'} was stopped"
+        case _:
+            pass
+    return f"{did} (exit code {int(code)}):"
 
 
 def _bug(error: Exception) -> Problem:
@@ -289,9 +311,10 @@ def _bug(error: Exception) -> Problem:
 
 
 def _as_terraform(options: Options, report: Report, code: ExitCode, *, changes: bool) -> int:
-    """The exit code, translated for `Plan --detailed-exitcode`."""
-    # Without an action, Plan is meant: it is the only action with this option.
-    if Option.DETAILED_EXITCODE not in options.given or report.action not in ("", Action.PLAN):
+    """The exit code, translated for `--detailed-exitcode`."""
+    # Without an action, one of the two is meant that have this option.
+    its = ("", Action.PLAN, Action.STATUS)
+    if Option.DETAILED_EXITCODE not in options.given or report.action not in its:
         return int(code)
     if code != ExitCode.DONE:
         return 1

@@ -34,6 +34,7 @@ from provision.documents.events import (
     WaitingEvent,
     stamp,
 )
+from provision.errors import Interrupted
 from provision.screens import layout
 from provision.screens import progress as progress_lines
 from provision.settings import masking
@@ -119,6 +120,9 @@ class Console:
                 self._live.erase()
         try:
             yield
+        except Interrupted:
+            self._err.print()  # what follows is no answer
+            raise
         finally:
             self._asks = False
 

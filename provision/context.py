@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import Problem, ProvisionError
+from provision.errors import Declined, Problem, ProvisionError, Unanswered
 from provision.state.location import locate
 from provision.time.progress import Progress
 from provision.time.stages import Stages
@@ -49,6 +49,7 @@ class Context:
         role: Whether Validate is to print a custom role instead of checking (`--role`).
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
         full: Whether Terraform's own text, or everything of a Status, is shown (`--full`).
+        lists: Whether a Status is of all deployments, as the settings name none.
         watch: Whether to look until nothing is pending (`--watch`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
         detach: Whether a job is not followed (`--detach`).
@@ -72,6 +73,7 @@ class Context:
     replace_vms: bool = False
     break_lock: str = ""
     full: bool = False
+    lists: bool = False
     watch: bool = False
     copy: Path | None = None
     detach: bool = False
@@ -159,6 +161,8 @@ class Context:
         log = Log(self.console.raw if self.full else None, self.console.veil)
         try:
             yield log
+        except (Declined, Unanswered):
+            raise  # nothing was done that a log would tell of
         except BaseException:
             self._keep(log, cloud, action)
             if self.report.log:

@@ -34,6 +34,7 @@ __all__ = [
     "ClusterError",
     "Code",
     "CredentialsError",
+    "Declined",
     "ExitCode",
     "Interrupted",
     "Problem",
@@ -42,6 +43,7 @@ __all__ = [
     "StateError",
     "StillWaiting",
     "TerraformError",
+    "Unanswered",
     "assignments",
 ]
 
@@ -228,3 +230,13 @@ class Interrupted(BaseException):
     def exit_code(self) -> ExitCode:
         """The exit code that shells use for SIGINT; for other signals, that for SIGTERM."""
         return ExitCode.INTERRUPTED if self.signum == signal.SIGINT else ExitCode.TERMINATED
+
+
+class Declined(SettingsError):  # noqa: N818 - not a failure: a decision
+    """A person said no, before anything was done."""
+
+    usual_code = Code.DECLINED
+
+
+class Unanswered(Interrupted):
+    """A signal came at a question, before anything was done."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
     from provision.documents.connection import Connection
     from provision.documents.cost import Cost
+    from provision.documents.deployed import Deployed
     from provision.documents.ending import Ending
     from provision.documents.image import BootImage
     from provision.documents.job import Job
@@ -58,6 +59,7 @@ class Report:
         outputs: Terraform's outputs after the apply.
         connection: How to connect to the cluster.
         status: The status of the deployment.
+        deployments: All deployments of the state bucket (Status without NAME_PREFIX).
         checks: What Test found, by VM, group of VMs or node pool.
         role: The permissions of a custom role for this env.list (`Validate --role`).
         jobs: The jobs that the action is about.
@@ -83,6 +85,7 @@ class Report:
     outputs: TerraformOutputs | None = None
     connection: Connection | None = None
     status: Status | None = None
+    deployments: Sequence[Deployed] | None = None
     checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
     role: Sequence[str] | None = None
     jobs: Sequence[Job] | None = None
@@ -121,6 +124,7 @@ class Report:
             outputs=self.outputs,
             connection=self.connection,
             status=self.status,
+            deployments=None if self.deployments is None else tuple(self.deployments),
             checks=self.checks,
             role=None if self.role is None else tuple(self.role),
             jobs=None if self.jobs is None else tuple(self.jobs),

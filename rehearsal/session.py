@@ -6,6 +6,7 @@ variables, start the program.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -198,10 +199,17 @@ def check_scenario(scenario: str) -> None:
     try:
         scenarios.parse(scenario)
     except ValueError as error:
-        known = "; ".join(f"{name}: {what}" for name, what in scenarios.SCENARIOS.items())
         raise UnknownScenario(
-            f"The scenario {scenario!r} can't be rehearsed", why=str(error), fix=f"use {known}"
+            f"The scenario {scenario!r} can't be rehearsed", why=str(error), fix=_meant(scenario)
         ) from error
+
+
+def _meant(scenario: str) -> str:
+    """The scenarios whose names are nearest; docs/how-to/rehearse.md says what each does."""
+    close = difflib.get_close_matches(scenario, scenarios.SCENARIOS, n=3)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"use one of {', '.join(scenarios.SCENARIOS)}; docs/how-to/rehearse.md explains them"
 
 
 def wanted_provider(folder: Path, environ: Mapping[str, str], scenario: str) -> Given | None:

@@ -11,7 +11,7 @@ from provision import __version__
 from provision.codes import Code
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.plan import Change
-from provision.errors import Problem, ProvisionError, SettingsError
+from provision.errors import Declined, Problem, ProvisionError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,6 +50,8 @@ def written(context: Context) -> Iterator[Pages]:
     try:
         yield pages
     except ProvisionError as error:
+        if isinstance(error, Declined):
+            pages.folder = None
         _write(context, pages, error.problems)
         raise
     _write(context, pages, ())

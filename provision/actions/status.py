@@ -1,22 +1,39 @@
-"""Status: what exists and the state that it is in."""
+"""Status: what exists and the state that it is in; of one deployment, or in short of all."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from provision.actions import watching
 from provision.context import connect
+from provision.documents.deployed import Deployed
 from provision.documents.status import Status
+from provision.errors import ProvisionError
 from provision.kinds import registry, status
 from provision.lifecycle import ownership
+from provision.screens import deployed as screen
+from provision.state.location import FOLDER
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from provision.context import Cloud, Context
 
 
-def show_status(context: Context) -> None:
-    """Show what exists and the state that it is in, without a lock and without writing anything."""
+def show_status(context: Context) -> bool:
+    """Show what exists and the state that it is in, without a lock and without writing anything.
+
+    Returns:
+        Whether something is broken, or the deployment that is named does not exist.
+    """
     cloud = connect(context)
+    if context.lists:
+        everything = context.report.deployments = list(_all(context, cloud))
+        bucket = f"gs://{cloud.folder.location.bucket}"
+        lines = screen.lines(everything, bucket, context.console.width)
+        context.console.show(lines, as_result=True)
+        return not all(one.in_order for one in everything)
     context.report.backend = cloud.folder.location.backend
     found = _look(context, cloud, None)
     if context.watch:
@@ -24,6 +41,42 @@ def show_status(context: Context) -> None:
     else:
         watching.report(context, found)
         context.console.show(watching.lines(context), as_result=True)
+    last = context.report.status
+    return last is None or last.kind is None or bool(last.trouble)
+
+
+def _all(context: Context, cloud: Cloud) -> Iterator[Deployed]:
+    """All deployments of the state bucket; what can't be read of one is its trouble."""
+    for folder in cloud.folder.others() if cloud.has_bucket() else ():
+        try:
+            one = _in_short(context, dataclasses.replace(cloud, folder=folder))
+        except ProvisionError as error:
+            name = folder.location.folder.rpartition("/")[2].removesuffix(FOLDER)
+            what = tuple(problem.what for problem in error.problems)
+            one = Deployed(name=name, state=folder.location.url, in_order=False, trouble=what)
+        if one is not None:
+            yield one
+
+
+def _in_short(context: Context, cloud: Cloud) -> Deployed | None:
+    """A deployment; None where only logs are left of one."""
+    record = ownership.deployed(context, cloud)
+    if record is None:
+        return None
+    found = status.look(context, cloud, record, registry.named(record.kind))
+    return Deployed(
+        name=found.name,
+        state=found.state,
+        kind=found.kind,
+        words=found.words,
+        zone=found.zone,
+        machines=found.machines,
+        hours=found.so_far.hours if found.so_far else None,
+        cost=found.cost.now if found.cost else None,
+        in_order=not found.trouble,
+        trouble=tuple(one.what for one in found.trouble),
+        pending=found.is_pending,
+    )
 
 
 def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:

@@ -81,8 +81,8 @@ class Option(enum.StrEnum):
         *(Action.CREATE, Action.PLAN),
     )
     DETAILED_EXITCODE = (
-        *("--detailed-exitcode", "", "exit like Terraform: 0 no changes, 2 changes, 1 error"),
-        Action.PLAN,
+        *("--detailed-exitcode", "", "exit with 2 if there are changes, or faults; 1 for errors"),
+        *(Action.PLAN, Action.STATUS),
     )
     ENV_FILE = "--env-file", "FILE", "read settings from it; the environment overrides it"
     OUTPUT = (

@@ -24,11 +24,13 @@ class Ending:
         name: NAME_PREFIX.
         words: What it is in a few words, such as "VM group".
         zone: The zone of the deployment.
-        machines: What runs, a few words each, such as "2 VMs run in np-mig (a2-highgpu-2g)".
+        machines: What there is, a few words each, such as "2 VMs run: a2-highgpu-2g in us-east1-b,
+            for up to 3 h 20 min".
         running: How many machines run.
         counts: The resources in the state: what they are called -> how many.
         data: What holds data and goes with it.
         jobs: The names of jobs that run or wait for their turn.
+        hourly: What the last Create said that it costs at most, in USD per hour; None if not known.
     """
 
     name: str
@@ -39,3 +41,4 @@ class Ending:
     counts: dict[str, int]
     data: tuple[Held, ...]
     jobs: tuple[str, ...] = ()
+    hourly: str | None = None

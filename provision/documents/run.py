@@ -10,6 +10,7 @@ from provision.documents.changes import Changes
 from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.cost import Cost
+from provision.documents.deployed import Deployed
 from provision.documents.ending import Ending
 from provision.documents.gke_status import GkeCluster
 from provision.documents.image import BootImage
@@ -51,6 +52,7 @@ class Run:
         outputs: Terraform's outputs after the apply.
         connection: How to connect to the cluster.
         status: The status of the deployment.
+        deployments: All deployments of the state bucket, for a Status without NAME_PREFIX.
         checks: VM, group of VMs or node pool -> what Test has found.
         role: The permissions of a custom role for this env.list (`Validate --role`).
         jobs: The jobs that the action is about: the one that was run, or all.
@@ -78,6 +80,7 @@ class Run:
     outputs: TerraformOutputs | None = None
     connection: VmsConnection | ClusterConnection | Connection | None = None
     status: VmGroup | GkeCluster | Status | None = None
+    deployments: tuple[Deployed, ...] | None = None
     checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
     role: tuple[str, ...] | None = None
     jobs: tuple[Job, ...] | None = None

@@ -236,7 +236,7 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     approval.describe(context, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
         approval.show(context, older=len(older), is_again=is_again)
-        approval.require(context, found)
+        approval.require(context, found, is_again=is_again)
     try:
         if not found.is_empty:
             desk.tool.apply()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from provision.codes import Code
 from provision.documents.plan import Change
-from provision.errors import SettingsError
+from provision.errors import Declined, SettingsError
 from provision.lifecycle import consent, planned
 from provision.lifecycle.consent import Stake, Way
 
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
     from provision.terraform.plan import Plan
-
-
-class Declined(SettingsError):  # noqa: N818 - not a failure: a decision
-    """A person said no to the plan."""
-
-    usual_code = Code.DECLINED
 
 
 def describe(context: Context, kind: Kind[SpecT], spec: SpecT, found: Plan) -> None:
@@ -71,37 +66,49 @@ def asks_first(context: Context) -> bool:
     return is_new and context.console.is_terminal and not context.agreed
 
 
-def require(context: Context, found: Plan) -> None:
+def require(context: Context, found: Plan, *, is_again: bool = False) -> None:
     """Ask, as the table of `consent` says, before a plan is applied.
+
+    Args:
+        context: The run.
+        found: Terraform's plan.
+        is_again: Whether this run has applied a plan before.
 
     Raises:
         Declined: The person said no.
+        Unanswered: They pressed Ctrl-C.
         SettingsError: What is lost has to be agreed to, and there is no terminal to ask on.
     """
     if context.agreed or found.is_empty:
         return
     losses = "\n".join(loss.words for loss in found.losses if consent.matters(loss))
-    match consent.way(_stakes(context, losses), terminal=context.console.is_terminal):
-        case Way.PASSES:
-            return
-        case Way.GOES_ON:
-            if not context.console.go_on("Go on?"):
-                is_new = asks_first(context)
-                raise Declined(
-                    "Not created, as you said: nothing was made"
-                    if is_new
-                    else "Nothing was changed, as you said"
+    undone, no = "nothing was changed", "Nothing was changed, as you said"
+    if asks_first(context):
+        undone, no = "nothing was made", "Not created, as you said: nothing was made"
+    if is_again:
+        undone = "what was made before is kept"
+    way = consent.way(_stakes(context, losses), terminal=context.console.is_terminal)
+    # After something was made, an interrupt and a no are told as they are anywhere else.
+    with contextlib.nullcontext() if is_again else consent.unanswered(undone):
+        match way:
+            case Way.PASSES:
+                agrees = True
+            case Way.GOES_ON:
+                agrees = context.console.go_on("Go on?")
+            case Way.ASKS:
+                agrees = context.console.ask("Apply these changes?")
+            case Way.REFUSES:
+                raise SettingsError(
+                    f"This Create would end or lose what exists; {undone}",
+                    why=losses,
+                    fix="if that is what you want, run Create again with --yes, which agrees to it",
+                    code=Code.APPROVAL_NEEDED,
                 )
-        case Way.ASKS:
-            if not context.console.ask("Apply these changes?"):
-                raise Declined("Nothing was changed: you did not approve the plan", why=losses)
-        case Way.REFUSES:
-            raise SettingsError(
-                "This Create would end or lose what exists; nothing was changed",
-                why=losses,
-                fix="if that is what you want, run Create again with --yes, which agrees to it",
-                code=Code.APPROVAL_NEEDED,
-            )
+    if agrees:
+        return
+    if is_again:
+        raise SettingsError(f"The rest was not done, as you said; {undone}", code=Code.DECLINED)
+    raise Declined(no, why=losses)
 
 
 def _stakes(context: Context, losses: str) -> Iterator[Stake]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision import words
 from provision.codes import Code
-from provision.errors import Problem, SettingsError
+from provision.errors import Declined, Problem, SettingsError
 from provision.lifecycle import consent, ending
 from provision.lifecycle.consent import Stake, Way
 from provision.screens import ending as screen
@@ -62,8 +62,10 @@ def require(
         case Way.ASKS | Way.GOES_ON:
             for doubt in doubts:
                 context.console.progress(f"{doubt.what}: {doubt.why}.")
-            if not context.console.ask(f"Delete {record.name_prefix} in {record.zone}?"):
-                raise SettingsError("Nothing was deleted, as you asked", code=Code.DECLINED)
+            with consent.unanswered("nothing was deleted"):
+                agrees = context.console.ask(f"Delete {record.name_prefix} in {record.zone}?")
+            if not agrees:
+                raise Declined("Nothing was deleted, as you said")
 
 
 def _jobs(found: Ending) -> Iterator[Problem]:

@@ -6,15 +6,17 @@ unasked is refused there. `--yes` is a yes to all of it.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from provision.errors import Interrupted, Unanswered
 from provision.google import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.documents.plan import Loss
 
@@ -96,6 +98,22 @@ def way(stakes: Iterable[Stake], *, terminal: bool) -> Way:
         terminal: Whether a person can be asked.
     """
     return max((TABLE[one][0 if terminal else 1] for one in stakes), default=Way.PASSES)
+
+
+@contextlib.contextmanager
+def unanswered(words: str) -> Iterator[None]:
+    """Ask: an interrupt at the question says what was not done.
+
+    Args:
+        words: That, such as "nothing was deleted".
+
+    Raises:
+        Unanswered: A signal came.
+    """
+    try:
+        yield
+    except Interrupted as error:
+        raise Unanswered(error.signum, f"Interrupted at the question; {words}") from error
 
 
 def matters(loss: Loss) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
 from provision.catalogue import prices
 from provision.cost import estimate
 from provision.documents.ending import Ending, Held
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from provision.documents.cost import Cost
     from provision.spec.pools import Pool
     from provision.state.record import Record
+    from provision.time.clock import Clock
 
 _FORBIDDEN: Final = 403
 _TYPE: Final = re.compile(r"\b(google_\w+)\.")
@@ -40,20 +43,20 @@ def describe(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) ->
         kind: The kind of cluster.
     """
     vms = _machines(cloud, record)
+    machines = ("not known: these credentials may not list VMs",)
     found = Ending(
         name=record.name_prefix,
         words=kind.called,
         zone=record.zone,
-        machines=tuple(_words(vms, kind.member)),
-        running=sum(_runs(vm) for vm in vms),
+        machines=machines if vms is None else tuple(_words(vms, kind.member, context.clock)),
+        running=sum(_runs(vm) for vm in vms or ()),
+        hourly=record.hourly,
         counts=_counts(cloud),
-        data=tuple(
-            Held(words=words) for words in (*_shares(cloud), *kind.data(context, cloud, record))
-        ),
+        data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
         jobs=tuple(_jobs(cloud, kind)),
     )
     context.report.ending = found
-    context.report.cost = _cost(context, record, kind, vms)
+    context.report.cost = _cost(context, record, kind, vms or ())
     return found
 
 
@@ -64,8 +67,8 @@ def _jobs(cloud: Cloud, kind: Kind[Any]) -> Sequence[str]:
         return ()
 
 
-def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]]:
-    """The VMs with the deployment's marker; none where these credentials may not list them."""
+def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]] | None:
+    """The VMs with the deployment's marker; None where these credentials may not list them."""
     path = f"projects/{record.project_id}/aggregated/instances"
     query = {"filter": f"labels.{MARKER}={record.cluster_id}"}
     try:
@@ -73,7 +76,7 @@ def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]]:
     except GoogleApiError as error:
         if error.code != _FORBIDDEN:
             raise
-        return []
+        return None
     return [vm for scope in scopes for vm in scope.get("instances", [])]
 
 
@@ -81,16 +84,21 @@ def _runs(vm: Mapping[str, Any]) -> bool:
     return bool(vm.get("status") == "RUNNING")
 
 
-def _words(vms: Sequence[Mapping[str, Any]], member: str) -> Iterator[str]:
-    """How many machines there are of each kind, such as "2 VMs run: a2-highgpu-2g"."""
-    kinds = Counter(
-        (_last(vm["machineType"]), _last(vm["zone"]), str(vm.get("status", ""))) for vm in vms
-    )
-    for (machine_type, zone, status), count in sorted(kinds.items()):
+def _words(vms: Sequence[Mapping[str, Any]], member: str, clock: Clock) -> Iterator[str]:
+    """What there is of each kind, as "2 VMs run: a2-highgpu-2g in us-east1-b, for up to 2 h"."""
+    kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for vm in vms:
+        kinds[_last(vm["machineType"]), _last(vm["zone"]), str(vm.get("status", ""))].append(vm)
+    for (machine_type, zone, status), them in sorted(kinds.items()):
+        count = len(them)
         members = member if count == 1 else f"{member}s"
         run = "runs" if count == 1 else "run"
         is_so = run if status == "RUNNING" else f"{'is' if count == 1 else 'are'} {status}"
-        yield f"{count:,} {members} {is_so}: {machine_type} in {zone}"
+        started = [vm.get("lastStartTimestamp") or vm.get("creationTimestamp") for vm in them]
+        ages = [clock.since(dt.datetime.fromisoformat(it).timestamp()) for it in started if it]
+        most = "" if count == 1 else "up to "
+        age = f", for {most}{words.duration(max(ages))}" if ages and status == "RUNNING" else ""
+        yield f"{count:,} {members} {is_so}: {machine_type} in {zone}{age}"
 
 
 def _counts(cloud: Cloud) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from provision.errors import Interrupted, ProvisionError
+from provision.errors import Interrupted, ProvisionError, Unanswered
 from provision.lifecycle import settle
 from provision.settings.choices import Action
 from provision.state import liveness
@@ -99,6 +99,8 @@ def explained(cloud: Cloud, how_to_go_on: str) -> Iterator[None]:
     """After an interrupt, say where the state is, whether it is locked, and how to go on."""
     try:
         yield
+    except Unanswered:
+        raise
     except Interrupted as error:
         (problem,) = error.problems
         lock = _lock_after_interrupt(cloud)

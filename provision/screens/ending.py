@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from provision.screens import amounts, layout
@@ -42,6 +43,9 @@ def _rows(ending: Ending, cost: Cost | None) -> Iterator[Row]:
         yield Row("data", "boot disks and local SSDs alone; buckets stay")
     if cost is not None and (cost.now.per_hour or cost.now.unknown):
         yield Row("costs", f"{amounts.per_hour_and_day(cost.now)} end with it")
+    elif ending.hourly is not None:
+        most = amounts.usd(Decimal(ending.hourly))
+        yield Row("costs", f"up to {most}/h, as the last Create said, end with it")
 
 
 def _summary(ending: Ending, most: int) -> str:

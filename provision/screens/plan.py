@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
+from provision.documents.cost import PartKind
 from provision.documents.plan import Change
 from provision.screens import amounts, cluster, layout
 from provision.screens.layout import LABEL, Line, Look, Row
@@ -20,6 +21,11 @@ _NOUNS: Final = 5
 """Nouns that are counted one by one; the rest is "more"."""
 _FEWEST: Final = 3
 """At least so many nouns, where there is little room."""
+_PARTS: Final = {
+    **{kind: str(kind).replace("_", " ") for kind in PartKind},
+    PartKind.NAT: "NAT",
+}
+"""What parts of no pool are called."""
 _HINT: Final = "Plan --full shows all"
 
 
@@ -158,18 +164,31 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     if cost.before is not None and cost.before != cost.most.per_hour:
         text += f"; before {amounts.usd(cost.before)}/h"
     yield Row("costs", text)
+    if len(plan.topology.machines) > 1:
+        yield Row("of which", "; ".join(_shares(plan.topology, cost)))
     unknown = cost.most.unknown or cost.now.unknown
     if unknown:
         yield Row("unknown", f"the price of {'; '.join(unknown)}")
 
 
+def _shares(topology: Topology, cost: Cost) -> Iterator[str]:
+    """What the total is made of: each pool with its disks and addresses, and the rest."""
+    pools = [it.name for it in topology.machines]
+    for name in pools:
+        short = name.removeprefix(f"{topology.name}-")
+        yield f"{short} {amounts.of_parts(it for it in cost.parts if it.pool == name)}"
+    rest = [it for it in cost.parts if it.pool not in pools]
+    if rest:
+        names = dict.fromkeys(_PARTS[it.kind] for it in rest)
+        yield f"{', '.join(names)} {amounts.of_parts(rest)}"
+
+
 def _all(topology: Topology) -> str:
-    """All machines that can come, in words."""
-    own = [it for it in topology.machines if not it.is_system]
-    count = sum(it.most for it in own)
+    """All machines that can come, in words: on GKE the nodes of the system pool too."""
+    count = sum(it.most for it in topology.machines)
     if len(topology.machines) == 1:
         return f"all {count:,} VMs" if count > 1 else "the VM"
-    return f"all {count:,} GPU nodes" if count > 1 else "the GPU node"
+    return f"all {count:,} nodes"
 
 
 # ------------------------------------------------------------------ checks

@@ -170,6 +170,7 @@ def mounts(text: str) -> list[dict[str, str]]:
             raise InvalidValueError(
                 f"has {shorten(item)}, which is not a bucket with a mount path",
                 "<bucket>:</mount/path>, separated by commas; the bucket without gs://",
+                fix=text.replace("gs://", "") if bucket and colon and path else "",
             )
         found.append({"bucket": bucket, "path": path})
     return found

@@ -1,6 +1,8 @@
 """Reading the values of settings from the command line, the process environment and an env file.
 
 The command line overrides the environment, which overrides the file; a blank value counts as unset.
+What says which deployment is meant is never overridden so: a variable that an earlier session
+exported would build or delete in another project than the file that is named (ADR 60).
 `docker run --env-file` and python-dotenv treat quotes and comments differently; this module makes
 the result the same either way.
 """
@@ -29,6 +31,17 @@ _VERBATIM_LINE: Final = re.compile(
     re.MULTILINE,
 )
 _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
+_IDENTIFIES: Final = frozenset(
+    {"NAME_PREFIX", "ORCHESTRATOR_TYPE", "PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ZONE"}
+)
+"""The settings that say which deployment is meant."""
+_OTHERS: Final = re.compile(
+    r"HOME|HOSTNAME|PATH|PWD|OLDPWD|SHLVL|SHELL|TERM|COLORTERM|USER|LOGNAME|LANG|LANGUAGE|TZ|_"
+    r"|COLUMNS|LINES|container|NO_COLOR|FORCE_COLOR|NO_GCE_CHECK|NETRC|KUBECONFIG|EDITOR"
+    r"|(?i:https?|no|all|ftp)_(?i:proxy)|.*_CA_BUNDLE|SSL_CERT_.*|.*_SERVICE_HOST|.*_PORT(_.*)?"
+    r"|(LC|XDG|TF|GOOGLE|GCE|CLOUDSDK|AIINFRA|KUBERNETES|PYTHON|PIP|DEBUGINFOD|OTEL|NVIDIA)_?.*"
+)
+"""What a container engine, Kubernetes, Python, gcloud and Terraform have in an environment."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,9 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
     """Collect the values of all settings from all sources.
 
     Args:
-        environ: The process environment; variables that are not settings are ignored.
+        environ: The process environment. Other programs' variables are ignored; but in the image,
+            outside of a CI system, what a container engine was given was meant for this program,
+            and is treated as a file's.
         env_file: A file of `NAME=value` lines; None for none.
         flags: Variable -> value from the command line, with the highest precedence.
     """
@@ -84,15 +99,49 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
         for name in it
         if it[name].strip()
     }
+    is_ours = bool(environ.get("AIINFRA_IMAGE")) and not environ.get("CI")
+    meant = {it: environ[it] for it in environ if is_ours and not _OTHERS.fullmatch(it)} | lines
     for name in dict.fromkeys((*lines, *environ)):
-        _check_name(name, environ.get(name, ""), lines.get(name, ""), named, reading)
+        _check_name(name, environ.get(name, ""), meant.get(name, ""), named, reading)
     # A blank value counts as unset, so a source with lower precedence can set it.
     values: dict[str, str] = {}
     for source in (lines, environ, flags):
         values |= {name: value for name, value in source.items() if value.strip()}
     for name in sorted(filter(spelling.is_known, values), key=flags.__contains__):
         _take(name, values[name], reading, strongest=name in flags)
+    _compare(lines, {name: environ[name] for name in environ if name not in flags}, reading)
     return reading
+
+
+def _compare(lines: Mapping[str, str], environ: Mapping[str, str], reading: Reading) -> None:
+    """Say what the environment has otherwise than the file that is named."""
+    overridden = []
+    for name in filter(spelling.is_known, lines):
+        here, there = (_bare(name, source.get(name, "")) for source in (lines, environ))
+        if not here.strip() or not there.strip() or _meaning(here) == _meaning(there):
+            continue
+        field_name = spelling.SETTINGS[spelling.setting_of(name)]
+        old, new = (shorten(mask_setting(field_name, it)) for it in (here, there))
+        if name in _IDENTIFIES:
+            reading.problems.append(
+                Problem(
+                    code=Code.CONFLICTING_SETTINGS,
+                    setting=name,
+                    what=f"is {old} in the file and {new} in the environment",
+                    why="it says which deployment is meant, so neither is taken",
+                    fix=f"unset {name} in the shell, or write the right value to the file",
+                )
+            )
+        else:
+            overridden.append(f"{name} ({old} in the file, {new} taken)")
+    if overridden:
+        reading.notes.append(
+            Problem(
+                code=Code.AMBIGUOUS_ENV_FILE,
+                what=f"The environment overrides the file: {', '.join(overridden)}",
+                fix="unset what is not meant",
+            )
+        )
 
 
 def _text_of(env_file: Path) -> str:
@@ -238,9 +287,8 @@ def _text(name: str, raw: str, reading: Reading) -> str:
                 )
             )
         return raw
-    text = raw.strip()
-    bare = parsing.unquoted(text).strip()
-    if bare != text:
+    bare = _bare(name, raw)
+    if bare != raw.strip():
         reading.notes.append(
             Problem(
                 code=Code.AMBIGUOUS_ENV_FILE,
@@ -251,6 +299,11 @@ def _text(name: str, raw: str, reading: Reading) -> str:
             )
         )
     return bare
+
+
+def _bare(name: str, raw: str) -> str:
+    """A value without the quotes and blanks around it; a command as it is."""
+    return raw.rstrip("\r\n") if name in _VERBATIM else parsing.unquoted(raw.strip()).strip()
 
 
 def _opposite(text: str) -> str:

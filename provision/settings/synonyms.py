@@ -11,7 +11,8 @@ of gcloud's and Ray's that are known by use:
 * SkyPilot: "SkyPilot YAML" of its documentation (latest), and `sky/resources.py`;
 * dstack: `core/models/fleets.py` (01528849) and `core/models/profiles.py` (230b6bf7);
 * xpk: `src/xpk/parser/common.py` (03465e26), and its documentation in excerpts;
-* Ray: "Cluster YAML Configuration Options" of its documentation, and its examples for GCP.
+* Ray: "Cluster YAML Configuration Options" of its documentation, and its examples for GCP;
+* torchrun, Slurm, and the tokens of Hugging Face and the like: known by use.
 
 They are only used for suggestions. Names of this tool's predecessor are in `spelling`.
 """
@@ -53,6 +54,7 @@ class Synonym:
 
 
 _VM_TYPE: Final = "VM_TYPE"
+_SECRETS: Final = "SECRETS"
 _SWITCHES: Final = frozenset(
     {
         "ENABLE_COMPACT_PLACEMENT",
@@ -83,13 +85,15 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "GUEST_ACCELERATOR": Synonym(_VM_TYPE, _TOOLKIT),
         "GUEST_ACCELERATORS": Synonym(_VM_TYPE, "Ray"),
         "NUM_GPUS": Synonym("GPU_COUNT"),
-        "GPUS_PER_NODE": Synonym("GPU_COUNT"),
+        "GPUS_PER_NODE": Synonym("GPU_COUNT", "Slurm"),
+        "NPROC_PER_NODE": Synonym("GPU_COUNT", "torchrun", common=True),
         # How many of them.
         "NUM_NODES": Synonym("INSTANCE_COUNT", "SkyPilot, xpk and gcloud"),
         "NUM_SLICES": Synonym("INSTANCE_COUNT", "xpk"),
         "NUM_INSTANCES": Synonym("INSTANCE_COUNT"),
         "NUM_VMS": Synonym("INSTANCE_COUNT"),
         "NODES": Synonym("INSTANCE_COUNT", "dstack", common=True),
+        "NNODES": Synonym("INSTANCE_COUNT", "torchrun", common=True),
         "NODE_COUNT": Synonym("INSTANCE_COUNT"),
         "VM_COUNT": Synonym("INSTANCE_COUNT"),
         "STATIC_NODE_COUNT": Synonym("INSTANCE_COUNT", _TOOLKIT),
@@ -118,6 +122,10 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "QUEUED_PROVISIONING": Synonym("ENABLE_QUEUED_PROVISIONING"),
         "RESERVATION": Synonym("RESERVATION_NAME", "gcloud, xpk and dstack"),
         "MAX_DURATION": Synonym("MAX_RUN_DURATION", "dstack"),
+        "AUTOSTOP": Synonym("MAX_RUN_DURATION", "SkyPilot"),
+        "IDLE_MINUTES_TO_AUTOSTOP": Synonym("MAX_RUN_DURATION", "SkyPilot"),
+        "IDLE_DURATION": Synonym("MAX_RUN_DURATION", "dstack"),
+        "WALLTIME": Synonym("MAX_RUN_DURATION", common=True),
         "MAX_PRICE": Synonym("MAX_HOURLY_COST", "dstack"),
         "COMPACT_PLACEMENT": Synonym("ENABLE_COMPACT_PLACEMENT", _TOOLKIT),
         "ENABLE_PLACEMENT": Synonym("ENABLE_COMPACT_PLACEMENT", _TOOLKIT),
@@ -130,6 +138,17 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "IMAGE": Synonym("IMAGE_NAME", "gcloud", common=True),
         "IMAGE_ID": Synonym("IMAGE_NAME", "SkyPilot", common=True),
         "IMAGE_FAMILY": Synonym("IMAGE_FAMILY_NAME", "gcloud"),
+        # What runs on it, and what that is not to have from an env.list.
+        "SETUP": Synonym("STARTUP_COMMAND", "SkyPilot", common=True),
+        "SETUP_COMMANDS": Synonym("STARTUP_COMMAND", "Ray"),
+        "STARTUP_COMMANDS": Synonym("STARTUP_COMMAND"),
+        "ENVS": Synonym("JOB_ENV", "SkyPilot", common=True),
+        "HF_TOKEN": Synonym(_SECRETS, "Hugging Face", common=True),
+        "HUGGING_FACE_HUB_TOKEN": Synonym(_SECRETS, "Hugging Face", common=True),
+        "HUGGINGFACE_TOKEN": Synonym(_SECRETS, "Hugging Face", common=True),
+        "WANDB_API_KEY": Synonym(_SECRETS, "Weights & Biases", common=True),
+        "OPENAI_API_KEY": Synonym(_SECRETS, "OpenAI", common=True),
+        "AWS_SECRET_ACCESS_KEY": Synonym(_SECRETS, "AWS", common=True),
         # Where it is, and whose it is.
         "PROJECT": Synonym("PROJECT_ID", "gcloud", common=True),
         "CLUSTER_NAME": Synonym("NAME_PREFIX", "Ray", common=True),
@@ -138,6 +157,7 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "LOCATION": Synonym("ZONE", "gcloud", common=True),
         "SERVICE_ACCOUNT_EMAIL": Synonym("SERVICE_ACCOUNT", _TOOLKIT, common=True),
         "ORCHESTRATOR": Synonym("ORCHESTRATOR_TYPE", common=True),
+        "NETWORK": Synonym("NETWORK_CONFIG", "gcloud", common=True),
         "ENABLE_PUBLIC_IPS": Synonym("ENABLE_EXTERNAL_IP", _TOOLKIT),
         "DISABLE_PUBLIC_IPS": Synonym("ENABLE_EXTERNAL_IP", _TOOLKIT, opposite=True),
         "NO_ADDRESS": Synonym("ENABLE_EXTERNAL_IP", "gcloud", opposite=True),
@@ -170,6 +190,17 @@ def problem(name: str, in_file: str, in_environ: str, given: Collection[str]) ->
     is_foreign = found.common or found.setting in given or not meant_settings
     if not in_file.strip() and is_foreign:
         return None
+    if found.setting == _SECRETS:
+        secret = name.lower().replace("_", "-")
+        return Problem(
+            code=Code.UNKNOWN_SETTING,
+            setting=name,
+            what="is not a setting: it would be ignored",
+            why=f"a secret is kept in Secret Manager, where each VM reads it, and {_SECRETS} names"
+            " it; its value belongs in no env.list",
+            fix=f"{_SECRETS}={name}=projects/<project>/secrets/{secret}, once it is there: gcloud"
+            f" secrets create {secret} --data-file=-",
+        )
     verb = "call" if " and " in found.of else "calls"
     elsewhere = f"{found.of} {verb} it so; " if found.of else ""
     return Problem(
@@ -199,7 +230,11 @@ def _meant_by(found: Synonym, value: str) -> dict[str, str]:
 
 def _machines(value: str) -> dict[str, str]:
     """The machines that a name of machines or of GPUs asks for."""
-    types = meant.machine_types(value)
+    if value.isdecimal():
+        many = {it.name for it in machines.MACHINE_TYPES.values() if str(it.gpus) == value}
+        types = [it for it in meant.machine_types("a100") if it in many]
+    else:
+        types = list(meant.machine_types(value))
     if types:
         return {_VM_TYPE: types[0]}
     gpu = (

@@ -14,6 +14,7 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +26,7 @@ from provision.google import refusals as google_refusals
 from provision.google import sessions
 from provision.google.auth import refusals
 from provision.state import bucket_audit, lost_record, terraform_state
+from provision.state.location import FOLDER
 from provision.state.location import RECORD as _RECORD
 from provision.state.location import STATE as _STATE
 from provision.state.record import ForeignRecordError, Record
@@ -43,6 +45,28 @@ if TYPE_CHECKING:
 
 _LOCK: Final = "terraform/state/default.tflock"
 _LOGS: Final = "logs/"
+_DEEPEST: Final = 3
+"""Folders in which deployments are looked for, one inside the other."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Another:
+    """The place of another deployment of the same project, as far as its folder tells it."""
+
+    of: Place
+    name_prefix: str
+
+    @property
+    def project_id(self) -> str:
+        return self.of.project_id
+
+    @property
+    def region(self) -> str:
+        return self.of.region
+
+    @property
+    def zone(self) -> str:
+        return self.of.zone
 
 
 class StateFolder:
@@ -157,6 +181,29 @@ class StateFolder:
                     raise
                 return False
         return True
+
+    def others(self) -> Iterator[StateFolder]:
+        """The folders of all deployments beside this one in the bucket, and of its own."""
+        above = self.location.folder.rpartition("/")[0]
+        left = [f"{above}/" if above else ""]
+        for prefix in left:
+            with self._told("list the deployments", "storage.objects.list"):
+                found = self._client.list_blobs(
+                    self.location.bucket,
+                    prefix=prefix,
+                    delimiter="/",
+                    fields="prefixes,nextPageToken",
+                )
+                list(found)
+            for folder in sorted(found.prefixes):
+                name = folder.rstrip("/").rpartition("/")[2]
+                if name.endswith(FOLDER):
+                    other = copy.copy(self)
+                    other.location = dataclasses.replace(self.location, folder=folder.rstrip("/"))
+                    other._place = _Another(self._place, name.removesuffix(FOLDER))  # noqa: SLF001
+                    yield other
+                elif folder.count("/") <= _DEEPEST:
+                    left.append(folder)
 
     def missing(self) -> StateError:
         """The error for a TERRAFORM_GCS_PATH whose bucket does not exist."""

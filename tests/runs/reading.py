@@ -25,8 +25,8 @@ def to_read(said: str) -> list[str]:
 
 
 def normal(said: str) -> str:
-    """What a person reads from "... failed:" on."""
-    start = re.search(r"^(?:Create|Destroy|Test) failed: ", said, re.MULTILINE)
+    """What a person reads from the heading of the problems on."""
+    start = re.search(r"^(?:Create|Destroy|Test) .* \(exit code \d+\):$", said, re.MULTILINE)
     assert start is not None, said
     text = said[start.start() :]
     for pattern, stand_in in _NORMAL:

@@ -4,34 +4,50 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from typing import TYPE_CHECKING
+
+import pytest
 
 from rehearsal.inventory import stays
 from tests.image.terminal import typed
 from tests.runs.conftest import PROGRAM
 
 if TYPE_CHECKING:
-    import signal
+    from pathlib import Path
 
+    from tests.conftest import Golden
     from tests.runs.conftest import Rehearsal
 
-_QUESTION = b"Go on? [Y/n] "
+_QUESTION = re.compile(r"Go on\?|to confirm:")
+_ENDS = (b"[Y/n] ", b"to confirm: ")
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_PASSING = re.compile(r"^(?:  (?:done|\.\.\.|ok) .*|    .*permissions.*)\n", re.MULTILINE)
+_CHANGING = [
+    (re.compile(r"for (?:up to )?\d+ (?:s|min|h)(?: \d+ min)?"), "for TIME"),
+    (re.compile(r"np-vm-\w+"), "np-vm-NAME"),
+    # Who presses Ctrl-C while a question is still being written sees it twice.
+    (re.compile(r"(Go on\? \[Y/n\] |Delete.* to confirm: )\1"), r"\1"),
+]
 
 
-def create(rehearsal: Rehearsal, keys: bytes | signal.Signals, *options: str) -> tuple[int, str]:
-    """Run Create on a terminal, where somebody answers its question with these keys."""
+def at_terminal(
+    rehearsal: Rehearsal, action: str, keys: bytes | signal.Signals, *options: str, **more: str
+) -> tuple[int, str]:
+    """Run an action on a terminal, where somebody answers its question with these keys."""
     settings = rehearsal.folder / "typed.list"
-    settings.write_text("".join(f"{name}={it}\n" for name, it in rehearsal.settings.items()))
-    command = [*PROGRAM, "--env-file", str(settings), *options, "Create"]
+    given = rehearsal.settings | more
+    settings.write_text("".join(f"{name}={it}\n" for name, it in given.items()))
+    command = [*PROGRAM, "--env-file", str(settings), *options, action]
     environ = {**rehearsal.environ, "TERM": "dumb"}
-    code, said = typed(command, environ, when=_QUESTION, keys=keys)
+    when = _ENDS[action == "Destroy" or keys in {b"yes\n", b"no\n"}]
+    code, said = typed(command, environ, when=when, keys=keys)
     return code, _COLOURS.sub("", said).replace("\r", "")
 
 
 def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -> None:
     rehearsal.settings["IMAGE_FAMILY_NAME"] = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
-    code, said = create(rehearsal, b"n\n", "--output", "json")
+    code, said = at_terminal(rehearsal, "Create", b"n\n", "--output", "json")
     assert code == 2, said
     document = json.loads(said[said.index("\n{\n") :])
     (problem,) = document["problems"]
@@ -42,7 +58,7 @@ def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -
     assert document["plan"]["change"] == "new"
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
-    code, said = create(rehearsal, b"\n")
+    code, said = at_terminal(rehearsal, "Create", b"\n")
     assert code == 0, said
     lines = said.splitlines()
     assert len(lines) <= 40, said
@@ -50,6 +66,58 @@ def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -
     assert said.count("Go on?") == 1
 
     # What changes nothing asks nothing.
-    code, said = create(rehearsal, b"n\n")
+    code, said = at_terminal(rehearsal, "Create", b"n\n")
     assert (code, "Go on?" in said) == (0, False), said
     assert "No changes: " in said
+
+
+@pytest.mark.slow(
+    sibling="tests/runs/test_on_a_terminal.py::test_a_first_create_asks_once_and_a_no_makes_nothing"
+)
+@pytest.mark.timeout(400)
+def test_each_question_can_be_answered_by_yes_no_and_ctrl_c_and_says_what_that_did(
+    rehearsal: Rehearsal, golden: Golden, goldens: Path
+) -> None:
+    story: list[str] = []
+
+    def act(title: str, action: str, keys: bytes | signal.Signals, **more: str) -> str:
+        code, said = at_terminal(rehearsal, action, keys, **more)
+        shown = _PASSING.sub("", said)
+        for pattern, stand_in in _CHANGING:
+            shown = pattern.sub(stand_in, shown)
+        asked = len(_QUESTION.findall(shown))
+        assert asked <= 1, said
+        # From an answer that goes on, what is made is told elsewhere.
+        if code == 0 and asked:
+            shown = shown[: shown.index("\n", _QUESTION.search(shown).start())]  # type: ignore[union-attr]
+        shown = re.sub(r"^.*?(?=^np   )", "", shown, flags=re.MULTILINE | re.DOTALL)
+        story.append(f"# {title}: exit code {code}\n{shown}\n")
+        return said
+
+    def there() -> list[str]:
+        return [line for line in rehearsal.resources() if not stays(line)]
+
+    act("Create, n", "Create", b"n\n")
+    act("Create, Ctrl-C", "Create", signal.SIGINT)
+    assert there() == []
+    rehearsal.settings["INSTANCE_COUNT"] = "2"
+    act("Create, Enter", "Create", b"\n")
+
+    # What ends no machine and loses no data needs no word, and no --yes in a pipeline.
+    rehearsal.settings |= {"LABELS": "team=r", "METADATA": "k=v"}
+    assert rehearsal.run("Create").code == 0
+    made = there()
+
+    act("4 VMs, n", "Create", b"n\n", INSTANCE_COUNT="4")
+    act("4 VMs, Ctrl-C", "Create", signal.SIGINT, INSTANCE_COUNT="4")
+    act("1 VM, no", "Create", b"no\n", INSTANCE_COUNT="1")
+    refused = rehearsal.run("Create", INSTANCE_COUNT="1")
+    assert (refused.code, refused.problem["code"]) == (2, "approval-needed")
+    assert there() == made
+
+    act("Destroy, no", "Destroy", b"no\n")
+    act("Destroy, Ctrl-C", "Destroy", signal.SIGINT)
+    assert there() == made
+    act("Destroy, yes", "Destroy", b"yes\n")
+    assert there() == []
+    golden.check(goldens / "questions.txt", "\n".join(story))

@@ -104,10 +104,10 @@ def test_what_a_silent_control_plane_leaves_is_removed_but_for_what_holds_data(
     # Nobody could be asked whether the data may go.
     assert left_in_cloud(gke) == sorted(disks)
     assert "Could not delete Services and claims in Kubernetes first" in ended.said
-    heading = "Destroy is not done: something of the cluster is left (exit code 8)."
+    heading = "Destroy is not done: something of the cluster is left (exit code 8):"
     assert heading in ended.said.splitlines()
     assert "  for ever " not in ended.said
-    heading = "Destroy is not done: something of the cluster is left (exit code 8)."
+    heading = "Destroy is not done: something of the cluster is left (exit code 8):"
     assert heading in ended.said.splitlines()
     assert "  for ever " not in ended.said
     fixes = {problem["fix"] for problem in ended.document["problems"]}

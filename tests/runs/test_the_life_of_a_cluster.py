@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from rehearsal.inventory import stays
 from tests.image.terminal import typed
+from tests.runs import state_file
 from tests.runs.conftest import PROGRAM
 
 if TYPE_CHECKING:
@@ -43,10 +45,13 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     destroyed = rehearsal.run("Destroy", INSTANCE_COUNT="2")
     assert destroyed.code == 0, destroyed.said
     ending = destroyed.document["ending"]
-    assert ending["machines"] == ["2 VMs run: a2-highgpu-2g in us-central1-a"]
+    (machines,) = ending["machines"]
+    assert re.fullmatch(
+        r"2 VMs run: a2-highgpu-2g in us-central1-a, for up to \d+ \w+( \d+ \w+)?", machines
+    )
     assert sum(ending["counts"].values()) == created.document["changes"]["add"]
     assert destroyed.document["cost"]["now"] == created.document["cost"]["now"]
-    assert "  machines   2 VMs run: a2-highgpu-2g in us-central1-a\n" in destroyed.said
+    assert f"  machines   {machines}\n" in destroyed.said
     assert destroyed.document["changes"]["destroy"] == created.document["changes"]["add"]
     left = [line for line in rehearsal.resources() if not line.startswith("storage/")]
     assert left == []
@@ -102,6 +107,37 @@ def test_plan_has_terraforms_exit_codes_of_what_exists(
     rehearsal = standing()
     assert rehearsal.run("Plan", "--detailed-exitcode").code == 0
     assert rehearsal.run("Plan", "--detailed-exitcode", ZONE="us-central1").code == 1
+
+
+def test_status_without_a_name_lists_all_deployments_and_has_an_exit_code_for_gates(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"INSTANCE_COUNT": "2"})
+    rehearsal.settings = {"PROJECT_ID": "my-project"}
+
+    listed = rehearsal.run("Status", "--detailed-exitcode")
+
+    assert listed.code == 0, listed.said
+    assert "Worth knowing" not in listed.said
+    (one,) = listed.document["deployments"]
+    assert (one["name"], one["kind"], one["zone"]) == ("np", "mig", "us-central1-a")
+    assert (one["in_order"], one["trouble"], one["machines"][0]["ready"]) == (True, [], 2)
+    assert one["hours"] > 0
+    assert one["cost"]["per_hour"] > 10
+
+    with state_file.blob(rehearsal, "team/b-deployment/deployment.json") as record:
+        record.upload_from_string("{}")
+    with state_file.blob(rehearsal, "gone-deployment/logs/1.log") as log:
+        log.upload_from_string("x")
+    again = rehearsal.run("Status", "--detailed-exitcode")
+    assert again.code == 2, again.said
+    names = [(it["name"], it["in_order"]) for it in again.document["deployments"]]
+    assert names == [("np", True), ("b", False)]
+    assert "is not a record that this version can read" in again.said
+
+    rehearsal.settings |= {"NAME_PREFIX": "none", "ZONE": "us-central1-a"}
+    assert rehearsal.run("Status").code == 0
+    assert rehearsal.run("Status", "--detailed-exitcode").code == 2
 
 
 def test_fewer_vms_want_an_agreement(standing: Callable[..., Rehearsal]) -> None:

@@ -159,6 +159,18 @@ ONE_PROBLEM = {
         *("Validate --offline --env-file env.list", "MAX_RUN_DURATION=14d"),
         ["at most 7d", "MAX_RUN_DURATION=7d"],
     ),
+    "MAX_RUN_DURATION=4": (
+        *("Validate --offline --env-file env.list", "MAX_RUN_DURATION=4"),
+        ["too short", "MAX_RUN_DURATION=4h"],
+    ),
+    "GPUS=8": (
+        *("Validate --offline --env-file env.list", "GPUS=8"),
+        ["SkyPilot", "VM_TYPE=a2-highgpu-8g"],
+    ),
+    "a mount of gs://": (
+        *("Validate --offline --env-file env.list", "GCS_MOUNT_LIST=gs://my-bucket:/mnt"),
+        ["without gs://", "GCS_MOUNT_LIST=my-bucket:/mnt"],
+    ),
     "GKE_MAX_NODE_COUNT on VMs": (
         *("Validate --offline --env-file env.list", "GKE_MAX_NODE_COUNT=4"),
         ["has no effect with ORCHESTRATOR_TYPE=none"],

@@ -192,6 +192,12 @@ class Reader:
         self._next = 0.0
         self._lock = threading.Lock()
 
+    @property
+    def place(self) -> str:
+        """Project and zone, as options of gcloud."""
+        _, project, _, zone = self._zone.split("/")
+        return f"--zone {zone} --project {project}"
+
     def read(self, names: Iterable[str]) -> dict[str, Startup]:
         """The start-ups of VMs, by name; what was told before the last start counts for nothing."""
         wanted = list(names)
@@ -265,7 +271,7 @@ def wait(
                 deadline.shorten(_COMMAND_AT_MOST)
                 is_shorter.add(COMMAND)
             deadline.pause()
-        _judge(found)
+        _judge(found, deadline.passed, reader.place)
         return found
 
 
@@ -334,19 +340,35 @@ def _progress(startups: Iterable[Startup]) -> str:
     return f"{done} of {len(everyone)} VMs have started up{rest}"
 
 
-def _judge(found: Mapping[str, Startup]) -> None:
-    """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error."""
-    bad = {
-        name: it
-        for name, it in sorted(found.items())
-        if it.state == "failed" or it.fails_often or (not it.is_over and it.step != COMMAND)
-    }
-    # Failed VMs first: they say more than late ones.
-    order = sorted(bad.items(), key=lambda entry: entry[1].state != "failed")
-    problems = [_problem(name, it) for name, it in order[:_IN_FULL]]
-    rest = dict(order[_IN_FULL:])
+def _judge(found: Mapping[str, Startup], passed: float, place: str) -> None:
+    """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error.
+
+    Args:
+        found: Name of the VM -> its start-up.
+        passed: How long they were waited for, in seconds of cloud time.
+        place: Their zone and project, as options of gcloud.
+    """
+    in_order = sorted(found.items())
+    failed = {name: it for name, it in in_order if it.state == "failed" or it.fails_often}
+    starting = {name: it for name, it in in_order if not it.is_over and it.step != COMMAND}
+    # After a failure nobody waits for the others, so that those are not late.
+    bad = list((failed or starting).items())
+    problems = [_problem(name, it, place) for name, it in bad[:_IN_FULL]]
+    rest = dict(bad[_IN_FULL:])
     if rest:
         problems.append(_others(rest))
+    others = starting.keys() - failed.keys() if failed else ()
+    if others:
+        each = "; ".join(f"{name} {starting[name].words}" for name in sorted(others)[:_IN_FULL])
+        number = f"{len(others)} VM{' was' if len(others) == 1 else 's were'}"
+        problems.append(
+            Problem(
+                code=Code.STILL_RUNNING,
+                what=f"{number} still starting up after {words.duration(passed)}, when Create"
+                " ended because of the failure",
+                why=each,
+            )
+        )
     if problems:
         raise ClusterError.of(problems)
 
@@ -369,7 +391,7 @@ COMMAND_AGAIN: Final = (
 """How a command that failed is begun again, as a part of a sentence."""
 
 
-def _problem(name: str, it: Startup) -> Problem:
+def _problem(name: str, it: Startup, place: str) -> Problem:
     what = f"{name} {it.words}"
     if it.fails_often:
         what = f"STARTUP_COMMAND failed on {name} {it.steps[COMMAND].failures} times in a row, and"
@@ -380,8 +402,9 @@ def _problem(name: str, it: Startup) -> Problem:
         "it has not reported anything: its image may lack Google's guest agent, or its network may"
         " have no access to Google's APIs"
     )
-    again = f"fix the cause, restart the VM with `gcloud compute instances reset {name}`, and"
-    again = COMMAND_AGAIN if it.step == COMMAND else f"{again} run Create again"
+    reset = f"gcloud compute instances reset {name} {place}"
+    again = f"fix the cause, restart the VM with `{reset}`, and run Create again"
+    again = COMMAND_AGAIN if it.step == COMMAND else again
     return Problem(
         code=Code.STARTUP_FAILED,
         setting="STARTUP_COMMAND" if it.step == COMMAND else "",

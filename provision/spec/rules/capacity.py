@@ -165,8 +165,13 @@ def _shortest_run(case: Case) -> Iterator[Finding]:
     yield from _too_short(
         settings.max_run_duration,
         "a group of VMs" if _is_group(case) else "a pool of flex start or a queue",
-        fix="MAX_RUN_DURATION=10m",
+        fix=f"MAX_RUN_DURATION={_longer(settings.max_run_duration or 0)}",
     )
+
+
+def _longer(number: int) -> str:
+    """What a number without a unit, which counts as seconds, may have been meant as."""
+    return f"{number}h" if number <= _HOURS else f"{number}m"
 
 
 def _too_short(seconds: int | None, what: str, *, fix: str) -> Iterator[Finding]:
@@ -257,6 +262,8 @@ def _one_request(case: Case) -> Iterator[Finding]:
         )
 
 
+_HOURS: Final = 24
+"""Up to so many without a unit are meant as hours, and more as minutes."""
 RULES: Final = (
     Rule((), _exclusive),
     Rule(("vm_type", "orchestrator_type", *POOL_KEYS), _offered),

@@ -125,13 +125,13 @@ MISTAKES: dict[str, list[str]] = {
     ],
     "--rehearse craete": ["'craete' is not an action; …; did you mean Create?"],
     # Options that mean nothing to the action.
-    "Status --copy /nonexistent --detailed-exitcode": [
+    "Status --copy /nonexistent --offline": [
         (
             "Status does not support --copy; it is for Create, Validate, Plan, Debug and Run;"
             " remove it; Status --help shows the options of Status"
         ),
         (
-            "Status does not support --detailed-exitcode; it is for Plan;"
+            "Status does not support --offline; it is for Validate;"
             " remove it; Status --help shows the options of Status"
         ),
     ],
@@ -191,7 +191,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--report": ["Create", "Plan"],
         "--watch": ["Status"],
         "--role": ["Validate"],
-        "--detailed-exitcode": ["Plan"],
+        "--detailed-exitcode": ["Plan", "Status"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)
         ),

@@ -11,7 +11,7 @@ import pytest
 
 from provision.codes import Code
 from provision.documents.plan import Change, Count, Loss, SettingChange
-from provision.errors import SettingsError
+from provision.errors import Declined, SettingsError
 from provision.google import resources
 from provision.intake import load
 from provision.kinds.vms.kind import VM_GROUP
@@ -75,7 +75,7 @@ def test_a_person_is_asked_once_before_a_first_create_and_before_losses(
 
     no = _Desk(answer=False)
     if question:
-        with pytest.raises(approval.Declined) as declined:
+        with pytest.raises(Declined) as declined:
             approval.require(_context(no, change), found)
         assert declined.value.problems[0].code is Code.DECLINED
     else:

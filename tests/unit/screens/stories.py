@@ -148,6 +148,7 @@ def ending(example: str) -> tuple[Ending, Cost]:
     machines = [
         f"{layout.counted(it.first, 'node' if is_gke else 'VM')}"
         f" {'runs' if it.first == 1 else 'run'}: {it.machine_type} in {it.zone}"
+        f", for {'up to ' if it.first > 1 else ''}2 d 3 h"
         for it in plan.topology.machines
         if it.first
     ]
@@ -180,7 +181,7 @@ def of(loaded: Loaded) -> tuple[Plan, Cost]:
 
 def _loaded(example: str, settings: Mapping[str, str] | None = None) -> Loaded:
     file = EXAMPLES / ("env.list" if example == "env" else f"{example}.env.list")
-    return load({"ACTION": "Plan", **(settings or {})}, file)
+    return load({"ACTION": "Plan"}, file, flags=settings or {})
 
 
 def _checks(plan: Plan) -> Checks:

@@ -25,6 +25,42 @@ def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default
     assert case["NETWORK_CONFIG"] == "default_network"
 
 
+@pytest.mark.parametrize(
+    ("name", "here", "there"),
+    [
+        ("PROJECT_ID", "other-project", "my-project"),
+        ("NAME_PREFIX", "theirs", "np"),
+        ("ZONE", "us-east1-b", "us-central1-a"),
+        ("REGION", "us-east1", "us-central1"),
+        ("TERRAFORM_GCS_PATH", "gs://theirs", "gs://ours"),
+        ("ORCHESTRATOR_TYPE", "gke", "ray"),
+    ],
+)
+def test_a_file_and_an_environment_that_mean_other_deployments_are_an_error_that_shows_both(
+    in_file: InFile, name: str, here: str, there: str
+) -> None:
+    problem = in_file(f"{name}={here}\n", {}, **{name: there}).problem(name)
+
+    assert problem.what == f"is '{here}' in the file and '{there}' in the environment"
+    assert in_file(f"{name}='{there}'\n", {}, **{name: there}).refused == set()
+
+
+def test_other_settings_of_the_file_that_the_environment_overrides_are_one_note(
+    in_file: InFile,
+) -> None:
+    lines = "INSTANCE_COUNT=2\nENABLE_SPOT=yes\nDISK_TYPE=pd-ssd\nMETADATA=a=s3cr3t\n"
+    case = in_file(
+        lines, {"ACTION": "Plan"}, INSTANCE_COUNT="3", ENABLE_SPOT="true", METADATA="a=t0ps3cr3t"
+    )
+
+    assert not case.loaded.problems
+    (note,) = case.loaded.notes
+    assert note.what.startswith("The environment overrides the file: INSTANCE_COUNT ('2' in the")
+    assert "METADATA" in note.what
+    assert "ENABLE_SPOT" not in note.what
+    assert "s3cr3t" not in note.what
+
+
 def test_a_blank_value_is_none_and_leaves_the_weaker_source_in_force(in_file: InFile) -> None:
     case = in_file("INSTANCE_COUNT=2\nDISK_SIZE_GB=\n", INSTANCE_COUNT=" ", GPU_COUNT='""')
 

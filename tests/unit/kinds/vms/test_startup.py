@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from typing import TYPE_CHECKING, Any, cast
@@ -194,7 +195,13 @@ def test_a_failure_is_told_although_others_never_end(monkeypatch: pytest.MonkeyP
     begin = time.monotonic()
     problems = _failure(FakeApi(a=[_told("failed", "gpu", "no driver")], b=[{}]))
     assert time.monotonic() - begin < 30
-    assert [problem.what.partition(" ")[0] for problem in problems] == ["a", "After"]
+    failed, starting = problems
+    assert failed.what == "a failed in the step gpu"
+    assert re.fullmatch(
+        r"1 VM was still starting up after \d+ (s|min), when Create ended because of the failure",
+        starting.what,
+    )
+    assert (starting.why, starting.fix) == ("b has not begun its start-up", "")
 
 
 @pytest.mark.usefixtures("impatient")
