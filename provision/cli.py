@@ -139,13 +139,15 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     loaded = load()
     if not line.problems:
         report.action = str(options.action or loaded.effective.get("ACTION") or "")
-    if report.action in _OF_WHAT_EXISTS:
+    creates = Option.CREATE in options.given
+    if report.action in _OF_WHAT_EXISTS and not creates:
         loaded = load(only=_OF_WHAT_EXISTS[Action(report.action)])
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
     is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
     # What a list guesses is not told where Google answers; the action tells it if Google can't.
-    waits = loaded.guesses if report.action in _ASKING and not is_offline else ()
+    asks = creates or report.action in _ASKING
+    waits = loaded.guesses if asks and not is_offline else ()
     notes = [note for note in loaded.notes if note not in waits or loaded.problems]
     report.notes.extend(notes)
     console.notes(notes)
@@ -174,6 +176,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         watch=Option.WATCH in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
+        create=creates,
+        destroy_after=Option.DESTROY_AFTER in options.given,
         detach=Option.DETACH in options.given,
         follow=Option.FOLLOW in options.given,
         job=options.job,
@@ -272,7 +276,7 @@ def _heading(report: Report, code: ExitCode) -> str:
     count = len(report.problems)
     if code is ExitCode.USAGE and count > 1:
         return f"{count} problems in the {code.description}:"
-    if code is ExitCode.CLUSTER and report.action in {Action.RUN, Action.LOGS}:
+    if any(problem.code is Code.JOB_FAILED for problem in report.problems):
         return f"The job has not succeeded (exit code {int(code)})."
     if code is ExitCode.CLUSTER and report.action == Action.DESTROY:
         return f"Destroy is not done: something of the cluster is left (exit code {int(code)})."

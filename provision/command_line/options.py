@@ -52,15 +52,20 @@ class Option(enum.StrEnum):
     QUEUE = "--queue", "QUEUE", "wait in this queue (JOB_QUEUE)", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less (JOB_PRIORITY)", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures (JOB_RESTARTS)", Action.RUN
+    CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
+    DESTROY_AFTER = (
+        *("--destroy-after", "", "destroy the cluster at the end, whatever happened"),
+        Action.RUN,
+    )
     DETACH = "--detach", "", "do not follow it", Action.RUN
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
     YES = (
         *("--yes", "", "approve everything, and freeing a dead run's lock"),
-        *(Action.CREATE, Action.DESTROY),
+        *(Action.CREATE, Action.DESTROY, Action.RUN),
     )
     BREAK_LOCK = (
         *("--break-lock", "ID", "release the lock with this ID, which a dead run left"),
-        *(Action.CREATE, Action.DESTROY),
+        *(Action.CREATE, Action.DESTROY, Action.RUN),
     )
     REPLACE_VMS = (
         *("--replace-vms", "", "replace VMs that are older than the settings"),
@@ -113,7 +118,7 @@ FORMATS = tuple(str(one) for one in Output)
 """The values of --output."""
 
 
-_OF_A_JOB = frozenset(
+OF_A_JOB = frozenset(
     {
         *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS),
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
@@ -148,7 +153,7 @@ class Options:
         found = {
             f"JOB_{option.removeprefix('--').upper()}": text
             for option, text in self.given.items()
-            if option in _OF_A_JOB
+            if option in OF_A_JOB
         }
         return {"ACTION": str(self.action), **found} if self.action else found
 

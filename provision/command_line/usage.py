@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.command_line.options import Option
+from provision.command_line.options import OF_A_JOB, Option
 from provision.settings.choices import Action
 
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ def of_action(action: Action) -> str:
     """The help about an action, with its options."""
     about = _ABOUT[action]
     own = [option for option in Option if action in option.actions]
+    # On one screen: what they are stands in the help on settings.
+    settings = [str(option) for option in own if option in OF_A_JOB]
     return _text(
         [
             *_usage(action),
@@ -149,7 +151,12 @@ def of_action(action: Action) -> str:
             *_paragraph(about.story),
             "",
             "options:",
-            *_table((option.form, option.words) for option in own),
+            *_table((it.form, it.words) for it in own if it not in OF_A_JOB),
+            *_paragraph(
+                f"Settings as options, --nodes 2 for JOB_NODES=2: {', '.join(settings)}"
+                if settings
+                else ""
+            ),
             "",
             *_paragraph(
                 f"More: {about.page}, and --help settings for the settings in an env.list."

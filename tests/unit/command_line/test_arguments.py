@@ -134,7 +134,7 @@ MISTAKES: dict[str, list[str]] = {
     ],
     "--yes plan": [
         (
-            "Plan does not support --yes; it is for Create and Destroy;"
+            "Plan does not support --yes; it is for Create, Destroy and Run;"
             " remove it; Plan --help shows the options of Plan"
         )
     ],
@@ -182,12 +182,13 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
 def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
         "--copy": ["Create", "Debug", "Plan", "Run", "Validate"],
-        **{it: ["Run"] for it in ("--env", "--detach", *map(str, OF_A_JOB))},
+        **{f"--{it}": ["Run"] for it in ("env", "create", "destroy-after", "detach")},
+        **{str(it): ["Run"] for it in OF_A_JOB},
         "--follow": ["Logs"],
-        "--yes": ["Create", "Destroy"],
+        "--yes": ["Create", "Destroy", "Run"],
         "--full": ["Create", "Debug", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],
-        "--break-lock": ["Create", "Destroy"],
+        "--break-lock": ["Create", "Destroy", "Run"],
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
         "--watch": ["Status"],
