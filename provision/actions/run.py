@@ -74,7 +74,9 @@ def _stands(context: Context) -> bool:
     cloud = connect(context)
     if ownership.deployed(context, cloud) is None:
         return False
-    return cloud.folder.text("connection.json") is not None
+    # What has powered itself off is started by Create, which changes nothing else.
+    may_be_off = context.settings.idle_timeout is not None
+    return not may_be_off and cloud.folder.text("connection.json") is not None
 
 
 def _folder(context: Context) -> Path | None:

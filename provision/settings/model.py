@@ -47,6 +47,7 @@ from provision.settings.values import (
     DriverWord,
     GcsPath,
     GkeVersion,
+    IdleSeconds,
     Image,
     ImageName,
     JobName,
@@ -300,6 +301,12 @@ class Settings(BaseSettings):
         "Google deletes each machine after this time: at most 7d, and at least 10m for VM groups.",
         "12h",
         derived.MAX_RUN,
+    )
+    idle_timeout: IdleSeconds | None = _setting(
+        "VMs power themselves off once all of them were idle for so long, at least 10m: no job and"
+        " no STARTUP_COMMAND ran, no GPU worked, nobody was logged in; Create starts them again.",
+        "2h",
+        only_with=_NONE,
     )
     enable_spot: Switch = _setting(
         "Spot VMs: cheaper, but Google may preempt them at any time; not with flex start, queued"

@@ -102,6 +102,12 @@ def _region(text: str) -> str:
     return text
 
 
+def _idle(seconds: int) -> int:
+    if not limits.SHORTEST_IDLE <= seconds <= limits.LONGEST_IDLE:
+        raise InvalidValueError("is too short or too long", "10m to 30d", fix="2h")
+    return seconds
+
+
 def _run(seconds: int) -> int:
     if seconds < 1:
         raise InvalidValueError("is too short", "at least 1s, and 10m for VM groups", fix="10m")
@@ -324,6 +330,7 @@ MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le
 PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]
 DiskSize = Annotated[int, BeforeValidator(parsing.gibibytes), Field(ge=10, le=65536)]
 Seconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1)]
+IdleSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_idle)]
 RunSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_run)]
 
 Networks = Annotated[

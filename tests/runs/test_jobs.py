@@ -325,3 +325,38 @@ def test_what_may_not_be_destroyed_is_said_before_the_job_runs(
         rehearsal.start("Run", "--detach", *WHOLE, **TWO, behind=("--", "true"))
     )
     assert (detached.code, detached.problem["code"]) == (2, "invalid-command-line")
+
+
+# ------------------------------------------------------------------ IDLE_TIMEOUT
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/vm/test_idle.py"
+    "::test_no_vm_ends_within_the_timeout_after_work_of_any_and_all_do_after_it"
+)
+def test_vms_without_work_are_off_until_the_next_create_which_starts_them(
+    rehearse: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = rehearse(rate=0.0005)
+    asked = {**TWO, "IDLE_TIMEOUT": "4h"}
+    created = rehearsal.run("Create", **asked)
+    assert created.code == 0, created.said
+    assert "without a job" in created.document["plan"]["contents"]["idle"]
+    group = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
+    policy = rehearsal.google("GET", f"compute/v1/{group}")["instanceLifecyclePolicy"]
+    assert policy["defaultActionOnFailure"] == "DO_NOTHING"
+    ended = _run(rehearsal, "--", "sleep", "20000", folder=folder, IDLE_TIMEOUT="4h")
+    assert ended.code == 0, "a job is work, however long it takes"
+    deadline = time.monotonic() + 60
+    while (status := rehearsal.run("Status", **asked)).document["status"]["running"]:
+        assert time.monotonic() < deadline, status.said
+        time.sleep(1)
+    (trouble,) = status.document["status"]["trouble"]
+    assert "powered off for want of work" in trouble["what"]
+    assert "Create" in trouble["fix"]
+
+    again = rehearsal.run("Create", **asked)
+    assert again.code == 0, again.said
+    assert "again" in again.said
+    assert again.document["plan"]["change"] == "nothing"
+    assert rehearsal.run("Status", **asked).document["status"]["running"] == 2

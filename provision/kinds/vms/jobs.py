@@ -36,8 +36,9 @@ _INDEX: Final = "jobs/index.json"
 _ORDER: Final = "vms/job.json"
 _JSON: Final = "application/json"
 _UNHEARD: Final = (
-    "the VMs have not taken note of it yet; those that an earlier version made know of no jobs:"
-    " Create --replace-vms"
+    "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
+    " are started by Create; those that an earlier version made know of no jobs: Create"
+    " --replace-vms"
 )
 
 
