@@ -44,8 +44,8 @@ _OF_A_BUCKET = ("PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ACTION")
 """The settings that matter where Status lists all deployments."""
 
 _OF_A_JOB = (*_IDENTITY, "ACTION", "ORCHESTRATOR_TYPE", "CAPACITY_TIMEOUT", *(
-    f"JOB_{it}" for it in ("COMMAND", "ENV", "NAME", "NODES", "RESTARTS", "TIME")
-))  # fmt: skip
+    f"JOB_{it}" for it in ("COMMAND", "ENV", "IMAGE", "NAME", "NODES")
+), *(f"JOB_{it}" for it in ("PRIORITY", "QUEUE", "RESTARTS", "TIME")))  # fmt: skip
 _OF_WHAT_EXISTS = {
     **dict.fromkeys((Action.DESTROY, Action.STATUS, Action.TEST), _IDENTITY),
     **dict.fromkeys((Action.JOBS, Action.LOGS, Action.CANCEL), _IDENTITY),
@@ -142,7 +142,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     loaded = load()
     if not line.problems:
         report.action = str(options.action or loaded.effective.get("ACTION") or "")
-    if report.action in _OF_WHAT_EXISTS:
+    creates = Option.CREATE in options.given
+    if report.action in _OF_WHAT_EXISTS and not creates:
         loaded = load(only=_OF_WHAT_EXISTS[Action(report.action)])
     lists = report.action == Action.STATUS and loaded.effective.get("NAME_PREFIX") is None
     if lists:
@@ -151,7 +152,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     console.veil.learn(loaded.private_texts, loaded.private_maps)
     is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
     # What a list guesses is not told where Google answers; the action tells it if Google can't.
-    waits = loaded.guesses if report.action in _ASKING and not is_offline else ()
+    asks = creates or report.action in _ASKING
+    waits = loaded.guesses if asks and not is_offline else ()
     left_out = [it for it in loaded.notes if lists and it.code is Code.MISSING_SETTING]
     left_out += waits if not loaded.problems else ()
     notes = [note for note in loaded.notes if note not in left_out]
@@ -183,6 +185,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         watch=Option.WATCH in options.given,
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
+        create=creates,
+        destroy_after=Option.DESTROY_AFTER in options.given,
         detach=Option.DETACH in options.given,
         follow=Option.FOLLOW in options.given,
         job=options.job,
@@ -288,7 +292,7 @@ def _heading(report: Report, code: ExitCode) -> str:
             did = f"{report.action} did nothing"
         case ExitCode.USAGE if count > 1:
             return f"{count} problems in the {code.description}:"
-        case ExitCode.CLUSTER if report.action in {Action.RUN, Action.LOGS}:
+        case _ if any(problem.code is Code.JOB_FAILED for problem in report.problems):
             did = "The job has not succeeded"
         case ExitCode.CLUSTER if report.action == Action.DESTROY:
             did = "Destroy is not done: something of the cluster is left"

@@ -52,6 +52,8 @@ class Context:
         lists: Whether a Status is of all deployments, as the settings name none.
         watch: Whether to look until nothing is pending (`--watch`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
+        create: Whether Run makes the cluster if it is not there (`--create`).
+        destroy_after: Whether Run destroys it at the end, whatever happened (`--destroy-after`).
         detach: Whether a job is not followed (`--detach`).
         follow: Whether a log is followed to its end (`--follow`).
         job: The job that the command line names; "" for none.
@@ -76,6 +78,8 @@ class Context:
     lists: bool = False
     watch: bool = False
     copy: Path | None = None
+    create: bool = False
+    destroy_after: bool = False
     detach: bool = False
     follow: bool = False
     job: str = ""

@@ -1,18 +1,20 @@
 #!/bin/bash
 # A pipeline around a cluster: create it, run the work, destroy it again.
 #
-#   pipeline.sh IMAGE ENV_LIST SERVICE_ACCOUNT WORK_COMMAND...
+#   pipeline.sh IMAGE ENV_LIST SERVICE_ACCOUNT [WORK_COMMAND...]
 #
-# The work gets the result of Create, with the addresses of the machines, in the file that RESULT
-# names. The cluster goes away however the work ends; the exit code is the first that is not 0.
+# The work is JOB_COMMAND of the env.list, on the cluster (Run --create --destroy-after); or, where
+# there is a WORK_COMMAND, that, here: it gets the result of Create, with the addresses of the
+# machines, in the file that RESULT names. The cluster goes away however the work ends; the exit
+# code is the first that is not 0.
 #
-#   CREATE_TIMEOUT   seconds that all Creates together may take (6 hours)
+#   CREATE_TIMEOUT   seconds that all Creates together may take (6 hours), the job of a Run included
 #   TRIES            how often a Create is tried in one zone, waits for capacity aside (3)
 #   RETRY_SECONDS    the pause between two tries (300)
 #   OTHER_ZONES=yes  go to a zone that the result names, once one has no machines
 set -uo pipefail
 
-if (($# < 4)); then
+if (($# < 3)); then
   sed -n 's/^#   //p' "$0" >&2
   exit 2
 fi
@@ -24,6 +26,7 @@ env_list=$folder/env.list
 cp "$2" "$env_list" || exit 2
 job=("$1" "$env_list" "$3")
 shift 3
+work=$#
 RESULT=$folder/result.json
 export RESULT
 
@@ -44,7 +47,12 @@ limit=${CREATE_TIMEOUT:-21600}
 create() {
   local code choices next
   while true; do
-    JOB_TIMEOUT=$((limit - SECONDS)) "$submit" "${job[@]}" Create --yes >"$RESULT"
+    local -x JOB_TIMEOUT=$((limit - SECONDS))
+    if ((work)); then
+      "$submit" "${job[@]}" Create --yes >"$RESULT"
+    else
+      "$submit" "${job[@]}" Run --create --destroy-after >"$RESULT"
+    fi
     code=$?
     if ((code == 0)); then
       return 0
@@ -59,7 +67,7 @@ create() {
       return "$code"
     fi
     if [[ $choices == again* ]] && ((tries < ${TRIES:-3})); then
-      echo "pipeline: runs Create again in ${RETRY_SECONDS:-300} seconds" >&2
+      echo "pipeline: tries again in ${RETRY_SECONDS:-300} seconds" >&2
       sleep "${RETRY_SECONDS:-300}"
     elif [[ -n $next && ${OTHER_ZONES:-} == yes ]]; then
       move "$next"
@@ -74,7 +82,7 @@ create() {
 
 create
 code=$?
-if ((code == 0)); then
+if ((code == 0 && work)); then
   "$@"
   code=$?
 fi

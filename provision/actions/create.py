@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from provision.actions import copied_folder, report_page, secrets_access
@@ -19,20 +20,29 @@ if TYPE_CHECKING:
     from provision.documents.plan import Plan
 
 
-def create(context: Context) -> None:
-    """Check, plan, show the plan, apply it, wait for the machines, say how to connect."""
+def create(context: Context, *, copies: bool = True) -> None:
+    """Check, plan, show the plan, apply it, wait for the machines, say how to connect.
+
+    Args:
+        context: The run.
+        copies: Whether the folder of the run is for the VMs; that of a job is not.
+    """
     with report_page.written(context) as pages:
-        _create(context, pages)
+        _create(context, pages, copies=copies)
 
 
-def _create(context: Context, pages: Pages) -> None:
+def _create(context: Context, pages: Pages, *, copies: bool) -> None:
     secrets_access.require(context)
     secrets_access.tell(context)
     context.look_for_terraform()
     cloud = connect(context)
     kind = registry.of(context.settings)
     exists = cloud.has_bucket()
-    with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
+    with (
+        copied_folder.packed(context, takes_files=kind.takes_files)
+        if copies
+        else contextlib.nullcontext()
+    ) as archive:
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
         if context.replace_vms:
             kind.require_replaceable(target.spec)

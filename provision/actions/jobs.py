@@ -51,7 +51,7 @@ def act(context: Context, action: Action) -> None:
     if action is Action.JOBS:
         context.console.show(screen.whole(job), as_result=True)
     elif action is Action.CANCEL:
-        _cancel(context, jobs, job)
+        cancel(context, jobs, job)
     elif context.follow:
         job_following.follow(context, jobs, job.name)
     else:
@@ -77,7 +77,12 @@ def _meant(context: Context, jobs: Jobs, wanted: str) -> Job:
     return job_following.find(context, jobs, name or wanted or "yet")
 
 
-def _cancel(context: Context, jobs: Jobs, job: Job) -> None:
+def cancel(context: Context, jobs: Jobs, job: Job) -> None:
+    """End a job, and wait until it has ended; one that is over is no error.
+
+    Raises:
+        ClusterError: It did not end in time.
+    """
     if job.state.is_over:
         context.console.result(f"{job.name} is over: {job.state}")
         return

@@ -1,4 +1,7 @@
-"""Run: send a folder, run a program with it on the machines, and follow it."""
+"""Run: send a folder, run a program with it on the machines, and follow it.
+
+With `--create` the cluster is made first; with `--destroy-after` it is destroyed at the end.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provision.actions import copied_folder, job_following
-from provision.actions.jobs import opened
+from provision.actions import jobs as jobs_action
+from provision.actions.create import create
+from provision.actions.destroy import destroy
+from provision.codes import Code
+from provision.context import connect
+from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
 from provision.files.archive import COPY_FOLDER
 from provision.kinds import registry
+from provision.lifecycle import confirmation, ownership, phases
 from provision.spec import job
+from provision.terraform.log import Log
 
 if TYPE_CHECKING:
     from provision.context import Context
+    from provision.spec.job import JobSpec
+
+_AGAIN = "run the same command again"
 
 
 def run(context: Context) -> None:
@@ -26,10 +39,26 @@ def run(context: Context) -> None:
         StillWaiting: It has not begun in time; it goes on to wait.
     """
     spec = job.of(context.settings, context.command, context.env)
+    if not context.destroy_after:
+        _make_and_run(context, spec)
+        return
+    if context.detach:
+        raise SettingsError(
+            "--detach does not go together with --destroy-after",
+            code=Code.INVALID_COMMAND_LINE,
+            why="nobody would be there to destroy the cluster when the job is over",
+            fix="remove one of them",
+        )
+    _run_and_destroy(context, dataclasses.replace(spec, ends_cluster=True))
+
+
+def _make_and_run(context: Context, spec: JobSpec) -> None:
+    if context.create and not _stands(context):
+        create(context, copies=False)
     own = dataclasses.replace(context, copy=_folder(context))
     kind = registry.of(context.settings)
     with copied_folder.packed(own, takes_files=kind.takes_files) as archive:
-        jobs = opened(context)
+        jobs = jobs_action.opened(context)
         name = jobs.submit(spec, archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
     if context.detach:
@@ -40,6 +69,16 @@ def run(context: Context) -> None:
     context.console.result(f"{ended.name} succeeded")
 
 
+def _stands(context: Context) -> bool:
+    """Whether a Create has come to its end here."""
+    cloud = connect(context)
+    if ownership.deployed(context, cloud) is None:
+        return False
+    # What has powered itself off is started by Create, which changes nothing else.
+    may_be_off = context.settings.idle_timeout is not None
+    return not may_be_off and cloud.folder.text("connection.json") is not None
+
+
 def _folder(context: Context) -> Path | None:
     """The folder of the job: that of --copy, the one in the container, else the current one."""
     if context.copy is not None or COPY_FOLDER.exists():
@@ -47,3 +86,90 @@ def _folder(context: Context) -> Path | None:
     here = Path.cwd()
     # A home has too much in it that is nobody's business.
     return None if here in {Path.home(), Path("/")} else here
+
+
+# ------------------------------------------------------------------ --destroy-after
+
+
+def _run_and_destroy(context: Context, spec: JobSpec) -> None:
+    """Run the job, and destroy the cluster however that ends.
+
+    Raises:
+        SettingsError: The cluster is protected, or the Run was refused; one that was there before
+            stays then.
+        ProvisionError: What the job, or else Destroy, ended with.
+        Interrupted: A signal; the cluster is destroyed.
+    """
+    before = ownership.deployed(context, connect(context))
+    doubts = confirmation.doubts(context, before, registry.given(context.settings))
+    if doubts and not context.agreed:
+        raise SettingsError.of(doubts)
+    context.stages.destroys = True
+    try:
+        _make_and_run(context, spec)
+        with phases.aside(context):
+            _settle(context)
+    except BaseException as end:
+        if isinstance(end, SettingsError) and before is not None:
+            raise
+        _clean_up(context, end)
+        raise
+    destroy(context)
+
+
+def _clean_up(context: Context, end: BaseException) -> None:
+    """Destroy what there is, and say beside the first failure what became of that."""
+    log, after = "", "the cluster is destroyed"
+    try:
+        if ownership.deployed(context, connect(context)) is None:
+            return
+        context.console.progress("The cluster is destroyed now, as --destroy-after says")
+        with phases.aside(context):
+            log = _settle(context)
+        destroy(context)
+    except (ProvisionError, Interrupted) as error:
+        context.note(error.problems)
+        after = f"the cluster is not destroyed, and is billed: {error.problems[0].what}"
+    if isinstance(end, (ProvisionError, Interrupted)):
+        end.problems = tuple(_since(problem, log, after) for problem in end.problems)
+
+
+def _since(problem: Problem, log: str, after: str) -> Problem:
+    """What is still true of a problem once Destroy has run."""
+    what, why, fix = problem.what, problem.why, problem.fix
+    match problem.code:
+        case Code.INTERRUPTED:
+            what, why, fix = "Interrupted", "", _AGAIN
+        case Code.WAITING:
+            why, fix = "CAPACITY_TIMEOUT is over", f"{_AGAIN}, with a greater CAPACITY_TIMEOUT"
+        case Code.JOB_FAILED:
+            fix = _AGAIN
+        case _:
+            pass
+    return dataclasses.replace(
+        problem,
+        what=what,
+        why="\n".join(filter(None, [why, after])),
+        fix="; ".join(filter(None, [log and f"its log is {log}", fix])),
+    )
+
+
+def _settle(context: Context) -> str:
+    """End the job if it goes on, and keep its log, which goes with the cluster; where that is."""
+    found = context.report.jobs
+    cloud = connect(context)
+    record = ownership.deployed(context, cloud)
+    if not found or record is None:
+        return ""
+    jobs = registry.named(record.kind).jobs(cloud)
+    (one,) = found
+    if not one.state.is_over:
+        with phases.aside(context):
+            jobs_action.cancel(context, jobs, one)
+    said = b"".join(piece for _, piece in jobs.log(one, one.attempt, 0))
+    if not said:
+        return ""
+    name = Log.name(one.name)
+    cloud.folder.write(name, said.decode("utf-8", "replace"), "text/plain; charset=utf-8")
+    context.console.progress(f"The log of {one.name} is kept in {cloud.folder.location.url}/{name}")
+    return f"{cloud.folder.location.url}/{name}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.command_line.options import Option
+from provision.command_line.options import OF_A_JOB, Option
 from provision.settings.choices import Action
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             "docs/how-to/terraform.md",
         ),
         Action.RUN: _About(
-            "run a program on all VMs, as in: Run -- torchrun train.py",
-            "Send a folder, the current one unless --copy names another, run on all VMs at once"
-            " what stands behind --, and show what rank 0 says.",
+            "run a program on all machines, as in: Run -- torchrun train.py",
+            "Send the folder of --copy, else the current one; run on all machines at once what"
+            " stands behind --, and show what rank 0 says.",
             "docs/how-to/run.md",
         ),
         Action.JOBS: _About(
@@ -130,10 +130,9 @@ def overview() -> str:
             *_table((str(action), _ABOUT[action].line) for action in Action),
             "",
             *_paragraph(
-                f"Options, which ACTION --help explains: {', '.join(it.form for it in common)};"
-                f" for some actions only, {others}"
+                f"Options, which ACTION --help explains: {', '.join(common)}; for some actions"
+                f" only, {others}"
             ),
-            "",
             "More: ACTION --help; --help settings, for an env.list; README.md and docs/",
         ]
     )
@@ -143,6 +142,8 @@ def of_action(action: Action) -> str:
     """The help about an action, with its options."""
     about = _ABOUT[action]
     own = [option for option in Option if action in option.actions]
+    # On one screen: what they are stands in the help on settings.
+    settings = [str(option) for option in own if option in OF_A_JOB]
     return _text(
         [
             *_usage(action),
@@ -150,7 +151,12 @@ def of_action(action: Action) -> str:
             *_paragraph(about.story),
             "",
             "options:",
-            *_table((option.form, option.words) for option in own),
+            *_table((it.form, it.words) for it in own if it not in OF_A_JOB),
+            *_paragraph(
+                f"Settings as options, --nodes 2 for JOB_NODES=2: {', '.join(settings)}"
+                if settings
+                else ""
+            ),
             "",
             *_paragraph(
                 f"More: {about.page}, and --help settings for the settings in an env.list."

@@ -26,7 +26,11 @@ class Jobs(Protocol):
         """The names of all jobs, the newest last."""
 
     def unfinished(self) -> Sequence[str]:
-        """The names of the jobs that run or wait for their turn, in their order."""
+        """The names of the jobs that run or wait for their turn, in their order.
+
+        Those whose Run destroys the cluster are not among them: who submitted one has agreed to its
+        end.
+        """
 
     def find(self, name: str) -> Job | None:
         """How far a job is; None if there is none of this name."""

@@ -52,6 +52,7 @@ class Contents:
         place: Where its control plane or all of it is, such as "us-central1-a".
         image: The image that VMs boot from; None where Google chooses it.
         software: What is installed and runs, in words.
+        idle: What machines do without work, and cost then; "" where they run on.
         nccl: What NCCL uses between VMs, with what is lost where that is less than the machines
             could; "" for machines without a GPU network, and for GKE.
         identities: The service accounts.
@@ -65,6 +66,7 @@ class Contents:
     software: tuple[str, ...]
     identities: tuple[Identity, ...]
     limit: str = ""
+    idle: str = ""
     nccl: str = ""
 
 

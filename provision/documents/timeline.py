@@ -59,6 +59,8 @@ class OnInterrupt(enum.StrEnum):
     """The test ends, and its job is deleted."""
     JOB_GOES_ON = "job_goes_on"
     """The job goes on, and is no longer followed."""
+    DESTROYS = "destroys"
+    """The job ends, and Destroy removes what was made."""
     LEAVES_REST = "leaves_rest"
     """What is not removed yet is kept, and billed; Destroy goes on from there."""
 

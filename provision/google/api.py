@@ -98,6 +98,11 @@ class GoogleApi(Rest):
         path += "/applyUpdatesToInstances"
         self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
 
+    def start_instance(self, project: str, zone: str, name: str) -> None:
+        """Start a VM that is off, and wait for Google's yes (compute v1, instances.start)."""
+        path = f"projects/{project}/zones/{zone}/instances/{name}/start"
+        self._finish(self.call("POST", Service.COMPUTE, path, {}, {}), path)
+
     def change_metadata(
         self, path: str, change: Callable[[dict[str, str]], Mapping[str, str]]
     ) -> None:

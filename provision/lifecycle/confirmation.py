@@ -42,30 +42,40 @@ def require(
     context.console.show(screen.lines(found, context.report.cost, context.console.width))
     if context.agreed:
         return
-    doubts = [
-        *_contradictions(context, record, asked),
-        *_protection(context, record),
-        *_jobs(found),
-    ]
+    doubts_found = [*doubts(context, record, asked), *_jobs(found)]
     at_stake = {
         Stake.MACHINES: found.machines,
         Stake.DATA: found.data,
         Stake.JOBS: found.jobs,
-        Stake.DOUBT: doubts,
+        Stake.DOUBT: doubts_found,
     }
     stakes = [stake for stake, there in at_stake.items() if there]
-    match consent.way(stakes, terminal=context.console.is_terminal):
+    # --destroy-after is the word for it, and whoever gave it may be gone by now.
+    asks = context.console.is_terminal and not context.destroy_after
+    match consent.way(stakes, terminal=asks):
         case Way.PASSES:
             return
         case Way.REFUSES:
-            raise SettingsError.of(doubts)
+            raise SettingsError.of(doubts_found)
         case Way.ASKS | Way.GOES_ON:
-            for doubt in doubts:
+            for doubt in doubts_found:
                 context.console.progress(f"{doubt.what}: {doubt.why}.")
             with consent.unanswered("nothing was deleted"):
                 agrees = context.console.ask(f"Delete {record.name_prefix} in {record.zone}?")
             if not agrees:
                 raise Declined("Nothing was deleted, as you said")
+
+
+def doubts(context: Context, record: Record | None, asked: str | None) -> list[Problem]:
+    """What speaks against a Destroy, as far as the settings and the record tell.
+
+    Args:
+        context: The run.
+        record: What is deployed; None for nothing.
+        asked: As `require` has it.
+    """
+    contradictions = _contradictions(context, record, asked) if record else ()
+    return [*contradictions, *_protection(context, record)]
 
 
 def _jobs(found: Ending) -> Iterator[Problem]:
@@ -100,13 +110,16 @@ def _contradiction(setting: str, given: str, deployed: str) -> Problem:
     )
 
 
-def _protection(context: Context, record: Record) -> Iterator[Problem]:
+def _protection(context: Context, record: Record | None) -> Iterator[Problem]:
     """What protects it: either side does, and a record that does not say that nothing does."""
-    what, fix = f"{record.name_prefix} is protected", "run Create with PROTECT=no first"
+    name = context.settings.name_prefix
+    what, fix = f"{name} is protected", "run Create with PROTECT=no first"
     if context.settings.protect:
         why = "these settings have PROTECT=yes"
+    elif record is None:
+        return
     elif _PROTECT not in record.settings:
-        what = f"nobody knows whether {record.name_prefix} is protected"
+        what = f"nobody knows whether {name} is protected"
         why = "deployment.json, which says that, was lost or damaged"
         fix = "run Create first, which writes it again"
     elif record.settings[_PROTECT]:

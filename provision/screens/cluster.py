@@ -46,6 +46,8 @@ def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
         yield Row("in it", ", ".join(contents.software))
     if contents.nccl:
         yield Row("NCCL", contents.nccl)
+    if contents.idle:
+        yield Row("idle", contents.idle)
     yield Row("ends", _ends(plan))
 
 

@@ -19,6 +19,7 @@ from provision.settings.choices import (
     OnlineCheck,
     Orchestrator,
     PriceList,
+    Priority,
     ReleaseChannel,
     Restart,
 )
@@ -99,6 +100,12 @@ def _region(text: str) -> str:
             fix=meant,
         )
     return text
+
+
+def _idle(seconds: int) -> int:
+    if not limits.SHORTEST_IDLE <= seconds <= limits.LONGEST_IDLE:
+        raise InvalidValueError("is too short or too long", "10m to 30d", fix="2h")
+    return seconds
 
 
 def _run(seconds: int) -> int:
@@ -259,6 +266,14 @@ ImageName = Annotated[
     str,
     _matching(_IMAGE, "is not the name of an image", "lower-case letters, digits and hyphens"),
 ]
+Image = Annotated[
+    str,
+    _matching(
+        limits.CONTAINER_IMAGE,
+        "is not the name of a container image",
+        "<registry>/<path>:<tag>, with @sha256:<digest> if it is to stay the same",
+    ),
+]
 GcsPath = Annotated[str, AfterValidator(_gcs_path)]
 BucketName = Annotated[str, AfterValidator(_bucket)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
@@ -300,6 +315,7 @@ NetworkWord = Annotated[NetworkConfig, BeforeValidator(parsing.choice(NetworkCon
 DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
 PriceWord = Annotated[PriceList, BeforeValidator(parsing.choice(PriceList))]
 RestartWord = Annotated[Restart, BeforeValidator(parsing.choice(Restart))]
+PriorityWord = Annotated[Priority, BeforeValidator(parsing.choice(Priority))]
 ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseChannel))]
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
 
@@ -314,6 +330,7 @@ MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le
 PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]
 DiskSize = Annotated[int, BeforeValidator(parsing.gibibytes), Field(ge=10, le=65536)]
 Seconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1)]
+IdleSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_idle)]
 RunSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_run)]
 
 Networks = Annotated[

@@ -186,6 +186,7 @@ class VmSpec(ClusterSpec):
         restart: When that is begun again.
         files_destination: The folder on the VMs for the copied files.
         node_ssh: Whether the VMs reach each other by ssh.
+        idle_seconds: After how long without work they power themselves off; None for never.
         notebook: Whether to run Jupyter.
         shows_urls: Whether Create waits for the notebooks' URLs.
         ops_agent: Whether to install the Ops Agent and to create a dashboard.
@@ -200,6 +201,7 @@ class VmSpec(ClusterSpec):
     restart: Restart
     files_destination: str
     node_ssh: bool
+    idle_seconds: int | None
     notebook: bool
     shows_urls: bool
     ops_agent: bool
@@ -352,6 +354,7 @@ def vms(settings: Settings) -> VmSpec:
         restart=settings.startup_restart,
         files_destination=settings.vm_localfile_dest_path,
         node_ssh=settings.enable_node_ssh,
+        idle_seconds=settings.idle_timeout,
         notebook=settings.enable_notebook,
         shows_urls=_expects_urls(settings),
         ops_agent=not settings.disable_ops_agent,

@@ -34,6 +34,7 @@ class JobSpec:
         seconds: How long it may run; None for no limit.
         env: More of its environment.
         files: The SHA-256 of its folder's archive; "" for none.
+        ends_cluster: Whether the cluster goes with it (`--destroy-after`).
     """
 
     name: str
@@ -43,6 +44,7 @@ class JobSpec:
     seconds: int | None = None
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     files: str = ""
+    ends_cluster: bool = False
 
 
 def of(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> JobSpec:

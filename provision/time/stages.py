@@ -117,11 +117,13 @@ class Stages:
 
     Attributes:
         timeline: All stages, in the order in which they began.
+        destroys: Whether an interrupt makes the run destroy the cluster.
     """
 
     def __init__(self, clock: Clock, screen: Screen, *, beats: bool = False) -> None:
         self.clock = clock
         self.timeline: list[Stage] = []
+        self.destroys = False
         self._screen = screen
         self._open: list[OpenStage] = []
         self._waits: list[str] = []
@@ -150,6 +152,8 @@ class Stages:
 
     def begin(self, name: StageName, on_interrupt: OnInterrupt) -> OpenStage:
         """Begin a stage; whoever begins one ends it."""
+        if self.destroys and on_interrupt is not OnInterrupt.LEAVES_REST:
+            on_interrupt = OnInterrupt.DESTROYS
         opened = OpenStage(self, name, on_interrupt)
         with self._guard:
             self._open.append(opened)
@@ -222,7 +226,7 @@ class Stages:
             stage=None,
             words=self._extra() or None,
             passed=round(self.clock.cloud(now - self._start), 1),
-            on_interrupt=OnInterrupt.KEEPS,
+            on_interrupt=OnInterrupt.DESTROYS if self.destroys else OnInterrupt.KEEPS,
             is_news=False,
         )
 

@@ -60,7 +60,7 @@ class Mount:
 # that STORAGE_EMULATOR_HOST names. Nothing works without a metadata server and its tokens, and no
 # client of Google's is made for one that fails: faults spare it.
 _MOUNTS = (
-    Mount("/compute/v1/", "compute:service"),
+    Mount("/compute/v1/", "vm_idle:service"),
     Mount("/storage/v1/", "storage:json_api", credentials=False),
     Mount("/upload/storage/v1/", "storage:upload", credentials=False),
     Mount("/download/storage/v1/", "storage:media", credentials=False),

@@ -54,6 +54,24 @@ def among(service: Service) -> Service:
     return answer
 
 
+def quiet_since(store: Store, where: tuple[str, str]) -> float | None:
+    """Since when the VMs of a bucket's folder have had no job (Unix epoch, 0 if there was none).
+
+    None while there is one, or one waits.
+    """
+    bucket, folder = where
+
+    def read(name: str) -> dict[str, Any]:
+        found = objects.live(store, bucket, f"{folder}/{name}")
+        document: dict[str, Any] = json.loads(objects.content(store, found)) if found else {}
+        return document
+
+    waits = read("jobs/index.json").get("jobs", [])
+    if any(not read(f"vms/jobs/{it['name']}/course.json") for it in waits):
+        return None
+    return float(read("vms/job.json").get("since", 0.0))
+
+
 class _Group:
     """The VMs of one folder, and the job that they are at."""
 

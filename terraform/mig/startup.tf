@@ -1,5 +1,8 @@
 locals {
-  _startup = merge(var.startup, { max_run_seconds = var.capacity.max_run_seconds })
+  _startup = merge(var.startup, {
+    max_run_seconds = var.capacity.max_run_seconds
+    idle_seconds    = var.capacity.idle_seconds
+  })
   _secrets = [
     for secret in var.secrets : {
       name     = secret.name

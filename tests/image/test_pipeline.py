@@ -237,6 +237,18 @@ def test_a_pipeline_destroys_what_it_created_however_the_work_ends(
     assert ended.code == code
 
 
+@pytest.mark.parametrize("code", [0, 8])
+def test_without_a_command_of_its_own_it_runs_the_job_of_the_env_list_once(
+    tmp_path: Path, code: int
+) -> None:
+    failed = Job(code, (_problem(Code.JOB_FAILED),) if code else ())
+    ended = _run("pipeline.sh", tmp_path, [failed, Job(0)])
+
+    assert "aiinfra-arguments=Run --create --destroy-after" in ended.commands[0]
+    assert [action for action, _ in ended.actions] == ["Run", "Destroy"]
+    assert ended.code == code
+
+
 STOCK_OUT = Job(7, (_problem(Code.STOCK_OUT, zones=("us-central1-a", "us-central1-f")),))
 WAITING = Job(75, (_problem(Code.WAITING),))
 QUOTA = Job(7, (_problem(Code.QUOTA_EXCEEDED),))

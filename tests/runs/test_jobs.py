@@ -235,3 +235,128 @@ def test_a_destroy_takes_all_that_jobs_have_left(
     assert _run(rehearsal, "--", "true", folder=folder).code == 0
     assert rehearsal.run("Destroy", **TWO).code == 0
     assert not [name for name in rehearsal.objects() if "job" in name]
+
+
+# ------------------------------------------------------------------ --create, --destroy-after
+
+WHOLE = ("--create", "--destroy-after")
+GONE = "the cluster is destroyed"
+
+
+def _begin_whole(rehearsal: Rehearsal, folder: Path, *words: str, **settings: str) -> Any:
+    return rehearsal.start("Run", *WHOLE, f"--copy={folder}", **TWO, **settings, behind=words)
+
+
+def _left(rehearsal: Rehearsal) -> list[str]:
+    """What the cloud holds beside the bucket, and what is in that beside logs."""
+    resources = [it for it in rehearsal.resources() if not it.startswith("storage/")]
+    live = {it for it in rehearsal.objects() if it.startswith("b/")}
+    return [*resources, *(it for it in live if "/logs/" not in it)]
+
+
+def _logs(rehearsal: Rehearsal, job: str) -> list[str]:
+    return [it for it in rehearsal.objects() if it.endswith(f"-{job}.log")]
+
+
+def test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails(
+    rehearsal: Rehearsal, folder: Path
+) -> None:
+    words = ("--", "bash", "-c", "echo no module; exit 3")
+    ended = rehearsal.finish(_begin_whole(rehearsal, folder, *words, JOB_NAME="bad"))
+    assert ended.code == 8, ended.said
+    assert ended.problem["what"].startswith("bad-1 failed: exit code 3")
+    assert ended.problem["why"].endswith(GONE)
+    assert "Jobs bad-1" not in ended.problem["fix"], "there is nobody left to ask"
+    assert not _left(rehearsal)
+    (log,) = _logs(rehearsal, "bad-1")
+    assert log.rpartition("/")[2] in ended.problem["fix"]
+
+
+def test_ctrl_c_ends_the_job_in_order_and_removes_the_cluster(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.02)
+    started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
+    _when(rehearsal, started, "epoch 1")
+    started.send_signal(signal.SIGINT)
+    ended = rehearsal.finish(started)
+    assert ended.code == 130, ended.said
+    assert (ended.problem["what"], ended.problem["why"]) == ("Interrupted", GONE)
+    assert _job(ended)["state"] == "cancelled"
+    assert not _left(rehearsal)
+    assert _logs(rehearsal, "train-1")
+
+
+def test_after_a_kill_the_next_destroy_asks_nobody_about_the_job(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.02)
+    started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
+    _when(rehearsal, started, "epoch 1")
+    rehearsal.kill(started)
+    destroyed = rehearsal.run("Destroy", **TWO)
+    assert destroyed.code == 0, destroyed.said
+    assert not _left(rehearsal)
+
+
+def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.01)
+    _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
+    words = ("--", "echo", "second")
+    ended = rehearsal.finish(_begin_whole(rehearsal, folder, *words, CAPACITY_TIMEOUT="10s"))
+    assert ended.code == 75, ended.said
+    assert ended.problem["what"].startswith("echo-1 still waits: sleep-1 is before it")
+    assert "not destroyed, and is billed: Jobs would end: sleep-1" in ended.problem["why"]
+    assert "Destroy --yes" in ended.document["notes"][-1]["fix"]
+    states = {it["name"]: it["state"] for it in rehearsal.run("Jobs", **TWO).document["jobs"]}
+    assert states == {"sleep-1": "running", "echo-1": "cancelled"}
+
+
+def test_what_may_not_be_destroyed_is_said_before_the_job_runs(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    ended = rehearsal.finish(_begin_whole(rehearsal, folder, "--", "true", PROTECT="yes"))
+    assert (ended.code, ended.problem["setting"]) == (2, "PROTECT")
+    assert not rehearsal.run("Jobs", **TWO).document["jobs"]
+    detached = rehearsal.finish(
+        rehearsal.start("Run", "--detach", *WHOLE, **TWO, behind=("--", "true"))
+    )
+    assert (detached.code, detached.problem["code"]) == (2, "invalid-command-line")
+
+
+# ------------------------------------------------------------------ IDLE_TIMEOUT
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/vm/test_idle.py"
+    "::test_no_vm_ends_within_the_timeout_after_work_of_any_and_all_do_after_it"
+)
+def test_vms_without_work_are_off_until_the_next_create_which_starts_them(
+    rehearse: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = rehearse(rate=0.0005)
+    asked = {**TWO, "IDLE_TIMEOUT": "4h"}
+    created = rehearsal.run("Create", **asked)
+    assert created.code == 0, created.said
+    assert "without a job" in created.document["plan"]["contents"]["idle"]
+    group = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
+    policy = rehearsal.google("GET", f"compute/v1/{group}")["instanceLifecyclePolicy"]
+    assert policy["defaultActionOnFailure"] == "DO_NOTHING"
+    ended = _run(rehearsal, "--", "sleep", "20000", folder=folder, IDLE_TIMEOUT="4h")
+    assert ended.code == 0, "a job is work, however long it takes"
+    deadline = time.monotonic() + 60
+    while (status := rehearsal.run("Status", **asked)).document["status"]["running"]:
+        assert time.monotonic() < deadline, status.said
+        time.sleep(1)
+    (trouble,) = status.document["status"]["trouble"]
+    assert "powered off for want of work" in trouble["what"]
+    assert "Create" in trouble["fix"]
+
+    again = rehearsal.run("Create", **asked)
+    assert again.code == 0, again.said
+    assert "again" in again.said
+    assert again.document["plan"]["change"] == "nothing"
+    assert rehearsal.run("Status", **asked).document["status"]["running"] == 2

@@ -10,6 +10,7 @@ from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, machines
 from provision.kinds.vms import (
     flex_start,
+    idle,
     instances,
     interruptions,
     out_of_date,
@@ -45,6 +46,8 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         waiting.for_requests(cloud.api, group, requests, timeout=timeout, progress=context.progress)
     if made.postponed:
         return
+    if made.target.spec.idle_seconds is not None:
+        idle.start(cloud.api, made.target.spec, context.console.progress)
     machines.wait(cloud.api, group, timeout=timeout, progress=context.progress, young=made.young)
     _renew(context, cloud, made.target.spec)
 

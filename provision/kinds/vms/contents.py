@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.documents.plan import Contents, Kept
 from provision.kinds import identities
-from provision.kinds.vms import fabric
+from provision.kinds.vms import fabric, idle
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def of(spec: VmSpec) -> Contents:
         software=tuple(_software(spec)),
         identities=(identities.of_machines(spec, "VMs"),),
         limit="MAX_RUN_DURATION=12h" if runs_for_ever and can_end else "",
+        idle=idle.words_of(spec),
         nccl=fabric.words(spec),
     )
 

@@ -36,8 +36,9 @@ _INDEX: Final = "jobs/index.json"
 _ORDER: Final = "vms/job.json"
 _JSON: Final = "application/json"
 _UNHEARD: Final = (
-    "the VMs have not taken note of it yet; those that an earlier version made know of no jobs:"
-    " Create --replace-vms"
+    "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
+    " are started by Create; those that an earlier version made know of no jobs: Create"
+    " --replace-vms"
 )
 
 
@@ -86,7 +87,7 @@ class VmJobs:
 
     def unfinished(self) -> Sequence[str]:
         """The names of those that are not over, in their order."""
-        return [it for it in self._order() if not self._is_over(it)]
+        return [it for it in self._order() if not self._is_over(it) and not self._ends_cluster(it)]
 
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
@@ -128,6 +129,9 @@ class VmJobs:
     def _is_over(self, name: str) -> bool:
         return self._folder.text(_course_of(name)) is not None
 
+    def _ends_cluster(self, name: str) -> bool:
+        return bool(_read(self._folder.text(f"{_JOBS}{name}.json") or "{}").get("ends_cluster"))
+
     def _before(self, name: str) -> list[str]:
         """The jobs before one that are not over, in their order."""
         names = self._order()
@@ -158,6 +162,7 @@ def _document(spec: JobSpec, name: str, archive: Archive | None) -> dict[str, An
         "seconds": spec.seconds,
         "env": dict(spec.env),
         "files": archive.sha256 if archive else "",
+        "ends_cluster": spec.ends_cluster,
         "submitted": stamp(time.time()),
     }
 

@@ -14,6 +14,7 @@ from provision.google.resources import GROUP
 from provision.kinds import ends, machine_words
 from provision.kinds import spending as prices
 from provision.kinds.vms import (
+    idle,
     instances,
     interruptions,
     out_of_date,
@@ -87,6 +88,7 @@ def look(
         clock=context.clock,
         api=cloud.api,
         unrepaired=_is_unrepaired(seen.group or {}, record),
+        idles=_has_idle_timeout(record) and idle.since(cloud.folder) is not None,
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
     listed = pricing.known(context, cloud)
@@ -283,7 +285,12 @@ def _ends(case: trouble.Case) -> list[End]:
 def _is_unrepaired(group: Mapping[str, Any], record: Record) -> bool:
     policy = json_object.inner(group.get("instanceLifecyclePolicy"))
     is_left = policy.get("defaultActionOnFailure") == "DO_NOTHING"
-    return is_left and spending.mode(record) not in {None, PoolMode.FLEX_START}
+    is_meant = spending.mode(record) in {None, PoolMode.FLEX_START} or _has_idle_timeout(record)
+    return is_left and not is_meant
+
+
+def _has_idle_timeout(record: Record) -> bool:
+    return record.settings.get("IDLE_TIMEOUT") is not None
 
 
 def _counts(case: trouble.Case, vms: Sequence[Vm], older: Sequence[OutOfDate]) -> vm_status.Counts:

@@ -13,7 +13,7 @@ from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.kinds import shortage
 from provision.kinds.ends import counted
-from provision.kinds.vms import startup
+from provision.kinds.vms import idle, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,6 +56,7 @@ class Case:
         clock: The clock of Google Cloud.
         api: Google, for the places that have such machines.
         unrepaired: Whether the group, which is not of flex start, makes no VM again that fails.
+        idles: Whether VMs of the group have powered themselves off.
     """
 
     group: Group
@@ -71,6 +72,7 @@ class Case:
     clock: Clock
     api: GoogleApi
     unrepaired: bool = False
+    idles: bool = False
 
     @property
     def missing(self) -> int:
@@ -214,8 +216,18 @@ def _of_problem(
 def _down(case: Case) -> Iterator[Trouble]:
     """VMs that do not run, those alike together; new ones that are refused have been told."""
     alike: dict[str, list[Member]] = collections.defaultdict(list)
+    off = [one for one in case.down if case.idles and idle.is_off(one)]
+    if off:
+        yield Trouble(
+            about=About.MACHINES,
+            what=_said("powered off for want of work (IDLE_TIMEOUT)", _names(off)),
+            count=len(off),
+            names=_names(off),
+            why=("disks are billed, and a reservation",),
+            fix="run Create, which starts what is off; or Destroy, if you are done",
+        )
     for one in case.down:
-        if not (_is_coming(one) or _is_refused(case, one)):
+        if not (one in off or _is_coming(one) or _is_refused(case, one)):
             met = case.known.get(one.name)
             event = f"{met.event.words}; it " if met else ""
             alike[event + one.words].append(one)

@@ -46,6 +46,7 @@ def variables(
             "model": str(group.mode),
             "reservation": group.reservation,
             "max_run_seconds": group.max_run_seconds,
+            "idle_seconds": spec.idle_seconds,
             "compact": group.compact,
             "policies": list(group.policies),
             "topology": group.topology,

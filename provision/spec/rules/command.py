@@ -38,6 +38,28 @@ def _restart(case: Case) -> Iterator[Finding]:
         )
 
 
+def _idle(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.idle_timeout is None:
+        return
+    if settings.enable_flex_start:
+        yield Finding(
+            field="idle_timeout",
+            what="can't be combined with ENABLE_FLEX_START",
+            why="Google starts no VM of flex start again that was off: it comes by a new request",
+            fix="MAX_RUN_DURATION=12h, which ends them; or remove IDLE_TIMEOUT",
+        )
+    elif settings.enable_spot:
+        yield Finding(
+            field="idle_timeout",
+            what="leaves VMs that Google takes back as they are, until the next Create",
+            why="a group that lets its VMs power themselves off makes none again that was lost",
+            fix="IDLE_TIMEOUT only with jobs that need not go on by themselves",
+            note=True,
+        )
+
+
 RULES: Final = (
+    Rule(("idle_timeout", "enable_flex_start", "enable_spot"), _idle),
     Rule(("startup_restart", "startup_command", "enable_spot", "orchestrator_type"), _restart),
 )

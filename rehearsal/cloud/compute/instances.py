@@ -50,6 +50,14 @@ def _reset(call: Call) -> Resource:
     return fleet.reset(call, call.name(INSTANCE))
 
 
+def _start(call: Call) -> Resource:
+    name = call.name(INSTANCE)
+    vm = resources.require_ready(call, INSTANCE, name)
+    if fleet.status(vm, call.now) == "TERMINATED":
+        fleet.restart(call, name, [], call.now)
+    return call.operate(name, vm["id"])
+
+
 def _set_metadata(call: Call) -> Resource:
     name = call.name(INSTANCE)
     instance = resources.require_ready(call, INSTANCE, name)
@@ -157,6 +165,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.aggregatedList": _aggregated,
     "instances.delete": _delete,
     "instances.reset": _reset,
+    "instances.start": _start,
     "instances.setMetadata": _set_metadata,
     "instanceGroups.get": _get_group,
     "instanceGroups.aggregatedList": _aggregated_groups,

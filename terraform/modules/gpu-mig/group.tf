@@ -28,10 +28,11 @@ resource "google_compute_instance_group_manager" "gpu" {
     max_unavailable_fixed = 1
   }
 
-  # A VM of flex start that fails is not made again: only a request gets VMs. Written
+  # A VM of flex start that fails is not made again: only a request gets VMs. Nor is
+  # one that powers itself off without work, which is a failure to its group. Written
   # for all others too: left out, a group that was of flex start once would go on so.
   instance_lifecycle_policy {
-    default_action_on_failure = local._is_flex ? "DO_NOTHING" : "REPAIR"
+    default_action_on_failure = local._is_flex || var.capacity.idle_seconds != null ? "DO_NOTHING" : "REPAIR"
   }
 
   dynamic "resource_policies" {

@@ -8,11 +8,12 @@ variable "boot_disk" {
 }
 
 variable "capacity" {
-  description = "Where VMs come from: model standard, spot, reservation or reservation_bound (then its name, and its own placement policies) or flex_start; after how many seconds Google deletes each (flex_start: needed); whether they stand close together; and the accelerator topology that they are parts of."
+  description = "Where VMs come from: model standard, spot, reservation or reservation_bound (then its name, and its own placement policies) or flex_start; after how many seconds Google deletes each (flex_start: needed); after how many without work they power themselves off, and so are not made again when they fail; whether they stand close together; and the accelerator topology that they are parts of."
   type = object({
     model           = string
     reservation     = optional(string)
     max_run_seconds = optional(number)
+    idle_seconds    = optional(number)
     compact         = bool
     policies        = optional(list(string), [])
     topology        = optional(string)
@@ -34,6 +35,10 @@ variable "capacity" {
   validation {
     condition     = var.capacity.max_run_seconds == null ? true : var.capacity.max_run_seconds >= 600 && var.capacity.max_run_seconds <= 604800 && floor(var.capacity.max_run_seconds) == var.capacity.max_run_seconds
     error_message = "VMs run for 10 minutes to 7 days, in whole seconds; received ${jsonencode(var.capacity.max_run_seconds)}. 604800 would pass."
+  }
+  validation {
+    condition     = var.capacity.idle_seconds == null ? true : var.capacity.idle_seconds >= 600 && var.capacity.model != "flex_start"
+    error_message = "VMs power themselves off after 10 minutes without work or more, and never those of flex start; received ${jsonencode(var.capacity)}. idle_seconds = 7200 with model = \"standard\" would pass."
   }
   validation {
     condition     = var.capacity.model != "reservation_bound" || var.capacity.max_run_seconds == null

@@ -18,6 +18,7 @@ locals {
     restart     = var.startup.restart
     # Google's API says when a VM ends, its metadata server does not.
     max_run_seconds = var.startup.max_run_seconds
+    idle_seconds    = var.startup.idle_seconds
     files = var.files.object == null ? null : {
       object      = var.files.object
       sha256      = var.files.sha256

@@ -212,7 +212,7 @@ def _cancelled(run: Run) -> None:
     """A job that does not end."""
     context, jobs = _job_that(state=JobState.STOPPING)
     context.progress = run.progress
-    actions_of_jobs._cancel(cast("Any", context), cast("Any", jobs), jobs.find(""))
+    actions_of_jobs.cancel(cast("Any", context), cast("Any", jobs), jobs.find(""))
 
 
 def _ray(run: Run) -> None:

@@ -67,6 +67,19 @@ run "a_run_duration_deletes_vms_of_every_model" {
   }
 }
 
+run "a_group_whose_vms_power_themselves_off_makes_none_again" {
+  command = plan
+
+  variables {
+    capacity = { model = "standard", idle_seconds = 7200, compact = false }
+  }
+
+  assert {
+    condition     = google_compute_instance_group_manager.gpu.instance_lifecycle_policy[0].default_action_on_failure == "DO_NOTHING"
+    error_message = "The policy is ${jsonencode(google_compute_instance_group_manager.gpu.instance_lifecycle_policy)}."
+  }
+}
+
 run "spot_vms_are_preemptible_deleted_and_not_started_again" {
   command = plan
 

@@ -123,6 +123,26 @@ run "refuses_more_than_7_days" {
   expect_failures = [var.capacity]
 }
 
+run "refuses_vms_that_power_themselves_off_at_once" {
+  command = plan
+
+  variables {
+    capacity = { model = "standard", idle_seconds = 60, compact = false }
+  }
+
+  expect_failures = [var.capacity]
+}
+
+run "refuses_vms_of_flex_start_that_power_themselves_off" {
+  command = plan
+
+  variables {
+    capacity = { model = "flex_start", max_run_seconds = 86400, idle_seconds = 7200, compact = false }
+  }
+
+  expect_failures = [var.capacity]
+}
+
 run "refuses_compact_placement_by_flex_start_of_other_machine_types" {
   command = plan
 

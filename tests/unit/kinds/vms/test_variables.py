@@ -88,7 +88,7 @@ def test_capacity_is_of_the_model_that_was_asked_for(
     made = _variables(**settings)
 
     names = ("model", "reservation", "max_run_seconds", "compact")
-    placement: dict[str, Any] = {"policies": [], "topology": None}
+    placement: dict[str, Any] = {"policies": [], "topology": None, "idle_seconds": None}
     assert made["capacity"] == {**dict(zip(names, capacity, strict=True)), **placement}
 
 

@@ -51,6 +51,11 @@ V100 = {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GP
             "GPU_COUNT",
             "is not a number of nvidia-tesla-t4",
         ),
+        (
+            {"IDLE_TIMEOUT": "2h", "ENABLE_FLEX_START": "yes"},
+            "IDLE_TIMEOUT",
+            "can't be combined with ENABLE_FLEX_START",
+        ),
         ({"DISK_TYPE": "pd-extreme"}, "DISK_TYPE", "can't be the boot disk of a2-highgpu-2g"),
         ({"VM_TYPE": "a4-highgpu-8g", "DISK_TYPE": "pd-ssd"}, "DISK_TYPE", "a4-highgpu-8g"),
         (

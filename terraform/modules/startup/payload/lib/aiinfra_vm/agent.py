@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from aiinfra_vm import (
     configuration,
+    idle,
     job_leader,
     job_node,
     members,
@@ -198,6 +199,8 @@ class Agent:
         self._known: roster.Roster | None = None
         self._stopping = threading.Event()
         self._node_ssh = bool(config.get("node_ssh"))
+        self._has_job = False
+        self._idle = idle.of(folder, member.name, config)
 
     def stop(self) -> None:
         """End `run`, soon."""
@@ -207,7 +210,7 @@ class Agent:
         """Do what is due, over and over, until stopped."""
         duties: list[Callable[[], float]] = [
             self._beat, self._leader.stand, self._read_roster, self._read_task, self._tend,
-            self._lead_jobs, self._follow_job,
+            self._lead_jobs, self._follow_job, self._look_idle,
         ]  # fmt: skip
         due = [0.0] * len(duties)
         while not self._stopping.is_set():
@@ -270,10 +273,20 @@ class Agent:
     def _lead_jobs(self) -> float:
         leads = self._leader.leads and self._known is not None
         is_active = leads and self._known is not None and self._jobs.tend(self._known)
+        self._has_job = bool(is_active) or self._has_job
         return self._pace.job if is_active else self._pace.jobs
 
     def _follow_job(self) -> float:
-        return self._pace.job if self._job.tend() else self._pace.jobs
+        is_active = self._job.tend()
+        self._has_job = is_active or self._has_job
+        return self._pace.job if is_active else self._pace.jobs
+
+    def _look_idle(self) -> float:
+        if self._idle is None:
+            return self._pace.gone
+        # What was seen since the last look counts, and what is seen now does next time.
+        has_job, self._has_job = self._has_job, False
+        return self._idle.look(has_job=has_job)
 
 
 def _parsed(text: bytes) -> roster.Roster | None:
