@@ -41,8 +41,8 @@ _ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""
 
 _OF_A_JOB = (*_IDENTITY, "ACTION", "ORCHESTRATOR_TYPE", "CAPACITY_TIMEOUT", *(
-    f"JOB_{it}" for it in ("COMMAND", "ENV", "NAME", "NODES", "RESTARTS", "TIME")
-))  # fmt: skip
+    f"JOB_{it}" for it in ("COMMAND", "ENV", "IMAGE", "NAME", "NODES")
+), *(f"JOB_{it}" for it in ("PRIORITY", "QUEUE", "RESTARTS", "TIME")))  # fmt: skip
 _OF_WHAT_EXISTS = {
     **dict.fromkeys((Action.DESTROY, Action.STATUS, Action.TEST), _IDENTITY),
     **dict.fromkeys((Action.JOBS, Action.LOGS, Action.CANCEL), _IDENTITY),

@@ -28,6 +28,13 @@ JOB_NAME: Final = r"[a-z]([-a-z0-9]{0,21}[a-z0-9])?"
 """The name of jobs without the number that each gets: with up to four digits it has 28 characters,
 which is what GKE's names of pods leave of it."""
 
+CONTAINER_IMAGE: Final = (
+    r"(?=.{1,512}$)(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?/)?"
+    r"[a-z0-9]+(?:(?:\.|__?|-+|/)[a-z0-9]+)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+"""A container image, as container registries name them (distribution/reference)."""
+
 METADATA_KEY: Final = 127
 """Characters of a metadata key. Google's documentation: "less than 128 bytes in length"."""
 

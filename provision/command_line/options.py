@@ -41,13 +41,16 @@ class Option(enum.StrEnum):
         return member
 
     COPY = (
-        *("--copy", "FOLDER", f"copy this folder to every VM; default: {COPY_FOLDER}"),
+        *("--copy", "FOLDER", f"send this folder; default: {COPY_FOLDER}"),
         *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG, Action.RUN),
     )
     NAME = "--name", "NAME", "name the job (JOB_NAME)", Action.RUN
-    NODES = "--nodes", "NUMBER", "run on so many VMs (JOB_NODES)", Action.RUN
+    NODES = "--nodes", "NUMBER", "run on so many machines (JOB_NODES)", Action.RUN
     TIME = "--time", "TIME", "end it after this time, as 12h (JOB_TIME)", Action.RUN
     ENV = "--env", "K=V", "set a variable; may come again (JOB_ENV)", Action.RUN
+    IMAGE = "--image", "IMAGE", "run in this container image (JOB_IMAGE)", Action.RUN
+    QUEUE = "--queue", "QUEUE", "wait in this queue (JOB_QUEUE)", Action.RUN
+    PRIORITY = "--priority", "WORD", "go before jobs of less (JOB_PRIORITY)", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures (JOB_RESTARTS)", Action.RUN
     DETACH = "--detach", "", "do not follow it", Action.RUN
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
@@ -110,6 +113,15 @@ FORMATS = tuple(str(one) for one in Output)
 """The values of --output."""
 
 
+_OF_A_JOB = frozenset(
+    {
+        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS),
+        *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
+    }
+)
+"""The options that are settings: --nodes is JOB_NODES."""
+
+
 @dataclass(frozen=True)
 class Options:
     """The options on a command line.
@@ -133,11 +145,11 @@ class Options:
     @property
     def settings(self) -> dict[str, str]:
         """The settings that stand on the command line."""
-        named = {
-            option: f"JOB_{option.removeprefix('--').upper()}"
-            for option in (Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS)
+        found = {
+            f"JOB_{option.removeprefix('--').upper()}": text
+            for option, text in self.given.items()
+            if option in _OF_A_JOB
         }
-        found = {named[option]: text for option, text in self.given.items() if option in named}
         return {"ACTION": str(self.action), **found} if self.action else found
 
     @property

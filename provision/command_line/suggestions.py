@@ -39,15 +39,7 @@ _OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "follow": "Logs NAME --follow",
     }
 )
-_NOT_ON_VMS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "image": "remove it: on VMs a job runs on their own system, which IMAGE_NAME chooses",
-        "priority": "remove it: VMs take jobs in the order in which they come",
-        "queue": "remove it: VMs take jobs in the order in which they come",
-    }
-)
-"""Option of Run on other kinds of clusters -> why there is none here."""
-_WITH_VALUE: Final = frozenset({*_NOT_ON_VMS, "f", "file", "format", "o", "out"})
+_WITH_VALUE: Final = frozenset({"f", "file", "format", "o", "out"})
 _DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})
 _DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
 # --online must not be taken for --offline: their similarity is 0.77.
@@ -169,9 +161,8 @@ _parse: Final = parsing.choice(Action, ACTIONS_BY_OTHER_NAMES)
 
 def _fix_of_option(bare: str) -> tuple[str, bool | None]:
     """How to fix an unknown option, and whether it has a value; None if that is not known."""
-    if bare in _OTHER_NAMES or bare in _NOT_ON_VMS:
-        other = f"did you mean {_OTHER_NAMES.get(bare)}?"
-        return _NOT_ON_VMS.get(bare, other), bare in _WITH_VALUE
+    if bare in _OTHER_NAMES:
+        return f"did you mean {_OTHER_NAMES[bare]}?", bare in _WITH_VALUE
     meant = _ACTIONS.get(bare) or ACTIONS_BY_OTHER_NAMES.get(bare)
     if meant:
         return f"did you mean {meant}? An action has no dashes", False

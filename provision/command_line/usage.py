@@ -89,9 +89,9 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             "docs/how-to/terraform.md",
         ),
         Action.RUN: _About(
-            "run a program on all VMs, as in: Run -- torchrun train.py",
-            "Send a folder, the current one unless --copy names another, run on all VMs at once"
-            " what stands behind --, and show what rank 0 says.",
+            "run a program on all machines, as in: Run -- torchrun train.py",
+            "Send the folder of --copy, else the current one; run on all machines at once what"
+            " stands behind --, and show what rank 0 says.",
             "docs/how-to/run.md",
         ),
         Action.JOBS: _About(
@@ -130,10 +130,9 @@ def overview() -> str:
             *_table((str(action), _ABOUT[action].line) for action in Action),
             "",
             *_paragraph(
-                f"Options, which ACTION --help explains: {', '.join(it.form for it in common)};"
-                f" for some actions only, {others}"
+                f"Options, which ACTION --help explains: {', '.join(common)}; for some actions"
+                f" only, {others}"
             ),
-            "",
             "More: ACTION --help; --help settings, for an env.list; README.md and docs/",
         ]
     )

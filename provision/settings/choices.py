@@ -97,6 +97,16 @@ class Restart(enum.StrEnum):
     ALWAYS = "always"
 
 
+class Priority(enum.StrEnum):
+    """The priority of a job in its queue, by the name of its class in the cluster."""
+
+    VERY_LOW = "very-low"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    VERY_HIGH = "very-high"
+
+
 class ReleaseChannel(enum.StrEnum):
     """A GKE release channel, by its name in the API."""
 

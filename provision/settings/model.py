@@ -32,7 +32,7 @@ from provision.settings.labels import Environment, Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.maintenance import Maintenance
 from provision.settings.pools import NodePools
-from provision.settings.queues import Queues
+from provision.settings.queues import QueueName, Queues
 from provision.settings.secrets import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 from provision.settings.values import (
@@ -47,6 +47,7 @@ from provision.settings.values import (
     DriverWord,
     GcsPath,
     GkeVersion,
+    Image,
     ImageName,
     JobName,
     MostNodes,
@@ -59,6 +60,7 @@ from provision.settings.values import (
     PoolName,
     Presence,
     PriceWord,
+    PriorityWord,
     ProjectId,
     RayVersion,
     Region,
@@ -564,35 +566,44 @@ class Settings(BaseSettings):
     job_name: JobName | None = _setting(
         "The name of jobs, to which each adds a number; if unset, that of the program.",
         "train",
-        only_with=_NONE,
     )
     job_command: ShellLine | None = _setting(
         "One line of shell that Run runs if its command line has no command after `--`; it is used"
         " verbatim, including quotes.",
         "torchrun train.py --epochs 3",
-        only_with=_NONE,
     )
     job_nodes: Count | None = _setting(
-        "The number of VMs that a job runs on, those of the first ranks; if unset, all.",
+        "The number of VMs, those of the first ranks, or nodes that a job runs on; if unset, all.",
         "2",
-        only_with=_NONE,
     )
     job_time: Seconds | None = _setting(
         "How long a job may run, restarts included; then it gets SIGTERM, and two minutes to save.",
         "12h",
-        only_with=_NONE,
     )
     job_restarts: Nodes = _setting(
-        "How often a job that fails, or loses a VM, is begun again on all of its VMs.",
+        "How often a job that fails, or loses a machine, is begun again on all of its machines.",
         "3",
         0,
-        only_with=_NONE,
     )
     job_env: Environment = _setting(
         "More variables in the environment of a job; for values that nobody is to see, SECRETS.",
         '{ WANDB_MODE = "offline" }',
         {},
-        only_with=_NONE,
+    )
+    job_image: Image | None = _setting(
+        "The container image in which a job runs; if unset, a public one with PyTorch.",
+        "nvcr.io/nvidia/pytorch:25.01-py3",
+        only_with=_GKE,
+    )
+    job_queue: QueueName | None = _setting(
+        "The queue in which a job waits, one of KUEUE_QUEUES; if unset, that of all.",
+        "team-a",
+        only_with=_GKE,
+    )
+    job_priority: PriorityWord | None = _setting(
+        "The priority of a job in its queue, very-low to very-high; one of less gives way.",
+        "high",
+        only_with=_GKE,
     )
 
 

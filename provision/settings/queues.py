@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from provision.settings import parsing
 from provision.settings.parsing import InvalidValueError, shorten
@@ -44,4 +44,13 @@ def _queues(text: str) -> tuple[Queue, ...]:
     return tuple(found)
 
 
+def _queue(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise InvalidValueError(
+            "is not the name of a queue", "lower-case letters, digits and hyphens"
+        )
+    return text
+
+
+QueueName = Annotated[str, AfterValidator(_queue)]
 Queues = Annotated[tuple[Queue, ...], BeforeValidator(_queues)]

@@ -19,6 +19,7 @@ from provision.settings.choices import (
     OnlineCheck,
     Orchestrator,
     PriceList,
+    Priority,
     ReleaseChannel,
     Restart,
 )
@@ -259,6 +260,14 @@ ImageName = Annotated[
     str,
     _matching(_IMAGE, "is not the name of an image", "lower-case letters, digits and hyphens"),
 ]
+Image = Annotated[
+    str,
+    _matching(
+        limits.CONTAINER_IMAGE,
+        "is not the name of a container image",
+        "<registry>/<path>:<tag>, with @sha256:<digest> if it is to stay the same",
+    ),
+]
 GcsPath = Annotated[str, AfterValidator(_gcs_path)]
 BucketName = Annotated[str, AfterValidator(_bucket)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
@@ -300,6 +309,7 @@ NetworkWord = Annotated[NetworkConfig, BeforeValidator(parsing.choice(NetworkCon
 DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
 PriceWord = Annotated[PriceList, BeforeValidator(parsing.choice(PriceList))]
 RestartWord = Annotated[Restart, BeforeValidator(parsing.choice(Restart))]
+PriorityWord = Annotated[Priority, BeforeValidator(parsing.choice(Priority))]
 ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseChannel))]
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
 

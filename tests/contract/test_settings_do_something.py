@@ -22,6 +22,7 @@ OF_THE_RUN: Final = {
     "action",
     "ask_above",
     *("job_command", "job_env", "job_name", "job_nodes", "job_restarts", "job_time"),
+    *("job_image", "job_priority", "job_queue"),
     "max_hourly_cost",
     "minimize_terraform_logging",
     "prices",

@@ -63,9 +63,6 @@ MISTAKES: dict[str, list[str]] = {
             " options of Create"
         ),
     ],
-    "Run --queue a": [
-        "'--queue' is not an option; remove it: VMs take jobs in the order in which they come"
-    ],
     "Create --off": ["'--off' is not an option; --help shows the options"],
     # Values.
     "Create --env-file": [
@@ -149,6 +146,10 @@ MISTAKES: dict[str, list[str]] = {
         "'Craete' is not an action; …; did you mean Create?",
     ],
 }
+OF_A_JOB = (
+    *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS),
+    *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
+)
 ONE_OF_THEM = f"one of {', '.join(Action)}"
 
 
@@ -171,7 +172,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
         value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"], Option.ENV: ["A=b"]}
-        value |= {it: ["1"] for it in (Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS)}
+        value |= {it: ["1"] for it in OF_A_JOB}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
         expected = [] if action in option.actions else [f"{action} does not support {option}"]
@@ -181,7 +182,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
 def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
         "--copy": ["Create", "Debug", "Plan", "Run", "Validate"],
-        **{f"--{it}": ["Run"] for it in ("name", "nodes", "time", "env", "restarts", "detach")},
+        **{it: ["Run"] for it in ("--env", "--detach", *map(str, OF_A_JOB))},
         "--follow": ["Logs"],
         "--yes": ["Create", "Destroy"],
         "--full": ["Create", "Debug", "Destroy", "Plan", "Status"],
@@ -261,9 +262,12 @@ def test_behind_an_action_about_jobs_stands_a_name_whatever_it_is(action: str) -
 
 
 def test_options_of_a_run_are_settings() -> None:
-    line = _read("Run --name a --nodes=2 --time 12h --restarts 3 -- true")
+    line = _read(
+        "Run --name a --nodes=2 --time 12h --restarts 3 --image=i --queue q --priority low -- true"
+    )
     assert line.options.settings == {
         "ACTION": "Run", "JOB_NAME": "a", "JOB_NODES": "2", "JOB_TIME": "12h", "JOB_RESTARTS": "3",
+        "JOB_IMAGE": "i", "JOB_QUEUE": "q", "JOB_PRIORITY": "low",
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.kinds.gke.kubernetes.objects import Object, build
+from provision.settings.choices import Priority
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ ACCELERATOR_LABEL: Final = "cloud.google.com/gke-accelerator"
 _COHORT: Final = "aiinfra"
 _CLASS: Final = "queued-provisioning.gke.io"
 _CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
-_PRIORITIES: Final = {"very-low": 100, "low": 250, "medium": 500, "high": 750, "very-high": 1000}
+_PRIORITIES: Final = dict(zip(map(str, Priority), (100, 250, 500, 750, 1000), strict=True))
 # The autoscaler and the pools' sizes limit these. Every resource that a pod requests must be
 # covered, otherwise its workload is never admitted.
 _UNLIMITED: Final = {"cpu": "1G", "memory": "1000Pi", "ephemeral-storage": "1000Pi"}
