@@ -56,8 +56,7 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
     if context.create and not _stands(context):
         create(context, copies=False)
     own = dataclasses.replace(context, copy=_folder(context))
-    kind = registry.of(context.settings)
-    with copied_folder.packed(own, takes_files=kind.takes_files) as archive:
+    with copied_folder.packed(own, takes_files=True) as archive:
         jobs = jobs_action.opened(context)
         name = jobs.submit(spec, archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
@@ -161,7 +160,7 @@ def _settle(context: Context) -> str:
     record = ownership.deployed(context, cloud)
     if not found or record is None:
         return ""
-    jobs = registry.named(record.kind).jobs(cloud)
+    jobs = registry.named(record.kind).jobs(context, cloud)
     (one,) = found
     if not one.state.is_over:
         with phases.aside(context):
