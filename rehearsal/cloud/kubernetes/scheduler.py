@@ -10,6 +10,7 @@ from rehearsal.cloud.kubernetes import (
     pods,
     pools,
     programs,
+    sidecars,
     starting,
     training,
 )
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SILENCE: Final = 300.0
 """Seconds of cloud time that pods tolerate a node that is not ready (Kubernetes' default)."""
+_QUARANTINE: Final = 40.0
+"""Seconds of cloud time for which a node has to be gone before its pods are deleted."""
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
@@ -33,7 +36,12 @@ def look(world: World) -> None:
         return
     there = {it["metadata"]["name"]: it for it in world.each(of_nodes)}
     free = {name: pools.gpus_on(node) for name, node in there.items() if node["_ready"]}
-    alive = [it for it in world.each(kind) if not pods.is_over(it)]
+    alive = []
+    for pod in world.each(kind):
+        if not pods.is_over(pod):
+            alive.append(pod)
+        elif pod["spec"].get("nodeName", "") not in {*there, ""} and world.request.rate:
+            _collect(world, kind, pod)
     for pod in alive:
         node = pod["spec"].get("nodeName")
         if node is not None and _stays(world, kind, pod, there.get(node)):
@@ -41,6 +49,20 @@ def look(world: World) -> None:
     for pod in alive:
         if "nodeName" not in pod["spec"]:
             _place(world, kind, pod, there, free)
+
+
+def _collect(world: World, kind: Kind, pod: Object) -> None:
+    """Delete an ended pod whose node is gone: nobody can read its log any more.
+
+    Source: Kubernetes' pkg/controller/podgc/gc_controller.go, `gcOrphaned`, which does not look at
+    the phase; where nothing takes time, no time passes either.
+    """
+    moment = pod.setdefault("_orphaned", world.now) + _QUARANTINE * world.request.rate
+    world.wake(moment)
+    if moment <= world.now:
+        pods.remove(world, pod)
+    else:
+        world.put(kind, pod)
 
 
 def _stays(world: World, kind: Kind, pod: Object, node: Object | None) -> bool:
@@ -113,7 +135,10 @@ def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
     pod["status"]["phase"] = "Running"
     pod["status"].pop("initContainerStatuses", None)
     goes_on = not programs.exit_code(pod)
-    seconds = training.start(world, pod) if goes_on and training.is_one(pod) else pod["_seconds"]
+    is_training = goes_on and training.is_one(pod)
+    seconds = training.start(world, pod, node) if is_training else pod["_seconds"]
+    if is_training and sidecars.bursts(world, pod):
+        seconds = training.first_save(pod)
     pod["_ends"] = None if seconds is None else world.request.after(seconds)
     world.wake(pod["_ends"] or world.now)
     for name in ("Initialized", "ContainersReady", "Ready"):
@@ -125,7 +150,10 @@ def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
 
 def _end(world: World, kind: Kind, pod: Object) -> None:
     """The program in a pod has ended; where the pod says so, it is begun again."""
-    code = programs.exit_code(pod) or exits.code(pod["spec"])
+    if sidecars.bursts(world, pod):
+        pods.lose(world, pod, "TerminationByKubelet", sidecars.EVICTED, evicted=True)
+        return
+    code = programs.exit_code(pod) or training.code(pod) or exits.code(pod["spec"])
     again = pod["spec"].get("restartPolicy")
     if again == "Always" or (code and again == "OnFailure"):
         pod["_restarts"] = pod.get("_restarts", 0) + 1

@@ -20,10 +20,10 @@ GIVEN_UP: Final = (
     " it again"
 )
 NEXT_RUN: Final = (
-    "it had time to save what it did: its next run, with new nodes, begins with"
+    "it goes on from what it has saved: its next run, with new nodes, begins with"
     " `kubectl delete workload {name} --namespace {namespace}`; the job itself stays"
 )
-"""What to do about a job that was stopped before its nodes' end, as it asked."""
+"""What to do about a job whose run is over, or that was stopped at the limit of its label."""
 
 _STOPPED: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _RESET: Final = "Reset to Pending"
@@ -137,7 +137,9 @@ def _said(
         case JobState.GIVEN_UP:
             # Between its deactivation and its eviction, the condition tells of the attempt before.
             kind = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
-            if conditions(thing).get("Evicted", {}).get("reason") == _STOPPED:
+            is_over = conditions(thing).get("Evicted", {}).get("reason") == _STOPPED
+            cause = reasons.named(reasons.passed_on(said.get(kind, "")))
+            if is_over or cause is reasons.Reason.CAPACITY_REVOKED:
                 found = said[kind], NEXT_RUN.format_map(thing["metadata"])
             else:
                 found = _refused(said.get(kind, ""), said_before, GIVEN_UP)
