@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SILENCE: Final = 300.0
 """Seconds of cloud time that pods tolerate a node that is not ready (Kubernetes' default)."""
+_LAST_WORDS: Final = 2048
+"""Characters of a log that the kubelet takes for a container's last words."""
 _QUARANTINE: Final = 40.0
 """Seconds of cloud time for which a node has to be gone before its pods are deleted."""
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -169,6 +171,9 @@ def _end(world: World, kind: Kind, pod: Object) -> None:
         objects.tell(world, pod, name, False, "PodFailed" if code else "PodCompleted", "")
     reason = "Error" if code else "Completed"
     ended = {"terminated": {"exitCode": code, "reason": reason, "finishedAt": world.stamp}}
+    container: Object = next(iter(pod["spec"].get("containers") or []), {})
+    if code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+        ended["terminated"]["message"] = programs.log(world, pod, container)[-_LAST_WORDS:]
     pod["status"]["containerStatuses"] = _containers(pod, ended, ready=False)
     world.put(kind, pod)
 

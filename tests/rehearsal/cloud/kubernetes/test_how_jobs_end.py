@@ -163,6 +163,7 @@ def test_a_job_fails_by_its_limit_after_pauses_that_double(cluster: Gke, clock: 
     (work,) = status.read(cluster.api).workloads
     assert work.state == "finished"
     assert _why(cluster, "Finished") == "Failed"
+    assert work.message.endswith("; main ended with exit code 3")
 
 
 def _moment(stamp: str) -> int:
@@ -272,6 +273,10 @@ def test_a_lost_ray_worker_is_not_seen_by_the_queue(cluster: Gke, clock: Clock) 
     assert _why(cluster, "PodsReady") == "Started"
     phases = [it["status"]["phase"] for it in cluster.pods("ray.io/node-type=worker")]
     assert sorted(phases) == ["Pending", "Running"]
+    (work,) = status.read(cluster.api).workloads
+    assert (work.state, work.message.startswith("it has lost a worker: ")) == ("starting", True)
+    name = work.name.removeprefix("RayCluster ")
+    assert f"`kubectl delete raycluster {name} --namespace default`" in work.advice
 
 
 def test_a_job_whose_nodes_never_come_up_is_queued_again_and_given_up_by_the_limit(
@@ -292,6 +297,30 @@ def test_a_job_whose_nodes_never_come_up_is_queued_again_and_given_up_by_the_lim
     (work,) = status.read(cluster.api).workloads
     assert work.state == "given up"
     assert "maximum number of re-queuing retries" in work.message
+
+
+def test_a_gang_whose_zone_gives_some_of_its_nodes_is_given_up_in_the_end(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-a3-ultra-flex", "some", "1")
+    cluster.create()
+    clock.forward(60)
+    _configure(cluster, backoffLimitCount=2)
+    made = _job_set(cluster, _pod(cluster, *TRAIN), nodes=4, podFailurePolicy=DISRUPTED)
+    pool = jobs.main_pool(cluster.facts).name
+    for _ in range(3):
+        _until(clock, lambda: cluster.nodes(pool) == 2)
+        _pass(cluster, clock, 900)
+        (work,) = status.read(cluster.api).workloads
+        assert (work.state, work.pods and work.pods.waiting) == ("starting", 2)
+        _until(clock, lambda: _why(cluster, "Evicted"))
+    reason = "DeactivatedDueToRequeuingLimitExceeded"
+    assert _why(cluster, "Evicted") == reason
+    assert cluster.find(made)["spec"]["suspend"]
+    (work,) = status.read(cluster.api).workloads
+    assert work.state == "given up"
+    assert "PodsReadyTimeout (WaitForStart) 2 times" in work.interruptions
+    _until(clock, lambda: cluster.nodes(pool) == 0)
 
 
 def _configure(cluster: Gke, **changes: Any) -> None:
@@ -321,6 +350,12 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": template}
     thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
     job = cluster.api.create(thing)
+    _until(clock, lambda: _why(cluster, "PodsReady"))
+    (work,) = status.read(cluster.api).workloads
+    assert work.stops is not None
+    assert work.nodes_end is not None
+    # Both clocks: Kueue's from its admission, Google's from the start of its nodes.
+    assert 300 < _moment(work.nodes_end) - _moment(work.stops) < 900
     _pass(cluster, clock, 3300)
     assert _why(cluster, "Evicted") == "DeactivatedDueToMaximumExecutionTimeExceeded"
     assert cluster.find(job)["spec"]["suspend"]
@@ -489,6 +524,8 @@ def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
     _pass(cluster, clock, 600)
     states = {it.name: it.state for it in status.read(cluster.api).workloads}
     assert states["Job second"] == "pending"
+    places = {it.name: it.place for it in status.read(cluster.api).workloads}
+    assert places == {"Job first": None, "Job second": 1}
     _pass(cluster, clock, 1500)
     assert holds(cluster.find(first), "Complete")
     # The idle nodes of the first fill the pool for ten minutes: requests fail, and are made again.
