@@ -109,6 +109,8 @@ class ClusterConnection(Connection):
         get_credentials: The command that configures kubectl for it.
         node_pools: Its GPU node pools.
         jobs: File name of an example job -> its URL, "gs://...".
+        job_log: The command that prints what the pods of a JobSet NAME have written, also when
+            they are gone.
     """
 
     cluster: str
@@ -116,3 +118,4 @@ class ClusterConnection(Connection):
     get_credentials: str
     node_pools: tuple[NodePoolMade, ...]
     jobs: Mapping[str, str]
+    job_log: str = ""

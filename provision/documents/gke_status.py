@@ -109,6 +109,7 @@ class JobState(enum.StrEnum):
         WAITING_FOR_NODES: It has quota, and its request for nodes waits.
         STARTING: It has its nodes, and not all its pods are ready yet, or any more.
         RUNNING: All its pods are ready.
+        ENDING: All its pods have succeeded, and the queue has not noted its end yet.
         FINISHED: It has ended.
     """
 
@@ -117,6 +118,7 @@ class JobState(enum.StrEnum):
     WAITING_FOR_NODES = "waiting for nodes"
     STARTING = "starting"
     RUNNING = "running"
+    ENDING = "ending"
     FINISHED = "finished"
 
 
@@ -180,6 +182,13 @@ class Workload:
         flavors: What its quota was taken from, which is the pools that it may run on; () before.
         pods: Its pods; None before it was let in.
         pools: The pools whose nodes its pods are on.
+        place: Its place in the queue, from 1; None for one that is not in it, or not known.
+        stops: When Kueue stops it at the limit of its label, in RFC 3339 format; None for none.
+        stops_seconds: The seconds until then.
+        nodes_end: When Google deletes the first of its nodes, likewise; None for never.
+        nodes_end_seconds: The seconds until then.
+        interruptions: What has interrupted it so far, and how often, such as "PodsReadyTimeout".
+        log: The command that prints what its pods have written, also when they are gone.
     """
 
     name: str
@@ -193,6 +202,13 @@ class Workload:
     flavors: tuple[str, ...] = ()
     pods: PodCounts | None = None
     pools: tuple[str, ...] = ()
+    place: int | None = None
+    stops: str | None = None
+    stops_seconds: int | None = None
+    nodes_end: str | None = None
+    nodes_end_seconds: int | None = None
+    interruptions: tuple[str, ...] = ()
+    log: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,9 @@ def _jobs(
     more = "; --full lists all" if len(shown) < total else ""
     yield from items.item(label, f"{len(shown):,} of {total:,} listed{more}", width)
     yield from items.listed([[job.name, _state(job), _place(job)] for job in shown], width)
+    for job in shown if full else ():
+        yield from items.below([f"{job.name}: {it}" for it in job.interruptions], width)
+        yield from items.hint(f"log of {job.name}", job.log, width)
 
 
 def _state(job: Workload) -> str:
@@ -73,4 +76,9 @@ def _state(job: Workload) -> str:
 
 
 def _place(job: Workload) -> str:
-    return f"on {', '.join(job.pools)}" if job.pools else ""
+    found = f"on {', '.join(job.pools)}" if job.pools else ""
+    if job.nodes_end_seconds is not None:
+        found += f", {items.duration(job.nodes_end_seconds)} left"
+    if job.stops_seconds is not None:
+        found += f", limit {items.duration(job.stops_seconds)}"
+    return found

@@ -545,6 +545,14 @@ class Settings(BaseSettings):
         derived.GPU_QUOTA,
         only_with=_GKE,
     )
+    kueue_max_wait: Seconds = _setting(
+        "How long a job that Create writes waits in Google's queue for its nodes; then it gives its"
+        " place and its GPUs of the quota up, and asks again after the others.",
+        "2h",
+        43_200,
+        only_with=_GKE,
+        default_words="`12h`",
+    )
     enable_ray_operator: Switch = _setting(
         "Enable GKE's Ray operator add-on, with RayCluster and RayJob examples.",
         "yes",

@@ -269,6 +269,7 @@ class GkeSpec(ClusterSpec):
         queues: The queues with a share of their own.
         gpu_quota: The number of GPUs that jobs in all queues can use at the same time; None for all
             GPUs of the pools.
+        max_wait: How many seconds a job that Create writes waits in Google's queue.
         test_nodes: The number of nodes of the bandwidth test.
         first_networks: The kind of GPU network whose names do not say their kind; None for that of
             the first pool that has any. A kind keeps its names as long as it exists.
@@ -286,6 +287,7 @@ class GkeSpec(ClusterSpec):
     kueue: bool
     queues: tuple[Queue, ...]
     gpu_quota: int | None
+    max_wait: int
     test_nodes: int
     first_networks: str | None = None
 
@@ -401,6 +403,7 @@ def gke(settings: Settings) -> GkeSpec:
         kueue=settings.enable_kueue,
         queues=settings.kueue_queues or (),
         gpu_quota=settings.kueue_gpu_quota,
+        max_wait=settings.kueue_max_wait,
         test_nodes=settings.test_nodes,
     )
 

@@ -39,6 +39,7 @@ SCENARIOS = {
     "no-reservation": "reservations that VMs are to come from do not exist",
     MISSING: "what the settings name and the program does not make is not there, such as buckets",
     "queue": "a request for flex start waits for a while, with a reason, and is then granted",
+    "some": "a zone gives two VMs of flex start to each group, and no more",
     "never": "a request for flex start is never granted",
     "upgrades": "GKE upgrades control planes and nodes at once, as far as it may",
     "preempted": "Google takes a Spot VM of each group back, and has no other for five minutes",

@@ -25,7 +25,7 @@ from provision.kinds.gke import (
     states,
     trouble,
 )
-from provision.kinds.gke.kubernetes import status
+from provision.kinds.gke.kubernetes import job_logs, status
 from provision.kinds.gke.states import State
 from provision.lifecycle import pricing
 
@@ -63,8 +63,8 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
     if answers and facts is not None:
         told, unknown = _ask(context, cloud, facts)
     places = Places(document or {}, facts, cloud.api)
-    works = [places.added(one) for one in told.workloads]
-    outside = [places.added(one) for one in told.outside]
+    works = [_with_log(places.added(one), facts) for one in told.workloads]
+    outside = [_with_log(places.added(one), facts) for one in told.outside]
     requests = [places.added(one) for one in told.requests]
     pools = _pools(document or {}, facts, told, context.clock)
     machines = tuple(_machines(document or {}, facts, told))
@@ -101,6 +101,15 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         outside=tuple(sorted(outside, key=lambda it: list(JobState).index(it.state))),
         requests=tuple(sorted(requests, key=lambda it: list(RequestState).index(it.state))),
     )
+
+
+def _with_log(job: Workload, facts: ClusterFacts | None) -> Workload:
+    """A job with the command for its log."""
+    if facts is None:
+        return job
+    kind, _, name = job.name.partition(" in ")[0].partition(" ")
+    log = job_logs.command(facts.project, facts.name, facts.location, kind, name)
+    return dataclasses.replace(job, log=log)
 
 
 def _counted(works: list[Workload]) -> dict[JobState, int]:

@@ -91,7 +91,7 @@ def waiting(case: Case) -> Iterator[Waiting]:
             left = _left(tries, case.clock)
             yield Waiting(
                 about=About.JOB,
-                what=_of_jobs(jobs, _where(state, is_queued=works is case.works)),
+                what=_of_jobs(jobs, _where(state, is_queued=works is case.works)) + _place(jobs),
                 count=len(jobs),
                 names=tuple(job.name for job in jobs),
                 seconds=_age([job.created for job in jobs], case.clock),
@@ -238,6 +238,11 @@ def _where(state: JobState, *, is_queued: bool) -> str:
         doing = "waits for nodes" if state is JobState.PENDING else "is starting"
         return f"{doing}, in no queue"
     return "queued" if state is JobState.PENDING else str(state)
+
+
+def _place(jobs: Sequence[Workload]) -> str:
+    """The place of a job that waits alone; "" for several, or if it is not known."""
+    return f", {jobs[0].place:,}. in its queue" if len(jobs) == 1 and jobs[0].place else ""
 
 
 def _alike(

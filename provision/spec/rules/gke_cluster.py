@@ -9,6 +9,7 @@ from provision.catalogue import gke_versions, limits, names
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec import gke_floors, pools
+from provision.spec.capacity import Mode
 from provision.spec.rules.findings import Case, Finding, Rule
 from provision.spec.rules.pools import MAKES_POOLS
 
@@ -128,6 +129,23 @@ def _queue(case: Case) -> Iterator[Finding]:
         )
 
 
+def _one_by_one(case: Case) -> Iterator[Finding]:
+    if case.settings.orchestrator_type is not Orchestrator.GKE:
+        return
+    for pool in pools.of(case.settings):
+        if pool.mode is Mode.FLEX_START and pool.size.count is None and pool.size.most > 1:
+            yield Finding(
+                field="enable_flex_start",
+                what=f"brings the nodes of {pool.name} one by one",
+                why="a job on several nodes may get some of them, which are billed while it waits"
+                " for the others; after half an hour it gives them back and tries again",
+                fix="ENABLE_QUEUED_PROVISIONING=yes, which asks for all nodes of a job at once, or"
+                " jobs of one node",
+                note=True,
+            )
+            return
+
+
 def _floors(case: Case) -> Iterator[Finding]:
     settings = case.settings
     version = settings.gke_version
@@ -175,4 +193,5 @@ RULES: Final = (
     Rule((*MAKES_POOLS, "enable_kueue", "kueue_queues", "kueue_gpu_quota"), _queue),
     Rule((*MAKES_POOLS, "gke_version", "gpu_driver_version", "enable_ray_operator"), _floors),
     Rule((*MAKES_POOLS, "test_pool"), _tested),
+    Rule(MAKES_POOLS, _one_by_one),
 )

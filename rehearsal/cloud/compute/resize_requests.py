@@ -30,6 +30,7 @@ _SHORTEST_RUN, _LONGEST_RUN = 600, 604_800
 
 # Seconds of cloud time from the request on, and how long one that has ended can be looked at.
 _ACCEPTED_AFTER, _GRANTED_AFTER, _QUEUED = 5.0, 20.0, 300.0
+_SOME = 2
 _REMEMBERED = 14 * 86_400.0
 _SLOWEST = 0.001
 
@@ -172,8 +173,8 @@ def _operate(call: Call, kind: str, group_name: str, group: Resource) -> Resourc
 def accept(call: Call, about: Resource) -> None:
     """A new request is accepted, unless Google knows that it can never be fulfilled.
 
-    Under `queue` and `never` it is accepted whatever keeps its VMs from coming: it goes on trying,
-    and tells the error of its last attempt.
+    Under `queue`, `some` and `never` it is accepted whatever keeps its VMs from coming: it goes on
+    trying, and tells the error of its last attempt.
     """
     name = about["request"]
     request = resources.find(call, RESIZE_REQUEST, name)
@@ -183,7 +184,7 @@ def accept(call: Call, about: Resource) -> None:
     refusal = refusals.of(call, template, int(request["resizeBy"]))
     scenarios = call.request.scenarios
     status = {}
-    if not scenarios.isdisjoint({"queue", "never"}):
+    if not scenarios.isdisjoint({"queue", "some", "never"}):
         refusal = refusal or refusals.exhausted(call, call.parameters["zone"], template)
         status = {"lastAttempt": {"error": {"errors": [refusal]}}}
     elif refusal is not None:
@@ -218,7 +219,7 @@ def grant(call: Call, about: Resource) -> None:
         return
     group_name = name.partition("/resizeRequests/")[0]
     group = resources.require(call, GROUP_MANAGER, group_name)
-    if "never" in call.request.scenarios or (
+    if _holds_back(call, group_name, int(request["resizeBy"])) or (
         "_gone" not in group
         and refusals.of(call, _template_of(call, name), int(request["resizeBy"])) is not None
     ):
@@ -236,6 +237,15 @@ def grant(call: Call, about: Resource) -> None:
         run_seconds=_seconds(request),
         request=links.last(name),
     )
+
+
+def _holds_back(call: Call, group: str, count: int) -> bool:
+    """Whether a scenario keeps Google from giving so many more VMs of flex start to a group."""
+    if "some" not in call.request.scenarios:
+        return "never" in call.request.scenarios
+    waits = (int(it["resizeBy"]) for _, it in _of_group(call, group) if it["state"] in _OPEN)
+    there = resources.require(call, GROUP_MANAGER, group)["targetSize"] - sum(waits)
+    return bool(there + count > _SOME)
 
 
 def _settled(call: Call, name: str, request: Resource) -> Resource:

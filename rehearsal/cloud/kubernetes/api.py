@@ -8,7 +8,15 @@ from urllib.parse import unquote
 
 import yaml
 
-from rehearsal.cloud.kubernetes import admission, changes, kinds, logs, objects, validation
+from rehearsal.cloud.kubernetes import (
+    admission,
+    changes,
+    kinds,
+    logs,
+    objects,
+    validation,
+    visibility,
+)
 from rehearsal.cloud.kubernetes.answers import Refusal, no_such_path, not_found, success
 from rehearsal.cloud.wire import Reply
 
@@ -35,6 +43,8 @@ def answer(world: World, path: str) -> Reply:
     """
     parts = [unquote(part) for part in path.split("/") if part]
     match parts:
+        case ["apis", visibility.GROUP, _, "namespaces", namespace, _, queue, "pendingworkloads"]:
+            return Reply(body=visibility.pending(world, namespace, queue))
         case ["api", "v1", *rest]:
             return _below(world, "v1", rest)
         case ["apis", group, version, *rest]:

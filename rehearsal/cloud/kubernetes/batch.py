@@ -68,11 +68,16 @@ def _run(world: World, job: Object) -> None:
     failure = _count(world, job)
     own = pods.of(world, job)
     alive = [it for it in own if it["status"]["phase"] != "Failed"]
-    done = [it for it in alive if it["status"]["phase"] == "Succeeded"]
+    for it in alive:
+        if it["status"]["phase"] == "Succeeded":
+            # It counts also when its pod has gone with its node.
+            labels = it["metadata"]["labels"]
+            job.setdefault("_done", {})[it["metadata"]["name"]] = labels.get(_INDEX, "")
+    done = job.get("_done", {})
     if failure is not None:
         _fail(world, job, alive, failure)
         return
-    active = len(alive) - len(done)
+    active = sum(not pods.is_over(it) for it in alive)
     more = min(wanted - len(done), int(spec.get("parallelism", 1))) - active
     if job.get("_paused", 0.0) > world.now:
         more = 0
@@ -116,9 +121,11 @@ def _fail(world: World, job: Object, alive: list[Object], failure: Failure) -> N
 
 def _missing(job: Object, own: list[Object], wanted: int) -> list[int]:
     """The numbers of the pods that are to be made; only those of indexed jobs matter."""
+    done: dict[str, str] = job.get("_done", {})
+    active = [it for it in own if it["metadata"]["name"] not in done]
     if job["spec"].get("completionMode") != "Indexed":
-        return list(range(len(own), wanted))
-    there = {int(it["metadata"]["labels"][_INDEX]) for it in own}
+        return list(range(len(active) + len(done), wanted))
+    there = {int(it["metadata"]["labels"][_INDEX]) for it in active} | set(map(int, done.values()))
     return [number for number in range(wanted) if number not in there]
 
 

@@ -181,11 +181,24 @@ def _deactivate(world: World, entry: Entry, cause: str, words: str) -> None:
         entry.workload["status"].get("requeueState", {}).pop(name, None)
 
 
+def _note(workload: Object, reason: str) -> None:
+    """Count an eviction in `status.schedulingStats`, with its cause where Kueue tells one."""
+    stats = workload.setdefault("status", {}).setdefault("schedulingStats", {"evictions": []})
+    unready = objects.condition(workload, "PodsReady").get("reason", "")
+    cause = unready if reason == _UNREADY else ""
+    for found in stats["evictions"]:
+        if (found["reason"], found["underlyingCause"]) == (reason, cause):
+            found["count"] += 1
+            return
+    stats["evictions"].append({"reason": reason, "underlyingCause": cause, "count": 1})
+
+
 def _evict(world: World, entry: Entry, reason: str, message: str) -> None:
     """Take back what a workload has; its job is suspended, its requests go."""
     workload = entry.workload
     if objects.holds(workload, "Evicted"):
         return
+    _note(workload, reason)
     workloads.stop(world, entry)
     workload.setdefault("status", {}).pop("admission", None)
     checks.reset(world, workload)

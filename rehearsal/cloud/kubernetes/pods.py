@@ -115,20 +115,25 @@ def stop(world: World, pod: Object) -> None:
     remove(world, pod)
 
 
-def lose(world: World, pod: Object, reason: str, message: str) -> None:
+def lose(world: World, pod: Object, reason: str, message: str, *, evicted: bool = False) -> None:
     """End a pod whose node is gone, as Kubernetes does: failed, and told why, then deleted.
 
-    Nothing more is saved. Of a Job's pod the object stays until the Job has counted it.
+    Nothing more is saved. Of a Job's pod the object stays until the Job has counted it; one that
+    the kubelet has evicted stays as long as its node.
     """
     kind = world.kind("v1", "pods")
     if kind is None:
         return
-    training.lose(world, pod)
+    if not evicted:
+        training.lose(world, pod)
     if pod["metadata"]["ownerReferences"][0]["kind"] != "Job":
         world.remove(kind, pod)
         return
     pod["status"]["phase"] = "Failed"
-    pod["metadata"]["deletionTimestamp"] = world.stamp
+    if evicted:
+        pod["status"] |= {"reason": "Evicted", "message": message}
+    else:
+        pod["metadata"]["deletionTimestamp"] = world.stamp
     objects.tell(world, pod, "DisruptionTarget", True, reason, message)
     for name in ("ContainersReady", "Ready"):
         objects.tell(world, pod, name, False, "PodFailed", "")

@@ -138,8 +138,12 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
     if kind is not None and submitter is None:
         ray_programs.begin(world, job, cluster)
         entrypoint = str(job["spec"].get("entrypoint", ""))
-        container = {"name": programs.RAY_SUBMITTER, "command": ["/bin/bash", "-c", entrypoint]}
-        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+        template = copy.deepcopy(job["spec"].get("submitterPodTemplate") or {})
+        spec = template.setdefault("spec", {})
+        spec.setdefault("restartPolicy", "Never")
+        container = (spec.get("containers") or [{}])[0]
+        command = {"name": programs.RAY_SUBMITTER, "command": ["/bin/bash", "-c", entrypoint]}
+        spec["containers"] = [{**container, **command}]
         metadata = {
             "name": name,
             "namespace": namespace,

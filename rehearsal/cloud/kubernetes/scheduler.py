@@ -11,6 +11,7 @@ from rehearsal.cloud.kubernetes import (
     pods,
     pools,
     programs,
+    sidecars,
     starting,
     training,
 )
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SILENCE: Final = 300.0
 """Seconds of cloud time that pods tolerate a node that is not ready (Kubernetes' default)."""
+_LAST_WORDS: Final = 2048
+"""Characters of a log that the kubelet takes for a container's last words."""
+_QUARANTINE: Final = 40.0
+"""Seconds of cloud time for which a node has to be gone before its pods are deleted."""
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
@@ -34,7 +39,12 @@ def look(world: World) -> None:
         return
     there = {it["metadata"]["name"]: it for it in world.each(of_nodes)}
     free = {name: pools.gpus_on(node) for name, node in there.items() if node["_ready"]}
-    alive = [it for it in world.each(kind) if not pods.is_over(it)]
+    alive = []
+    for pod in world.each(kind):
+        if not pods.is_over(pod):
+            alive.append(pod)
+        elif pod["spec"].get("nodeName", "") not in {*there, ""} and world.request.rate:
+            _collect(world, kind, pod)
     for pod in alive:
         node = pod["spec"].get("nodeName")
         if node is not None and _stays(world, kind, pod, there.get(node)):
@@ -42,6 +52,20 @@ def look(world: World) -> None:
     for pod in alive:
         if "nodeName" not in pod["spec"]:
             _place(world, kind, pod, there, free)
+
+
+def _collect(world: World, kind: Kind, pod: Object) -> None:
+    """Delete an ended pod whose node is gone: nobody can read its log any more.
+
+    Source: Kubernetes' pkg/controller/podgc/gc_controller.go, `gcOrphaned`, which does not look at
+    the phase; where nothing takes time, no time passes either.
+    """
+    moment = pod.setdefault("_orphaned", world.now) + _QUARANTINE * world.request.rate
+    world.wake(moment)
+    if moment <= world.now:
+        pods.remove(world, pod)
+    else:
+        world.put(kind, pod)
 
 
 def _stays(world: World, kind: Kind, pod: Object, node: Object | None) -> bool:
@@ -115,7 +139,10 @@ def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
     pod["status"]["phase"] = "Running"
     pod["status"].pop("initContainerStatuses", None)
     goes_on = not programs.exit_code(pod)
-    seconds = training.start(world, pod) if goes_on and training.is_one(pod) else pod["_seconds"]
+    is_training = goes_on and training.is_one(pod)
+    seconds = training.start(world, pod, node) if is_training else pod["_seconds"]
+    if is_training and sidecars.bursts(world, pod):
+        seconds = training.first_save(pod)
     pod["_ends"] = None if seconds is None else world.request.after(seconds)
     world.wake(pod["_ends"] or world.now)
     for name in ("Initialized", "ContainersReady", "Ready"):
@@ -127,7 +154,11 @@ def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
 
 def _end(world: World, kind: Kind, pod: Object) -> None:
     """The program in a pod has ended; where the pod says so, it is begun again."""
-    code = programs.exit_code(pod) or ("_course" not in pod and exits.code(pod["spec"])) or 0
+    if sidecars.bursts(world, pod):
+        pods.lose(world, pod, "TerminationByKubelet", sidecars.EVICTED, evicted=True)
+        return
+    written = "_course" not in pod and exits.code(pod["spec"])
+    code = programs.exit_code(pod) or training.code(pod) or written or 0
     again = pod["spec"].get("restartPolicy")
     if again == "Always" or (code and again == "OnFailure"):
         pod["_restarts"] = pod.get("_restarts", 0) + 1
@@ -144,6 +175,9 @@ def _end(world: World, kind: Kind, pod: Object) -> None:
         objects.tell(world, pod, name, False, "PodFailed" if code else "PodCompleted", "")
     reason = "Error" if code else "Completed"
     ended = {"terminated": {"exitCode": code, "reason": reason, "finishedAt": world.stamp}}
+    container: Object = next(iter(pod["spec"].get("containers") or []), {})
+    if code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+        ended["terminated"]["message"] = programs.log(world, pod, container)[-_LAST_WORDS:]
     pod["status"]["containerStatuses"] = _containers(pod, ended, ready=False)
     world.put(kind, pod)
 

@@ -2,7 +2,8 @@
 
 `--checkpoints FOLDER --steps N` is a program that makes 20 steps in a second and begins with the
 newest checkpoint of its folder. It makes one every `--every` steps, and one more at SIGTERM. What
-is in a claim outlasts the pod; all else goes with it.
+is in a claim outlasts the pod; all else goes with it. NODE_STOP_AGE says at which age of its node
+it stops; it begins nothing on one that is older.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ _KEPT: Final = "checkpoints"
 _FOLDER: Final = "--checkpoints"
 _STEPS: Final = "--steps"
 _EVERY: Final = "--every"
-_USUAL: Final = {_STEPS: 2000, _EVERY: 100}
+_WIDTH: Final = "--width"
+_USUAL: Final = {_STEPS: 2000, _EVERY: 100, _WIDTH: 8192}
+_STOP_AGE: Final = "NODE_STOP_AGE"
+_SHORTEST: Final = 60
+_STOPPED: Final = 75
+_OVER: Final = "The run of this node is nearly over: nothing is begun on it.\n"
 _STEPS_PER_SECOND: Final = 20
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _LABEL: Final = re.compile(r"metadata\.labels\['(.+)'\]")
@@ -30,12 +36,34 @@ def is_one(pod: Object) -> bool:
     return _FOLDER in _words(pod)
 
 
-def start(world: World, pod: Object) -> float:
-    """Begin with the newest checkpoint; seconds of cloud time to the last step."""
+def start(world: World, pod: Object, node: Object) -> float | None:
+    """Begin with the newest checkpoint; seconds of cloud time to its end, None for none."""
+    age = _variable(pod, _STOP_AGE)
+    rate = world.request.rate
+    rest = int(age) - (world.now - node["_boot"]) / rate if age and rate else float("inf")
+    if rest < _SHORTEST:
+        return None
     pod["_began"] = _newest(world, pod)
     pod["_began_at"] = world.now
     left = _number(pod, _STEPS) - int(pod["_began"])
-    return max(0, left) / _STEPS_PER_SECOND
+    seconds = max(0, left) / _STEPS_PER_SECOND
+    pod["_told"] = rest < seconds
+    return min(rest, seconds)
+
+
+def checkpoint_bytes(pod: Object) -> int:
+    """The size of a checkpoint: four layers of `--width` by `--width` numbers of four bytes."""
+    return 16 * _number(pod, _WIDTH) ** 2
+
+
+def first_save(pod: Object) -> float:
+    """Seconds of cloud time from its begin to its first checkpoint."""
+    return _number(pod, _EVERY) / _STEPS_PER_SECOND
+
+
+def code(pod: Object) -> int:
+    """With what it ends: 75 where it stopped before its last step."""
+    return _STOPPED if pod.get("_told") else 0
 
 
 def stop(world: World, pod: Object) -> None:
@@ -45,9 +73,10 @@ def stop(world: World, pod: Object) -> None:
 
 
 def finish(world: World, pod: Object) -> None:
-    """The last step is done."""
+    """The last step is done, or the one at which it was told to stop."""
     if "_began" in pod:
-        _save(world, pod, _number(pod, _STEPS))
+        pod["_stopped"] = _reached(world, pod)
+        _save(world, pod, pod["_stopped"] if pod["_told"] else _number(pod, _STEPS))
 
 
 def lose(world: World, pod: Object) -> None:
@@ -59,7 +88,11 @@ def lose(world: World, pod: Object) -> None:
 
 def log(pod: Object) -> str:
     """What a training wrote so far."""
-    words = f"begins at step {pod.get('_began', 0)}\n"
+    if "_began" not in pod:
+        return _OVER
+    words = f"begins at step {pod['_began']}\n"
+    if pod["status"]["phase"] == "Failed" and pod["_told"]:
+        words += f"stopped at step {pod['_stopped']}\n"
     if pod["status"]["phase"] == "Succeeded":
         words += f"through at step {_number(pod, _STEPS)}\n"
     return words

@@ -49,6 +49,7 @@ from provision.documents.vm_status import (
     Vm,
     VmGroup,
 )
+from provision.kinds.gke.kubernetes import job_logs
 from provision.screens import status
 from provision.spec.capacity import Mode
 
@@ -411,6 +412,12 @@ def _gke() -> GkeCluster:
                 queue="dws-local-queue",
                 pods=PodCounts(ready=1),
                 pools=("np-nodepool-1",),
+                stops="2026-11-24T20:00:00Z",
+                stops_seconds=172_800,
+                nodes_end="2026-11-27T20:00:00Z",
+                nodes_end_seconds=460_000,
+                interruptions=("begun again once for what befell its pods", "Preempted 2 times"),
+                log=job_logs.command("my-project", "np-gke", "us-central1", "RayJob", "tune"),
             ),
         ),
         requests=(request,),

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
 
 SECONDS: Final = 1800
-"""The longest run time of the test, in seconds."""
+"""The longest run time of the test's pods, in seconds."""
+NODE_SECONDS: Final = 2700
+"""For how long it asks for nodes, which count from their start: their drivers come first."""
 
 REPLICATED_JOB: Final = "w"
 CONTAINER: Final = "nccl"

@@ -46,6 +46,7 @@ _PASSING_WORDS: Final = (
     "etcdserver:",
     "the server is currently unable",
 )
+_VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 
 
 class KubernetesError(ClusterError):
@@ -213,6 +214,18 @@ class Cluster:
         path = f"{self._path('v1', 'Pod', namespace)}/{pod}/log"
         query = {"container": container}
         return self._send(f"read the log of {pod}", "GET", path, query).decode()
+
+    def places(self, namespace: str, queue: str) -> dict[str, int]:
+        """Kueue's Workloads that wait for their turn in a LocalQueue: name -> place, from 1.
+
+        It is its own API (visibility, since 0.9); {} where that does not answer.
+        """
+        path = f"{_VISIBILITY}/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
+        try:
+            items = self._json("read the queue", "GET", path).get("items") or []
+        except (KubernetesError, TransientError):
+            return {}
+        return {it["metadata"]["name"]: int(it["positionInClusterQueue"]) + 1 for it in items}
 
     def _path_of(self, thing: Object) -> str:
         metadata = thing["metadata"]

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.pod_fabrics import PodFabric
 
 FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
+STAYS: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+"""The annotation of pods whose node the autoscaler does not empty to fill others better.
+
+It takes pods that a controller makes again for replaceable, also those of Jobs and the head of a
+Ray cluster (cluster-autoscaler 9910004, drainability/rules/replicated/rule.go; ray#64907). GKE says
+so itself of the pods of a ProvisioningRequest alone.
+"""
 
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the system has it
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
@@ -34,6 +41,12 @@ _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 _CHECK: Final = (
     "[ -r {script} ] ||"
     ' { echo "{script} is missing: is NCCL installed on this node?" >&2; exit 1; }'
+)
+_TORCH: Final = (
+    """case "$(python3 -c 'import torch' 2>&1)" in *"undefined symbol: nccl"*)"""
+    " echo \"this image's PyTorch needs a newer NCCL than GPUDirect-TCPX has, which is 2.19.4:"
+    ' take one of PyTorch 2.6 or older, such as nvcr.io/nvidia/pytorch:25.01-py3" >&2;'
+    " exit 1;; esac"
 )
 _PACKAGES: Final = (
     "{ dpkg --status {names} >/dev/null 2>&1"
@@ -74,7 +87,9 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
         "nodeSelector": _selector(pool),
         "tolerations": [dict(GPU_TOLERATION)],
     }
-    wanted = {**container}
+    annotations |= STAYS
+    # The end of its log is then in the pod, and outlasts the node for a moment.
+    wanted = {"terminationMessagePolicy": "FallbackToLogsOnError", **container}
     _extend(wanted, "volumeMounts", mounts)
     if kind is not Kind.PART:
         annotations |= networks.pod_annotations(facts, pool)
@@ -103,7 +118,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     spec["containers"] = [wanted]
     if volumes:
         spec["volumes"] = volumes
-    return {**({"metadata": {"annotations": annotations}} if annotations else {}), "spec": spec}
+    return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
 def _selector(pool: GpuPool) -> dict[str, str]:
@@ -144,7 +159,7 @@ def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
 def _lines(fabric: PodFabric, kind: Kind) -> list[str]:
     """What sets the variables that only a script of the network knows, in the shell."""
     if not fabric.script:
-        return []
+        return [_TORCH] if fabric.old_nccl else []
     check = _CHECK.replace("{script}", fabric.script)
     if kind is not Kind.RAY:
         return [check, f". {fabric.script}"]

@@ -171,6 +171,8 @@ class ClusterFacts:
         shares: The Filestore shares to mount.
         secrets: The secrets that jobs find in their environment.
         gpu_quota: The number of GPUs that jobs in the queue can use at the same time.
+        max_wait: How many seconds an example job waits in Google's queue; None for no end, as in
+            facts that an older version wrote.
         kueue: Whether Kueue has a queue for all GPU pools; None where an older version wrote the
             facts, which had one for pools with queued provisioning alone.
         queues: The queues beside the one of all, in the order of the settings.
@@ -193,6 +195,7 @@ class ClusterFacts:
     shares: tuple[NfsShare, ...] = ()
     secrets: tuple[PodSecret, ...] = ()
     gpu_quota: int = 0
+    max_wait: int | None = None
     kueue: bool | None = None
     queues: tuple[QueueShare, ...] = ()
     ray_operator: bool = False
@@ -277,6 +280,7 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         secrets=tuple(PodSecret(**secret.model_dump()) for secret in spec.secrets),
         shares=_shares(spec.shares, outputs.get("filestores") or ()),
         gpu_quota=spec.gpu_quota or _gpus(made_pools),
+        max_wait=spec.max_wait,
         kueue=spec.kueue,
         queues=tuple(QueueShare(name=one.name, gpus=one.gpus) for one in spec.queues),
         ray_operator=spec.ray_operator,

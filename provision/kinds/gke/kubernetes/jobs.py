@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, torchrun
-from provision.kinds.gke.kubernetes.fabric_pods import Kind
+from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, run_ends, torchrun
+from provision.kinds.gke.kubernetes.fabric_pods import STAYS, Kind
 from provision.kinds.gke.kubernetes.kueue import GPU
 from provision.kinds.gke.kubernetes.objects import Object, to_yaml
 
@@ -96,7 +96,7 @@ def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": kueue.job_metadata(facts, pool, "all-gather-", all_gather.SECONDS),
+        "metadata": kueue.job_metadata(facts, pool, "all-gather-", all_gather.NODE_SECONDS),
         "spec": {
             "ttlSecondsAfterFinished": 1200,
             "network": {"enableDNSHostnames": True},
@@ -116,12 +116,15 @@ def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
 
 def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A job with its own Ray cluster, which uses each GPU once and is then deleted."""
+    cluster = _ray_spec(facts, pool)
     spec = {
         "entrypoint": _GPU_CHECK,
+        "submitterPodTemplate": _submitter(cluster),
         "shutdownAfterJobFinishes": True,
-        "activeDeadlineSeconds": _RAY_SECONDS,
+        # Else its nodes go first, and nothing says why it failed.
+        "activeDeadlineSeconds": run_ends.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
         "ttlSecondsAfterFinished": _RAY_KEPT,
-        "rayClusterSpec": _ray_spec(facts, pool),
+        "rayClusterSpec": cluster,
     }
     if facts.has_queue:
         spec["suspend"] = True
@@ -132,6 +135,20 @@ def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
 def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
     """The first pool of each machine type: one example is enough for equal pools."""
     return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
+
+
+def _submitter(cluster: Object) -> Object:
+    """KubeRay's own template of what submits a job (1.6.2, common/job.go), which must stay."""
+    container = {
+        "name": "ray-job-submitter",
+        "image": cluster["headGroupSpec"]["template"]["spec"]["containers"][0]["image"],
+        "resources": {
+            "requests": {"cpu": "500m", "memory": "200Mi"},
+            "limits": {"cpu": "1", "memory": "1Gi"},
+        },
+    }
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    return {"metadata": {"annotations": dict(STAYS)}, "spec": spec}
 
 
 def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
@@ -153,7 +170,7 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
         "rayVersion": facts.ray_version,
         "headGroupSpec": {
             "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0"},  # noqa: S104 - of a pod, for the cluster's service
-            "template": {"spec": {"containers": [head]}},
+            "template": {"metadata": {"annotations": dict(STAYS)}, "spec": {"containers": [head]}},
         },
         "workerGroupSpecs": [
             {

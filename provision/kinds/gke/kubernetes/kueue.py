@@ -35,10 +35,13 @@ DEFAULT_FLAVOR: Final = "default-flavor"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 RUN_SECONDS: Final = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 """The annotation of a job that sets how many seconds its nodes run."""
+_MAX_WAIT: Final = "provreq.kueue.x-k8s.io/ValidUntilSeconds"
 
 GPU: Final = "nvidia.com/gpu"
 QUEUED_TAINT: Final = "cloud.google.com/gke-queued"
 POOL_LABEL: Final = "cloud.google.com/gke-nodepool"
+NODE_ENDS: Final = "node.gke.io/machine-termination-datetime"
+"""The annotation of nodes with the end of their run, in RFC 3339 format."""
 
 ACCELERATOR_LABEL: Final = "cloud.google.com/gke-accelerator"
 
@@ -109,6 +112,10 @@ def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) 
         metadata["labels"] = {QUEUE_LABEL: LOCAL_QUEUE}
     if pool.queued:
         metadata["annotations"] = {RUN_SECONDS: str(run_seconds(pool, seconds))}
+        if facts.max_wait:
+            # Not in the configuration of all: a change of that has Kueue replace each request, also
+            # those of jobs that run (provReqSyncedWithConfig).
+            metadata["annotations"][_MAX_WAIT] = str(facts.max_wait)
     return metadata
 
 

@@ -23,9 +23,10 @@ WAIT_FOR_PODS_READY: Final = {
     # A lost pod comes back on another node of the job, or never.
     "recoveryTimeout": "10m",
     "blockAdmission": False,
-    # Without a limit, as a queue that nobody watches has to go on.
+    # A zone that has but some of a gang's nodes gives these each time, and they are billed.
     "requeuingStrategy": {
         "timestamp": "Eviction",
+        "backoffLimitCount": 20,
         "backoffBaseSeconds": 60,
         "backoffMaxSeconds": 3600,
     },

@@ -39,7 +39,7 @@ _BOOKED_SECONDS: Final = 600
 """How long the nodes of a request are kept without pods (rule Q12)."""
 _LONGEST_RUN_SECONDS: Final = 604_800
 _CLOCK: Final = Clock()
-_WITH_NODES: Final = frozenset({JobState.STARTING, JobState.RUNNING})
+_WITH_NODES: Final = frozenset({JobState.STARTING, JobState.RUNNING, JobState.ENDING})
 
 
 def read(thing: Object, job: JobState | None = None, clock: Clock = _CLOCK) -> NodeRequest:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
 
 _GPU: Final = "nvidia.com/gpu"
-_TERMINATION: Final = "node.gke.io/machine-termination-datetime"
-"""The annotation of nodes with the end of their run, in RFC 3339 format."""
 _RUN: Final = "cloud.google.com/gke-max-run-duration-seconds"
 """The label of nodes with the longest run of their pool, in seconds."""
 _SCHEDULED: Final = "cloud.google.com/scheduled-maintenance-time"
@@ -225,7 +223,7 @@ def _created(thing: Object) -> str:
 def _end(thing: Object, clock: Clock) -> str:
     """The end of a node's run: as GKE says it, or else from the longest run of its pool."""
     metadata = thing["metadata"]
-    said = str((metadata.get("annotations") or {}).get(_TERMINATION, ""))
+    said = str((metadata.get("annotations") or {}).get(kueue.NODE_ENDS, ""))
     run = str((metadata.get("labels") or {}).get(_RUN, ""))
     if said or not (run.isdecimal() and _created(thing)):
         return said

@@ -75,6 +75,8 @@ class PodFabric:
         daemon: What runs beside the job; None for nothing.
         packages: Debian packages that the plugin needs and Ray's images lack.
         of_family: Family of machines -> its own variables.
+        old_nccl: Whether its NCCL is too old for a PyTorch of 2.7 or newer that loads it
+            (pytorch#144794).
     """
 
     variables: Mapping[str, str]
@@ -85,6 +87,7 @@ class PodFabric:
     daemon: Daemon | None = None
     packages: tuple[str, ...] = ()
     of_family: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    old_nccl: bool = False
 
 
 _TCPX: Final = PodFabric(
@@ -113,6 +116,7 @@ _TCPX: Final = PodFabric(
     },
     mounts={f"{BIN}/nvidia/lib64": LIBRARIES},
     capabilities=("IPC_LOCK",),
+    old_nccl=True,
     socket=_SOCKETS,
     daemon=Daemon(
         name="tcpx-daemon",

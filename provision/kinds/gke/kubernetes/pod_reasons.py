@@ -136,6 +136,21 @@ def of(pod: Object, events: Sequence[str]) -> Iterator[str]:
     yield from (one for one in events if one.partition(":")[0] in _ON_NODE)
 
 
+def ended(pod: Object) -> Iterator[str]:
+    """With what a pod has failed: the kubelet's words, or a code and the end of a log."""
+    status = pod.get("status") or {}
+    if status.get("message"):
+        yield f"{status.get('reason', 'Failed')}: {str(status['message']).strip()}"
+        return
+    for name in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(name) or []:
+            found = (container.get("state") or {}).get("terminated") or {}
+            if found.get("exitCode"):
+                last = str(found.get("message") or "").strip().rpartition("\n")[2]
+                code = f"{container.get('name', '')} ended with exit code {found['exitCode']}"
+                yield ": ".join(filter(None, [code, last]))
+
+
 def advice(why: Iterable[str]) -> list[str]:
     """What to do about what keeps pods; [] for nothing but to wait.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,11 +51,15 @@ class Pods:
         counts: How many there are in each state.
         why: What keeps those that wait or start, the most frequent first.
         pools: The pools on whose nodes they are.
+        ends: When the first of their nodes ends, in RFC 3339 format; "" for never, or not known.
+        attempts: How often the job's own failures, and what else, have begun it again.
     """
 
     counts: PodCounts
     why: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
+    ends: str = ""
+    attempts: tuple[int, int] = (0, 0)
 
     @property
     def state(self) -> JobState:
@@ -104,9 +109,7 @@ def read(
     pods = cluster.all("v1", "Pod", fields=_ALIVE)
     queued = {uid for work in works for uid in owners(work)}
     known = {job["metadata"].get("uid"): job for job in tops}
-    pool_of = {
-        node["metadata"]["name"]: node["metadata"]["labels"][kueue.POOL_LABEL] for node in nodes
-    }
+    node_of = {node["metadata"]["name"]: node["metadata"] for node in nodes}
     said = pod_reasons.said(events)
     groups: dict[str, list[Object]] = collections.defaultdict(list)
     names: dict[str, tuple[str, str, str]] = {}
@@ -117,7 +120,8 @@ def read(
         names[uid] = kind, name, str(pod["metadata"].get("namespace", ""))
 
     def told(uid: str) -> Pods:
-        return _told(groups.get(uid, ()), said, pool_of)
+        found = _told(groups.get(uid, ()), said, node_of)
+        return dataclasses.replace(found, attempts=_attempts(known.get(uid, {})))
 
     outside = [
         _outside(job, told(str(uid)))
@@ -130,7 +134,7 @@ def read(
         if uid not in queued and uid not in known and _is_job(names[uid][0], members)
     ]
     return Jobs(
-        of_queue={uid: told(uid) for uid in queued & groups.keys()},
+        of_queue={uid: told(uid) for uid in queued & (groups.keys() | known.keys())},
         outside=(*outside, *others),
     )
 
@@ -244,24 +248,35 @@ def advice(pods: Pods) -> str:
 def _told(
     members: Iterable[Object],
     said: Mapping[str, Sequence[str]],
-    pool_of: Mapping[str, str],
+    node_of: Mapping[str, Object],
 ) -> Pods:
     counts = collections.Counter[str]()
     why = collections.Counter[str]()
-    pools = set[str]()
+    pools, ends = set[str](), set[str]()
     for pod in members:
         state = _state(pod)
         counts[state] += 1
         node = str((pod.get("spec") or {}).get("nodeName", ""))
-        if node in pool_of:
-            pools.add(pool_of[node])
-        if state in {"waiting", "starting"}:
+        if node in node_of:
+            pools.add(node_of[node]["labels"][kueue.POOL_LABEL])
+            ends.add((node_of[node].get("annotations") or {}).get(kueue.NODE_ENDS, ""))
+        if state == "failed":
+            why.update(pod_reasons.ended(pod))
+        elif state != "ready":
             why.update(pod_reasons.of(pod, said.get(str(pod["metadata"].get("uid")), ())))
     return Pods(
         counts=PodCounts(**counts),
         why=tuple(reason for reason, _ in why.most_common()),
         pools=tuple(sorted(pools)),
+        ends=min(filter(None, ends), default=""),
     )
+
+
+def _attempts(job: Object) -> tuple[int, int]:
+    """How often a JobSet was begun again: for its own failures, and for others."""
+    status = job.get("status") or {}
+    own = int(status.get("restartsCountTowardsMax") or 0)
+    return own, int(status.get("restarts") or 0) - own
 
 
 def _state(pod: Object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,7 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.google import refusals
 from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue, node_requests, nodes, pods, workloads
+from provision.kinds.gke.kubernetes.objects import holds
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -67,16 +69,32 @@ def read(cluster: Cluster, clock: Clock = _CLOCK) -> Status:
     jobs = pods.read(cluster, works, machines, events)
     said = workloads.said_before(events)
     found = [(_uid(work), work, _pods(work, jobs.of_queue)) for work in works]
+    waiting = {_queue(work) for work in works if not holds(work, "QuotaReserved")}
+    places = {name: at for queue in waiting for name, at in cluster.places(*queue).items()}
     states = {uid: workloads.state(work, own) for uid, work, own in found}
     return Status(
         nodes=nodes.read(machines, events, clock),
-        workloads=tuple(workloads.read(work, own, said.get(uid, ())) for uid, work, own in found),
+        workloads=tuple(
+            dataclasses.replace(
+                workloads.read(work, own, said.get(uid, ()), clock), place=_place(work, places)
+            )
+            for uid, work, own in found
+        ),
         requests=tuple(
             node_requests.read(thing, _state_of_owner(thing, states), clock)
             for thing in cluster.all(node_requests.API, node_requests.KIND)
         ),
         outside=jobs.outside,
     )
+
+
+def _queue(work: Object) -> tuple[str, str]:
+    return str(work["metadata"].get("namespace", "")), str(work["spec"].get("queueName", ""))
+
+
+def _place(work: Object, places: Mapping[str, int]) -> int | None:
+    """The place of a job in its queue; names are unique in a namespace, and with a digest."""
+    return places.get(work["metadata"]["name"])
 
 
 def _uid(thing: Object) -> str:

@@ -47,11 +47,12 @@ def _annotations(facts: ClusterFacts) -> dict[str, str]:
     """What a pod that mounts buckets tells GKE's driver."""
     if not facts.buckets:
         return {}
-    asked = {"gke-gcsfuse/volumes": "true"}
-    if facts.bucket_cache_gib is not None:
-        # Else the driver's container has 5 GiB of disk, and the pod is evicted when it has more.
-        asked |= {f"gke-gcsfuse/{what}-limit": "0" for what in _UNLIMITED}
-    return asked
+    # Else the driver's container has 250m of CPU, 256 MiB, and 5 GiB of disk: a larger file, which
+    # it stages there, has the pod evicted (gcs-fuse-csi-driver 5fcdc04, cmd/webhook/main.go).
+    return {
+        "gke-gcsfuse/volumes": "true",
+        **{f"gke-gcsfuse/{what}-limit": "0" for what in _UNLIMITED},
+    }
 
 
 def _storage_class() -> Object:

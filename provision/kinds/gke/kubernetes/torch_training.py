@@ -10,6 +10,9 @@ STOPPED: Final = 75
 STOP_FILE: Final = "/tmp/stop"  # noqa: S108 - in a container, where nobody else is
 """The file that tells the program to stop; its default for `--stop`."""
 
+STOPPED_FILE: Final = f"{STOP_FILE}.done"
+"""The file that each of its processes leaves when all have stopped, whoever was told to."""
+
 PROGRAM: Final = '''\
 """A training that goes on where it stopped: PyTorch on all GPUs of some machines, with checkpoints.
 
@@ -95,8 +98,7 @@ def main() -> int:
     if gpus:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if gpus else "gloo")
-    rank, ranks = dist.get_rank(), dist.get_world_size()
-    width = options.width
+    rank, ranks, width = dist.get_rank(), dist.get_world_size(), options.width
     model = torch.nn.Sequential(*[torch.nn.Linear(width, width) for _ in range(4)]).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     step, kept = 0, load(options.checkpoints, device, first=rank == 0)
@@ -119,14 +121,16 @@ def main() -> int:
         last = stopping or step == options.steps
         if rank == 0 and (last or step % options.every == 0):
             save(options.checkpoints, step, model, optimizer)
-            seconds = time.monotonic() - begun
-            print(f"step {step}: loss {loss.item():.4f}, {seconds:.3f} s", flush=True)
+            took = time.monotonic() - begun
+            print(f"step {step}: loss {loss.item():.4f}, {took:.3f} s", flush=True)
     # The others end after the first one has saved.
     dist.barrier()
-    if gpus and not stopping:
-        found = bandwidth(device, ranks)
-        if rank == 0:
-            print(f"{ranks} GPUs: all-reduce of 1 GiB at {found:.1f} GB/s (bus bandwidth)")
+    found = bandwidth(device, ranks) if gpus and not stopping else 0.0
+    if found and rank == 0:
+        print(f"{ranks} GPUs: all-reduce of 1 GiB at {found:.1f} GB/s (bus bandwidth)")
+    if stopping:
+        # torchrun tells of none of its exit codes but that it was not 0.
+        options.stop.with_name(f"{options.stop.name}.done").touch()
     if rank == 0:
         print(f"{'stopped' if stopping else 'through'} at step {step}", flush=True)
     dist.destroy_process_group()

@@ -26,7 +26,7 @@ PyTorch's own wheels load the NCCL that they come with. CUDA 12.8 serves B200 as
 NAME: Final = "torchrun"
 REPLICATED_JOB: Final = "w"
 _SECONDS: Final = 3600
-_KEPT: Final = 86400  # seconds for which an ended job's log can be read
+_KEPT: Final = 86400  # seconds for which an ended job is there; its log goes with its nodes
 _PORT: Final = 29500
 _STEPS: Final = 500
 _NOTE: Final = """\
@@ -55,8 +55,6 @@ def job_set(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     end = run_ends.ordered(kueue.run_seconds(pool, _SECONDS))
     pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": end.grace}
     metadata = kueue.job_metadata(facts, pool, f"{NAME}-", _SECONDS)
-    if facts.has_queue and pool.queued:
-        metadata["labels"] |= {run_ends.LABEL: str(end.most)}
     job = {
         "parallelism": nodes,
         "completions": nodes,
@@ -98,8 +96,7 @@ def _script(facts: ClusterFacts) -> str:
     # The profile of A3 Mega makes NCCL say warnings alone.
     return f"""\
 set -u
-export NCCL_DEBUG=INFO
-cat >/tmp/train.py <<'END'
+{run_ends.CLOCK}cat >/tmp/train.py <<'END'
 {torch_training.PROGRAM}END
 trap 'told=yes; touch {torch_training.STOP_FILE}' TERM
 # The log then says "Using network ..."; the script of TCPXO has set something else.
@@ -111,7 +108,10 @@ export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET
 told=yes
 while [ "${{told}}" = yes ]; do told=no; wait $!; code=$?; done
 # torchrun has no exit code but 1 for a program that stopped.
-[ "${{code}}" = 0 ] || [ ! -e {torch_training.STOP_FILE} ] || code={torch_training.STOPPED}
+for told in {torch_training.STOP_FILE} {torch_training.STOPPED_FILE}; do
+  [ "${{code}}" = 0 ] || [ ! -e "${{told}}" ] || code={torch_training.STOPPED}
+done
+[ -z "${{clock}}" ] || kill "${{clock}}"
 exit "${{code}}"
 """
 
@@ -125,6 +125,7 @@ def launch_variables(pool: GpuPool, nodes: int) -> list[Object]:
         "MASTER_ADDR": f"$(JOB_SET)-{REPLICATED_JOB}-0-0.$(JOB_SET)",
         "MASTER_PORT": _PORT,
         "GLOO_SOCKET_IFNAME": FIRST,
+        **run_ends.variable(pool, _SECONDS),
     }
     return [
         {"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": _SET_LABEL}}},

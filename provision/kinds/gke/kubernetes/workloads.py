@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from provision.documents.gke_status import JobState, Workload
 from provision.kinds.gke.kubernetes import pod_reasons, pods, reasons
 from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.time.clock import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.pods import Pods
@@ -20,51 +22,75 @@ GIVEN_UP: Final = (
     " it again"
 )
 NEXT_RUN: Final = (
-    "it had time to save what it did: its next run, with new nodes, begins with"
+    "it goes on from what it has saved: its next run, with new nodes, begins with"
     " `kubectl delete workload {name} --namespace {namespace}`; the job itself stays"
 )
-"""What to do about a job that was stopped before its nodes' end, as it asked."""
+"""What to do about a job whose run is over, or that was stopped at the limit of its label."""
 
+_RAY_LOST: Final = (
+    "the queue does not see that a Ray cluster has lost a worker: its other nodes are billed until"
+    " it is deleted, with `kubectl delete {kind} {name} --namespace {namespace}`; then submit the"
+    " work again"
+)
 _STOPPED: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
+_ON_NODES: Final = frozenset({JobState.STARTING, JobState.RUNNING, JobState.ENDING})
+_ENDS_WITH_PODS: Final = frozenset({"Job", "JobSet"})
+_CLOCK: Final = Clock()
 _RESET: Final = "Reset to Pending"
 """How Kueue's words about a check begin that is made again after an eviction."""
 _CHECKED: Final = "AdmissionCheckUpdated"
 """The reason of Kueue's events about the requests of a workload; they outlive the requests."""
 
 
-def read(thing: Object, own: Pods = pods.NOTHING, said_before: Sequence[str] = ()) -> Workload:
+def read(
+    thing: Object,
+    own: Pods | None = None,
+    said_before: Sequence[str] = (),
+    clock: Clock = _CLOCK,
+) -> Workload:
     """Read the state of a Workload of Kueue.
 
     Args:
         thing: The workload.
-        own: Its job's pods.
+        own: Its job's pods; None if they are not known.
         said_before: What the autoscaler said of its earlier requests, oldest first.
+        clock: The clock of Google Cloud.
     """
+    current = state(thing, own)
+    own = own or pods.NOTHING
     owner = next(iter(thing["metadata"].get("ownerReferences", [])), None)
     name = f"{owner['kind']} {owner['name']}" if owner else thing["metadata"]["name"]
-    status, current = thing.get("status") or {}, state(thing, own)
+    status = thing.get("status") or {}
     requeued = (status.get("requeueState") or {}).get("requeueAt")
+    ends = own.ends if current in _ON_NODES else ""
+    stops = _stops(thing, clock) if current in _ON_NODES else None
     found = Workload(
         name=name,
         state=current,
+        stops=stops,
+        stops_seconds=_until(stops, clock),
+        nodes_end=ends or None,
+        nodes_end_seconds=_until(ends, clock),
+        interruptions=tuple(_interruptions(status, own)),
         created=thing["metadata"].get("creationTimestamp"),
         retries=_retries(thing),
         next_try=requeued if current is JobState.PENDING else None,
         queue=thing["spec"].get("queueName"),
         flavors=_flavors(status),
-        pods=own.counts if current in {JobState.STARTING, JobState.RUNNING} else None,
+        pods=own.counts if current in _ON_NODES else None,
         pools=own.pools,
     )
     message, advice = _said(thing, current, own, said_before)
     return dataclasses.replace(found, message=message, advice=advice)
 
 
-def state(work: Object, own: Pods = pods.NOTHING) -> JobState:
+def state(work: Object, own: Pods | None = None) -> JobState:
     """How a job of the queue stands.
 
     Args:
         work: Its Workload.
-        own: Its pods, which say whether it runs where Kueue does not wait for them.
+        own: Its pods, which say whether it runs where Kueue does not wait for them; None if they
+            are not known.
     """
     if holds(work, "Finished"):
         return JobState.FINISHED
@@ -78,11 +104,50 @@ def state(work: Object, own: Pods = pods.NOTHING) -> JobState:
     return JobState.WAITING_FOR_NODES if holds(work, "QuotaReserved") else JobState.PENDING
 
 
-def _let_in(work: Object, own: Pods) -> JobState:
+def _let_in(work: Object, own: Pods | None) -> JobState:
     """Whether an admitted job runs: by Kueue, or by its pods where Kueue does not wait for them."""
-    if "PodsReady" in conditions(work):
-        return JobState.RUNNING if holds(work, "PodsReady") else JobState.STARTING
-    return JobState.RUNNING if own.state is JobState.RUNNING else JobState.STARTING
+    if not holds(work, "PodsReady"):
+        by_pods = "PodsReady" not in conditions(work)
+        runs = by_pods and (own or pods.NOTHING).state is JobState.RUNNING
+        return JobState.RUNNING if runs else JobState.STARTING
+    kind = next((it["kind"] for it in work["metadata"].get("ownerReferences") or []), "")
+    if own and kind in _ENDS_WITH_PODS and own.counts == pods.NOTHING.counts:
+        return JobState.ENDING
+    # Kueue takes the state of Ray's from KubeRay, which never takes "ready" back.
+    lost = own and kind.startswith("Ray") and own.counts.waiting
+    return JobState.STARTING if lost else JobState.RUNNING
+
+
+def _stops(work: Object, clock: Clock) -> str | None:
+    """When Kueue stops a job at the limit of its label, which counts its earlier nodes too."""
+    most, status = work["spec"].get("maximumExecutionTimeSeconds"), work.get("status") or {}
+    since = conditions(work).get("Admitted", {}).get("lastTransitionTime")
+    if not most or not since:
+        return None
+    left = int(most) - int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
+    then = dt.datetime.fromisoformat(since) + dt.timedelta(seconds=clock.wall(left))
+    return then.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _until(moment: str | None, clock: Clock) -> int | None:
+    """Seconds of cloud time until a moment in RFC 3339 format, at least 0; None for none."""
+    if not moment:
+        return None
+    return int(clock.until(dt.datetime.fromisoformat(moment).timestamp()))
+
+
+def _interruptions(status: Mapping[str, Any], own: Pods) -> Iterator[str]:
+    """What has interrupted a job so far: by its JobSet, and by Kueue's own count."""
+    for times, why in zip(own.attempts, ("its own failures", "what befell its pods"), strict=True):
+        if times:
+            yield f"begun again {_times(times)} for {why}"
+    for found in (status.get("schedulingStats") or {}).get("evictions") or []:
+        cause = f" ({found['underlyingCause']})" if found.get("underlyingCause") else ""
+        yield f"{found['reason']}{cause} {_times(int(found['count']))}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def said_before(events: Iterable[Object]) -> dict[str, list[str]]:
@@ -128,7 +193,13 @@ def _said(
     said = {kind: str(it.get("message", "")) for kind, it in conditions(thing).items()}
     match current:
         case JobState.FINISHED:
-            found = said["Finished"], ""
+            found = "; ".join(filter(None, [said["Finished"], pods.words(own)])), ""
+        case JobState.STARTING if holds(thing, "PodsReady"):
+            owner = thing["metadata"]["ownerReferences"][0]
+            names = {**thing["metadata"], "name": owner["name"], "kind": owner["kind"].lower()}
+            found = f"it has lost a worker: {pods.words(own)}", _RAY_LOST.format_map(names)
+        case JobState.ENDING:
+            found = "its pods have succeeded", ""
         case JobState.RUNNING:
             found = said["Admitted"], ""
         case JobState.STARTING:
@@ -137,7 +208,9 @@ def _said(
         case JobState.GIVEN_UP:
             # Between its deactivation and its eviction, the condition tells of the attempt before.
             kind = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
-            if conditions(thing).get("Evicted", {}).get("reason") == _STOPPED:
+            is_over = conditions(thing).get("Evicted", {}).get("reason") == _STOPPED
+            cause = reasons.named(reasons.passed_on(said.get(kind, "")))
+            if is_over or cause is reasons.Reason.CAPACITY_REVOKED:
                 found = said[kind], NEXT_RUN.format_map(thing["metadata"])
             else:
                 found = _refused(said.get(kind, ""), said_before, GIVEN_UP)

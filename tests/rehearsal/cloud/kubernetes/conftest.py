@@ -201,11 +201,12 @@ def _outputs(
     }
 
 
-def _body(variables: Mapping[str, Any]) -> dict[str, Any]:
+def _body(variables: Mapping[str, Any], version: str) -> dict[str, Any]:
     system = {"name": "system", "initialNodeCount": 1, "config": {"machineType": "e2-standard-8"}}
     wanted = variables["node_pools"]
     return {
         "name": "demo-gke",
+        **({"initialClusterVersion": version} if version else {}),
         "releaseChannel": {"channel": "REGULAR"},
         "networkConfig": {
             "enableMultiNetworking": bool(variables["gpu_networks"]),
@@ -251,6 +252,7 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             scenario: str = "",
             rate: str = "0",
             manifests: Mapping[str, str] | None = None,
+            version: str = "",
             **changes: str,
         ) -> Gke:
             own = {session.MANIFESTS_VARIABLE: str(session.MANIFESTS)}
@@ -264,7 +266,7 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             at = f"/container/v1/projects/my-project/locations/{settings.region}/clusters"
             # Making a cluster is not what is tested: it takes no time and goes well.
             with Cloud(database=database, environ={"CLOUD_CLOCK_RATE": "0"}) as cloud:
-                google(cloud.base_url, "POST", at, {"cluster": _body(variables)})
+                google(cloud.base_url, "POST", at, {"cluster": _body(variables, version)})
                 made = google(cloud.base_url, "GET", f"{at}/demo-gke")
             cloud = open_clouds.enter_context(
                 Cloud(database=database, environ=environ, scenario=scenario)

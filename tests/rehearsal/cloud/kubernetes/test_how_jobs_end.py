@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from provision.kinds.gke.kubernetes import jobs, kueue, status, torchrun
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, kueue, status, torchrun
+from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.facts import Bucket
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
@@ -162,6 +163,7 @@ def test_a_job_fails_by_its_limit_after_pauses_that_double(cluster: Gke, clock: 
     (work,) = status.read(cluster.api).workloads
     assert work.state == "finished"
     assert _why(cluster, "Finished") == "Failed"
+    assert work.message.endswith("; main ended with exit code 3")
 
 
 def _moment(stamp: str) -> int:
@@ -271,6 +273,10 @@ def test_a_lost_ray_worker_is_not_seen_by_the_queue(cluster: Gke, clock: Clock) 
     assert _why(cluster, "PodsReady") == "Started"
     phases = [it["status"]["phase"] for it in cluster.pods("ray.io/node-type=worker")]
     assert sorted(phases) == ["Pending", "Running"]
+    (work,) = status.read(cluster.api).workloads
+    assert (work.state, work.message.startswith("it has lost a worker: ")) == ("starting", True)
+    name = work.name.removeprefix("RayCluster ")
+    assert f"`kubectl delete raycluster {name} --namespace default`" in work.advice
 
 
 def test_a_job_whose_nodes_never_come_up_is_queued_again_and_given_up_by_the_limit(
@@ -291,6 +297,30 @@ def test_a_job_whose_nodes_never_come_up_is_queued_again_and_given_up_by_the_lim
     (work,) = status.read(cluster.api).workloads
     assert work.state == "given up"
     assert "maximum number of re-queuing retries" in work.message
+
+
+def test_a_gang_whose_zone_gives_some_of_its_nodes_is_given_up_in_the_end(
+    gke_of: Callable[..., Gke], clock: Clock
+) -> None:
+    cluster = gke_of("gke-a3-ultra-flex", "some", "1")
+    cluster.create()
+    clock.forward(60)
+    _configure(cluster, backoffLimitCount=2)
+    made = _job_set(cluster, _pod(cluster, *TRAIN), nodes=4, podFailurePolicy=DISRUPTED)
+    pool = jobs.main_pool(cluster.facts).name
+    for _ in range(3):
+        _until(clock, lambda: cluster.nodes(pool) == 2)
+        _pass(cluster, clock, 900)
+        (work,) = status.read(cluster.api).workloads
+        assert (work.state, work.pods and work.pods.waiting) == ("starting", 2)
+        _until(clock, lambda: _why(cluster, "Evicted"))
+    reason = "DeactivatedDueToRequeuingLimitExceeded"
+    assert _why(cluster, "Evicted") == reason
+    assert cluster.find(made)["spec"]["suspend"]
+    (work,) = status.read(cluster.api).workloads
+    assert work.state == "given up"
+    assert "PodsReadyTimeout (WaitForStart) 2 times" in work.interruptions
+    _until(clock, lambda: cluster.nodes(pool) == 0)
 
 
 def _configure(cluster: Gke, **changes: Any) -> None:
@@ -320,6 +350,12 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": template}
     thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
     job = cluster.api.create(thing)
+    _until(clock, lambda: _why(cluster, "PodsReady"))
+    (work,) = status.read(cluster.api).workloads
+    assert work.stops is not None
+    assert work.nodes_end is not None
+    # Both clocks: Kueue's from its admission, Google's from the start of its nodes.
+    assert 300 < _moment(work.nodes_end) - _moment(work.stops) < 900
     _pass(cluster, clock, 3300)
     assert _why(cluster, "Evicted") == "DeactivatedDueToMaximumExecutionTimeExceeded"
     assert cluster.find(job)["spec"]["suspend"]
@@ -339,26 +375,126 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     assert 54_000 <= step <= 60_000
 
 
-def test_the_example_is_stopped_before_its_nodes_end_and_goes_on_in_its_next_run(
-    cluster: Gke, clock: Clock
-) -> None:
+def _example(cluster: Gke, *, steps: int = 144_000, **changes: Any) -> Object:
+    """The training example with a bucket at /mnt/data, and two hours to do."""
     facts = dataclasses.replace(cluster.facts, buckets=(Bucket(bucket="b", path="/mnt/data"),))
-    text = json.dumps(torchrun.job_set(facts, jobs.main_pool(facts), 2))
-    made = cluster.api.create(json.loads(text.replace("--steps 500", "--steps 144000")))
-    _until(clock, lambda: _why(cluster, "PodsReady"))
+    pool = dataclasses.replace(jobs.main_pool(facts), **changes)
+    text = json.dumps(torchrun.job_set(facts, pool, 2))
+    return cluster.api.create(json.loads(text.replace("--steps 500", f"--steps {steps}")))
+
+
+def _ends(cluster: Gke) -> int:
+    """When the first node of the pods ends."""
     node = cluster.api.find("v1", "Node", cluster.pods()[0]["spec"]["nodeName"])
     assert node is not None
-    ends = _moment(node["metadata"]["annotations"]["node.gke.io/machine-termination-datetime"])
-    reason = "DeactivatedDueToMaximumExecutionTimeExceeded"
-    _until(clock, lambda: _why(cluster, "Evicted") == reason)
-    # Ten minutes for saving, and some for what lies between its nodes' start and its admission.
-    stopped = conditions(_workload(cluster))["Evicted"]["lastTransitionTime"]
-    assert 600 < ends - _moment(stopped) < 960
-    cluster.api.delete(kueue.API, "Workload", _workload(cluster)["metadata"]["name"], "default")
+    return _moment(node["metadata"]["annotations"]["node.gke.io/machine-termination-datetime"])
+
+
+def test_the_example_stops_before_its_nodes_end_and_goes_on_in_its_next_run(
+    cluster: Gke, clock: Clock
+) -> None:
+    made = _example(cluster)
     _until(clock, lambda: _why(cluster, "PodsReady"))
+    ends = _ends(cluster)
+    _until(clock, lambda: cluster.find(made)["status"].get("restarts"))
+    # Ten minutes for saving, and it does not count as a failure of its own.
+    told = conditions(cluster.find(made))["RestartingJobSet"]["lastTransitionTime"]
+    assert 600 < ends - _moment(told) < 960
+    assert cluster.find(made)["status"]["restartsCountTowardsMax"] == 0
+    _until(clock, lambda: _why(cluster, "PodsReady") and cluster.pods())
+    words = cluster.api.log("default", cluster.pods()[0]["metadata"]["name"], "torchrun")
+    assert words.endswith("The run of this node is nearly over: nothing is begun on it.\n")
+    reason = "DeactivatedDueToAdmissionCheck"
+    _until(clock, lambda: _why(cluster, "Evicted") == reason)
+    (work,) = status.read(cluster.api).workloads
+    name = _workload(cluster)["metadata"]["name"]
+    assert f"`kubectl delete workload {name} --namespace default`" in work.advice
+    cluster.api.delete(kueue.API, "Workload", name, "default")
+    _until(clock, lambda: _why(cluster, "PodsReady") and _began(cluster, "torchrun"))
     step = int(_began(cluster, "torchrun").rpartition(" ")[2])
     assert 48_000 < step < 54_000
-    assert not cluster.find(made)["status"].get("restarts")
+
+
+def test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones(
+    cluster: Gke, clock: Clock
+) -> None:
+    made = _example(cluster)
+    _until(clock, lambda: _why(cluster, "PodsReady"))
+    _pass(cluster, clock, 1800)
+    _lose_a_node(cluster)
+    _until(clock, lambda: _why(cluster, "Evicted") == "PodsReadyTimeout")
+    _until(clock, lambda: _why(cluster, "PodsReady") == "Started")
+    again = cluster.find(made)["status"]["restarts"]
+    ends = _ends(cluster)
+    _until(clock, lambda: cluster.find(made)["status"]["restarts"] > again)
+    told = conditions(cluster.find(made))["RestartingJobSet"]["lastTransitionTime"]
+    assert 600 < ends - _moment(told) < 960
+
+
+def test_an_ended_pod_goes_with_its_node_and_so_does_its_log(cluster: Gke, clock: Clock) -> None:
+    job = _job(cluster, _pod(cluster, "sleep", "60"))
+    _until(clock, lambda: holds(cluster.find(job), "Complete"))
+    (pod,) = cluster.pods()
+    _lose_a_node(cluster, pod["spec"]["nodeName"])
+    _until(clock, lambda: not cluster.pods(), 180)
+    with pytest.raises(KubernetesError, match="404"):
+        cluster.api.log("default", pod["metadata"]["name"], "main")
+    _pass(cluster, clock, 300)
+    assert cluster.find(job)["status"]["succeeded"] == 1
+    assert cluster.pods() == [], "what has succeeded is not done again"
+
+
+@pytest.mark.parametrize(
+    ("version", "lifted", "state"),
+    [
+        ("1.32.9-gke.1000000", False, "Evicted"),
+        ("1.32.9-gke.1000000", True, ""),
+        ("1.33.5-gke.1080000", False, ""),
+    ],
+    ids=["old_and_limited", "limits_lifted", "streams"],
+)
+def test_a_checkpoint_larger_than_the_drivers_disk_has_the_pod_evicted(
+    gke_of: Callable[..., Gke], clock: Clock, version: str, *, lifted: bool, state: str
+) -> None:
+    cluster = gke_of(EXAMPLE, "", "1", version=version)
+    cluster.create()
+    clock.forward(60)
+    template = _pod(cluster, *TRAIN, "--width", "20480")
+    given = {"gke-gcsfuse/volumes": "true"}
+    if lifted:
+        given["gke-gcsfuse/ephemeral-storage-limit"] = "0"
+    template["metadata"] = {"annotations": given}
+    _job(cluster, template)
+    _until(clock, lambda: any(it["status"]["phase"] != "Pending" for it in cluster.pods()))
+    _pass(cluster, clock, 60)
+    (pod,) = cluster.pods()
+    assert pod["status"].get("reason", "") == state
+    if state:
+        assert "total limit of containers 5Gi" in pod["status"]["message"]
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_node_with_little_on_it_is_emptied_unless_its_pod_says_that_it_stays(
+    gke_of: Callable[..., Gke], clock: Clock, *, stays: bool
+) -> None:
+    """Two jobs of one GPU, each on a node of eight since another one has left the first node."""
+    cluster = gke_of("gke-a3-ultra-flex", "", "1")
+    cluster.create()
+    pool = next(it for it in cluster.facts.pools if it.gpus > 1 and not it.queued)
+    clock.forward(60)
+    for name, gpus in (("first", 1), ("wide", pool.gpus - 1), ("second", 1)):
+        template = _pod(cluster, "sleep", "600" if name == "wide" else "7200")
+        container = template["spec"]["containers"][0]
+        container["resources"] = {"limits": {kueue.GPU: str(gpus)}}
+        template["spec"]["nodeSelector"] = {kueue.POOL_LABEL: pool.name}
+        if stays:
+            template["metadata"] = {"annotations": dict(fabric_pods.STAYS)}
+        _job(cluster, template, name, backoffLimit=6)
+        _pass(cluster, clock, 120)
+    _pass(cluster, clock, 3000)
+    alive = [it for it in cluster.pods() if it["status"]["phase"] == "Running"]
+    assert len(alive) == 2
+    assert (len({it["spec"]["nodeName"] for it in alive}) == 1) == (not stays)
 
 
 def test_a_job_that_runs_to_the_end_of_its_nodes_is_given_up(cluster: Gke, clock: Clock) -> None:
@@ -388,6 +524,8 @@ def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
     _pass(cluster, clock, 600)
     states = {it.name: it.state for it in status.read(cluster.api).workloads}
     assert states["Job second"] == "pending"
+    places = {it.name: it.place for it in status.read(cluster.api).workloads}
+    assert places == {"Job first": None, "Job second": 1}
     _pass(cluster, clock, 1500)
     assert holds(cluster.find(first), "Complete")
     # The idle nodes of the first fill the pool for ten minutes: requests fail, and are made again.

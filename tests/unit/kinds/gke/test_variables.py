@@ -191,4 +191,9 @@ def test_the_way_to_a_cluster_is_its_dns_endpoint() -> None:
             NodePoolMade(name="np-a", zone="us-central1-a", machine_type="m", mode="spot", max=2),
         ),
         jobs={},
+        job_log='gcloud logging read \'resource.type="k8s_container"'
+        ' resource.labels.cluster_name="np-gke" resource.labels.location="us-central1"'
+        ' labels."k8s-pod/jobset_sigs_k8s_io/jobset-name"="NAME"\''
+        " --project my-project --order asc --freshness 30d"
+        " --format 'value(textPayload,jsonPayload.message)'",
     )

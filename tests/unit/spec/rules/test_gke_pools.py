@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
 ULTRA = GKE | {"VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "INSTANCE_COUNT": "4"}
 FLEX = {"ENABLE_FLEX_START": "yes"}
+ONE_NODE = {"INSTANCE_COUNT": "1"}
 QUEUED = {"ENABLE_QUEUED_PROVISIONING": "yes"}
 A100 = {"VM_TYPE": "a2-highgpu-1g", "ZONE": "us-central1-a"}
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
@@ -363,6 +364,19 @@ def test_what_is_wrong_with_a_cluster_wide_value_is_said_once(given: Given) -> N
 def test_queued_pools_are_not_left_without_their_queue(given: Given) -> None:
     _refused(given, "ENABLE_KUEUE", "gets its nodes by", **ULTRA, **QUEUED, ENABLE_KUEUE="no")
     assert not given(**GKE, ENABLE_KUEUE="no").refused
+
+
+@pytest.mark.parametrize(
+    ("asked", "noted"),
+    [(FLEX, True), (FLEX | QUEUED, False), (FLEX | ONE_NODE, False), ({}, False)],
+)
+def test_nodes_that_come_one_by_one_are_noted_where_a_job_may_want_several(
+    given: Given, asked: dict[str, str], *, noted: bool
+) -> None:
+    case = given(**{**ULTRA, **asked})
+    said = [it.what for it in case.loaded.notes if it.setting == "ENABLE_FLEX_START"]
+    assert not case.refused
+    assert any("one by one" in it for it in said) == noted
 
 
 def test_queues_share_out_no_more_gpus_than_there_are(given: Given) -> None:

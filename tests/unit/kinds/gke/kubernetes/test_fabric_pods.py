@@ -108,6 +108,46 @@ def test_no_pod_is_privileged(name: str) -> None:
 
 
 @EVERY
+def test_the_autoscaler_leaves_the_nodes_of_jobs_alone_and_their_last_words_stay(name: str) -> None:
+    """Any pod of an example: on a node with other jobs, the head and the submitter of Ray."""
+    for text in jobs.render(dataclasses.replace(CLUSTERS[name], ray_operator=True)).values():
+        for pod in _pods(objects.from_yaml(text)):
+            annotations = pod["metadata"]["annotations"]
+            assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
+            if "nodeSelector" in pod["spec"]:
+                policies = {it.get("terminationMessagePolicy") for it in pod["spec"]["containers"]}
+                assert policies == {"FallbackToLogsOnError"}
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("ImportError: libtorch_cuda.so: undefined symbol: ncclGroupSimulateEnd", 1),
+        ("ModuleNotFoundError: No module named 'torch'", 0),
+        ("", 0),
+    ],
+    ids=["too_new", "no_torch", "right"],
+)
+def test_a_pytorch_that_tcpx_is_too_old_for_ends_with_words(
+    tmp_path: Path, said: str, code: int
+) -> None:
+    (tmp_path / "python3").write_text(
+        f'#!/bin/sh\n[ -z "{said}" ] || {{ echo "{said}" >&2; exit 1; }}\n'
+    )
+    (tmp_path / "python3").chmod(0o755)
+    command = _job(HIGH, ["true"])["command"]
+    ran = subprocess.run(
+        command,
+        env={"PATH": f"{tmp_path}:/bin:/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == code
+    assert ("take one of PyTorch 2.6 or older" in ran.stderr) == bool(code)
+
+
+@EVERY
 def test_every_mount_has_its_volume_and_every_volume_one_name(name: str) -> None:
     for pod in _rendered(CLUSTERS[name]).values():
         volumes = [volume["name"] for volume in pod["spec"].get("volumes", [])]

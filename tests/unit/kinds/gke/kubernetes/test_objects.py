@@ -130,19 +130,19 @@ def test_a_cluster_without_mounts_has_no_storage_class() -> None:
     assert storage.objects(samples.TWO_QUEUED) == []
 
 
-def test_buckets_are_mounted_with_what_was_asked_for_and_a_cache_has_room() -> None:
+def test_buckets_are_mounted_with_what_was_asked_for_and_take_files_of_any_size() -> None:
     plain = samples.FLEX_QUEUED_ULTRA
     cached = dataclasses.replace(plain, bucket_options=("uid=1000",), bucket_cache_gib=100)
 
     (volume,) = [it for it in storage.objects(cached) if "csi" in it.get("spec", {})]
     assert volume["spec"]["mountOptions"] == list(gcsfuse.in_pods(("uid=1000",), 100))
-    assert storage.pod_volumes(plain)[2] == {"gke-gcsfuse/volumes": "true"}
-    assert storage.pod_volumes(cached)[2] == {
-        "gke-gcsfuse/volumes": "true",
-        "gke-gcsfuse/cpu-limit": "0",
-        "gke-gcsfuse/memory-limit": "0",
-        "gke-gcsfuse/ephemeral-storage-limit": "0",
-    }
+    for facts in (plain, cached):
+        assert storage.pod_volumes(facts)[2] == {
+            "gke-gcsfuse/volumes": "true",
+            "gke-gcsfuse/cpu-limit": "0",
+            "gke-gcsfuse/memory-limit": "0",
+            "gke-gcsfuse/ephemeral-storage-limit": "0",
+        }
 
 
 def test_scripts_are_written_as_blocks_that_people_can_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -61,17 +62,20 @@ def test_a_job_is_told_so_long_before_its_nodes_end_that_it_can_save(
     assert end.most + end.grace + (run - most) // 3 <= run
 
 
-def test_a_job_on_a_queued_pool_is_stopped_by_the_queue_before_its_nodes_go() -> None:
+def _stop_age(facts: ClusterFacts) -> int:
+    env = {it["name"]: it.get("value") for it in _pod(_job_set(facts))["containers"][0]["env"]}
+    return int(env.get(run_ends.STOP_AGE) or 0)
+
+
+def test_a_job_stops_by_the_age_of_its_nodes_where_they_have_an_end() -> None:
     thing = _job_set(samples.FLEX_QUEUED_ULTRA)
-    metadata = thing["metadata"]
-    run = int(metadata["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
-    most = int(metadata["labels"]["kueue.x-k8s.io/max-exec-time-seconds"])
-    assert most + _pod(thing)["terminationGracePeriodSeconds"] < run
-
-
-def test_a_job_on_nodes_that_stay_is_not_stopped() -> None:
-    thing = _job_set(samples.facts(samples.MEGA, networks=samples.TCPXO))
+    run = int(thing["metadata"]["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
+    assert 0 < _stop_age(samples.FLEX_QUEUED_ULTRA) + 600 < run
+    # Kueue's limit counts what a job ran on nodes that it has lost.
     assert run_ends.LABEL not in thing["metadata"]["labels"]
+    flex = dataclasses.replace(samples.MEGA, mode="flex_start", max_run_seconds=604_800)
+    assert _stop_age(samples.facts(flex, networks=samples.TCPXO)) == 603_900
+    assert _stop_age(samples.facts(samples.MEGA, networks=samples.TCPXO)) == 0
 
 
 def test_interruptions_begin_a_job_again_and_do_not_count_as_its_failures() -> None:
@@ -112,25 +116,53 @@ def test_checkpoints_go_where_they_outlast_the_pod_or_the_log_says_that_they_do_
         # What torchrun says of a program that stopped; and one that was through just then.
         ('while [ ! -e "$STOP" ]; do sleep 0.02; done; sleep 0.1; exit 1', True, 75),
         ('while [ ! -e "$STOP" ]; do sleep 0.02; done; exit 0', True, 0),
+        # One whose peer was told: all stop, and none of it is a failure.
+        ('touch "$STOP.done"; exit 1', False, 75),
     ],
 )
 def test_a_signal_to_the_pod_lets_the_training_stop_by_itself(
     tmp_path: Path, program: str, *, told: bool, code: int
 ) -> None:
-    stop = tmp_path / "stop"
-    command = tmp_path / "torchrun"
-    command.write_text(f'#!/bin/bash\ntouch "$STOP.begun"\n{program}\n')
-    command.chmod(0o755)
+    assert _run(tmp_path, program, told=told) == code
+
+
+@pytest.mark.parametrize(("age", "begins"), [(2600, True), (2699, False), (3000, False)])
+def test_a_job_stops_when_its_node_is_so_old_and_begins_nothing_on_an_older_one(
+    tmp_path: Path, age: int, *, begins: bool
+) -> None:
+    program = 'while [ ! -e "$STOP" ]; do /bin/sleep 0.02; done; exit 1'
+    assert _run(tmp_path, program, told=not begins, age=age) == 75
+    assert (tmp_path / "stop.begun").exists() == begins
+
+
+def _run(tmp_path: Path, program: str, *, told: bool, age: int | None = None) -> int:
+    """Run the container's script with a torchrun of our own; its exit code.
+
+    Args:
+        tmp_path: In the place of /tmp.
+        program: What torchrun does.
+        told: Whether the pod is told to stop once it has begun, or waits.
+        age: The uptime of its node, which has 2700 seconds; None for one without an end.
+    """
+    stop, seen = tmp_path / "stop", tmp_path / "stop.begun"
+    sleep = f'[ "$1" != infinity ] || {{ touch {tmp_path}/waits; exec /bin/sleep 30; }}'
+    programs = {"torchrun": f'touch "$STOP.begun"\n{program}', "sleep": f"{sleep}\n/bin/sleep 0.1"}
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "uptime").write_text(f"{age}.25 1.0\n")
     script = _script(samples.facts(samples.MEGA)).replace(torch_training.STOP_FILE, str(stop))
     script = script.replace("/tmp/train.py", str(tmp_path / "train.py"))  # noqa: S108
+    script = script.replace("/proc/uptime", str(tmp_path / "uptime"))
     env = dict.fromkeys(
         ("NNODES", "NPROC_PER_NODE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"), "1"
     )
     env |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "STOP": str(stop)}
+    env |= {run_ends.STOP_AGE: "2700"} if age else {}
     with subprocess.Popen(["/bin/bash", "-c", script], env=env, stdout=subprocess.DEVNULL) as shell:
         end = time.monotonic() + 20
-        while not Path(f"{stop}.begun").exists() and time.monotonic() < end:
+        while not (seen.exists() or (tmp_path / "waits").exists()) and time.monotonic() < end:
             time.sleep(0.02)
         if told:
             shell.send_signal(signal.SIGTERM)
-        assert shell.wait(20) == code
+        return shell.wait(20)
