@@ -221,15 +221,10 @@ def of_region(call: Call, region: str) -> list[Resource]:
         for it in instance["guestAccelerators"]:
             gpu = links.last(it["acceleratorType"])
             ways = [way.metric for way in for_gpus(gpu, region, instance["scheduling"])]
-            metric = next(
-                (way for way in ways if gpu_limit(call.request, call.store, way, region)), ways[0]
-            )
+            metric = next(filter(limit, ways), ways[0])
             if metric in used:
                 used[metric] += it["acceleratorCount"]
-    gpus = [
-        _shown(name, gpu_limit(call.request, call.store, name, region), usage)
-        for name, usage in sorted(used.items())
-    ]
+    gpus = [_shown(name, limit(name), usage) for name, usage in sorted(used.items())]
     other = _used_in(call, region)
     return [
         *gpus,
