@@ -35,7 +35,7 @@ _FIRST_PAUSE: Final = 30.0
 """Seconds of cloud time after the first round through all zones; each pause is twice as long."""
 _LONGEST_PAUSE: Final = 300.0
 _LEAST_PATIENCE: Final = 300.0
-"""The least seconds of cloud time that a queue of flex start is waited in."""
+"""The least seconds of cloud time that a zone is waited for, unless CAPACITY_TIMEOUT is less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,19 +106,22 @@ class Search(Generic[SpecT]):
         return float(self._target.spec.capacity_timeout)
 
     def _in_time(self) -> Deployment[SpecT]:
-        """The deployment, with what is left of CAPACITY_TIMEOUT, or with its part of a queue's.
+        """The deployment, with what is left of CAPACITY_TIMEOUT; of a queue's, its part of it.
 
         A zone that has no machines says so at once; a queue does not.
         """
         spec = self._target.spec
-        left = max(1.0, self._timeout - self._deadline.passed)
+        left = self._timeout - self._deadline.passed
         if any(pool.mode.means.requested for pool in spec.pools):
-            left = min(left, max(_LEAST_PATIENCE, self._timeout / len(spec.places)))
+            left = min(left, self._timeout / len(spec.places))
+        left = max(left, min(_LEAST_PATIENCE, self._timeout))
         timed = dataclasses.replace(spec, capacity_timeout=int(left))
         return dataclasses.replace(self._target, spec=timed)
 
     def _go_on(self, error: ProvisionError) -> None:
         """Go to the next zone; after the last one, begin again after a pause.
+
+        Each zone is tried once, however long the moves take.
 
         Raises:
             ProvisionError: The error itself, where no other zone changes anything.
@@ -126,9 +129,9 @@ class Search(Generic[SpecT]):
         """
         self._give_up(error)
         while True:
-            if self._deadline.is_over:
-                raise self._over() from error
             if not self._left:
+                if self._deadline.is_over:
+                    raise self._over() from error
                 self._begin_again()
                 return
             if self._move(self._left.pop(0)):
@@ -185,7 +188,7 @@ class Search(Generic[SpecT]):
             raise CapacityError.of(list(dict.fromkeys(problems)))
         self._round = len(self._tries)
         spec = self._target.spec
-        pause = min(self._pause, max(0.0, self._timeout - self._deadline.passed))
+        pause = self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._context.console.progress(
             f"None of {len(spec.places)} zones has all machines now:"

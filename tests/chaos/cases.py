@@ -130,8 +130,12 @@ ZONES: Final = {
     "Destroy": HERE,
     "Move": "us-central1-f",
     "MoveFar": "europe-west4-a",
+    "GoOn": "us-central1-f",
 }
-"""What is hit -> where it is; a move is a Create in another zone, and perhaps region."""
+"""What is hit -> where it is; a move is a Create in another zone, and perhaps region.
+
+`GoOn` is a Create with two zones, of which the first has no machines.
+"""
 ACTIONS: Final = tuple(ZONES)
 THEN: Final = ("Create", "Destroy")
 NETWORKS: Final = ("default_network", "new_network")
@@ -149,7 +153,7 @@ class Scene:
     """What runs undisturbed, until something is done to it.
 
     Attributes:
-        action: "Create", or "Destroy", "Move" or "MoveFar" of what a Create has made.
+        action: "Create" or "GoOn", or "Destroy", "Move" or "MoveFar" of what a Create has made.
         network: NETWORK_CONFIG.
         rate: CLOUD_CLOCK_RATE.
     """

@@ -53,6 +53,8 @@ class Cell:
         code: How it ends.
         settings: More settings.
         says: A part of what is said at the end.
+        scenario: What the cloud practises besides.
+        ends: Where the machines are in the end; "" for where the last move goes, or the first zone.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Cell:
     code: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
     says: str = ""
+    scenario: str = ""
+    ends: str = ""
 
 
 def _none(zones: str, **more: object) -> dict[str, object]:
@@ -89,7 +93,26 @@ CELLS = [
         settings={"INSTANCE_COUNT": "3"},
     ),
     # Seen before: the first zone is not even tried.
-    Cell("quota-seen-before-on-demand", ({"zones": "us-*", **NO_QUOTA},), ()),
+    Cell("quota-seen-before", ({"zones": "us-*", **NO_QUOTA},), (), ends=C),
+    Cell("policy-of-places-seen-before", (), (), scenario="policy-locations", ends=C),
+    # The same in all zones: no other is tried.
+    Cell(
+        "policy-met",
+        (),
+        (),
+        code=7,
+        scenario="policy-external-ip",
+        settings={"SKIP_CHECKS": "policies"},
+        says="compute.vmExternalIpAccess",
+    ),
+    Cell(
+        "permission-met",
+        (),
+        (),
+        code=7,
+        scenario="no-account",
+        says="iam.serviceAccountUser",
+    ),
     # Met by the VMs: it holds for the region, so the zone beside is not tried.
     Cell("quota-met-on-demand", ({"zones": "us-*", **NO_QUOTA},), ((A, C),), settings=UNSEEN),
     Cell("quota-met-spot", ({"zones": "us-*", **NO_QUOTA},), ((A, C),), settings=UNSEEN | SPOT),
@@ -124,7 +147,7 @@ SLOW = pytest.mark.slow(
 def test_a_cluster_goes_from_zone_to_zone_until_one_has_it(
     rehearse: Callable[..., Rehearsal], cell: Cell
 ) -> None:
-    rehearsal = rehearse(rate=RATE)
+    rehearsal = rehearse(rate=RATE, scenario=cell.scenario)
     rehearsal.stock(*cell.stock)
     settings = {"ZONE": ZONES, **LONG, **cell.settings}
     made = rehearsal.run("Create", **settings)
@@ -135,12 +158,22 @@ def test_a_cluster_goes_from_zone_to_zone_until_one_has_it(
         (where,) = {
             vm["ssh"].split("--zone ")[1].split()[0] for vm in made.document["connection"]["vms"]
         }
-        expected = cell.moves[-1][1] if cell.moves else C if "quota" in cell.name else A
+        expected = cell.ends or (cell.moves[-1][1] if cell.moves else A)
         assert where == expected
         assert _groups(rehearsal) == [expected]
         named = [it["zone"] for it in made.document["plan"]["candidates"]]
         assert sorted(named) == sorted(settings["ZONE"].split(","))
     _require_nothing_left(rehearsal, settings["ZONE"])
+
+
+def test_a_reservation_decides_on_the_zone(rehearsal: Rehearsal) -> None:
+    rehearsal.reserve("mine", "a2-highgpu-2g", 2, B)
+    planned = rehearsal.run("Plan", ZONE=f"{A},{B}", RESERVATION_NAME="mine")
+    assert planned.code == 0, planned.said
+    first, second = planned.document["plan"]["candidates"]
+    assert (first["zone"], first["reservation"], first["against"]) == (B, "mine", "")
+    assert second["zone"] == A
+    assert "mine" in second["against"]
 
 
 def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal]) -> None:
@@ -182,3 +215,15 @@ def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(
     # It goes on where it had come to.
     assert _groups(rehearsal) == [there]
     assert not _moves(made.said)
+
+
+@SLOW
+def test_queues_are_waited_in_one_after_the_other(rehearse: Callable[..., Rehearsal]) -> None:
+    rehearsal = rehearse(rate=RATE, scenario="never")
+    settings = {"ZONE": f"{A},{B}", "CAPACITY_TIMEOUT": "12m"} | FLEX
+    waiting = rehearsal.run("Create", **settings)
+    assert waiting.code == 75, waiting.said
+    assert (A, B) in _moves(waiting.said)
+    requests = [line for line in rehearsal.resources() if "resizeRequests" in line]
+    assert len(requests) == 1
+    _require_nothing_left(rehearsal, settings["ZONE"])
