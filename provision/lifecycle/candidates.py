@@ -73,7 +73,7 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     usable = tuple(it.zone for it in order if not it.against)
     if not usable:
         raise _none(found, results)
-    return asked.in_zone(usable[0], usable if len(usable) > 1 else ()), tuple(order)
+    return asked.in_zone(usable[0], usable), tuple(order)
 
 
 def _may_leave(cloud: Cloud, record: Record, asked: SpecT) -> bool:

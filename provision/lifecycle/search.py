@@ -191,8 +191,8 @@ class Search(Generic[SpecT]):
         pause = self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._context.console.progress(
-            f"None of {len(spec.places)} zones has all machines now:"
-            f" again in {words.duration(pause)}, from {spec.zone} on"
+            f"{_none_of(spec.places)} all machines now: again in {words.duration(pause)},"
+            f" from {spec.zone} on"
         )
         with self._context.progress.waits("machines in one of the zones"):
             self._context.progress.deadline(pause, pause).pause()
@@ -204,8 +204,8 @@ class Search(Generic[SpecT]):
         for one in self._tries:
             mine[one.zone].append(one)
         return StillWaiting(
-            f"After {self._timeout / 60:g} minutes, none of {len(spec.places)} zones has given all"
-            f" machines: {len(self._tries)} tries",
+            f"{_none_of(spec.places)} all machines after {words.duration(self._timeout)} and"
+            f" {len(self._tries)} tries",
             why="\n".join(_history(zone, tries) for zone, tries in mine.items()),
             fix=f"everything is kept, in {spec.zone}: run Create again to go on from there, or"
             " Destroy to give up; a higher CAPACITY_TIMEOUT tries longer",
@@ -227,6 +227,10 @@ class Search(Generic[SpecT]):
             record = cloud.folder.record()
             if record is not None:
                 cloud.folder.write_record(dataclasses.replace(record, searching=False))
+
+
+def _none_of(places: tuple[str, ...]) -> str:
+    return f"None of {len(places)} zones has" if len(places) > 1 else f"{places[0]} does not have"
 
 
 def _history(zone: str, tries: list[_Try]) -> str:

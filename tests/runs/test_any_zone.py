@@ -202,7 +202,7 @@ def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(
     assert waiting.code == 75, waiting.said
     problem = waiting.problem
     assert problem["setting"] == "CAPACITY_TIMEOUT"
-    assert "none of 2 zones has given all machines" in problem["what"]
+    assert "None of 2 zones has all machines after 1 h 30 min" in problem["what"]
     first, second = problem["why"].splitlines()
     assert first.startswith(f"{A}, ")
     assert second.startswith(f"{B}, ")
