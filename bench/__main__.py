@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import gke, image, scale
+from bench import gke, image, scale, zones
 from bench.measuring import ENTRYPOINT, Program, row, run, timed, worked
 from provision import intake, terraform
 from provision.deployment import workspace
@@ -203,6 +203,10 @@ _PARTS: dict[str, tuple[str, Callable[[dict[str, str], int], list[str]]]] = {
     "plan": ("Plan, with few and many VMs", scale.plans),
     "copy": ("Plan, with and without files to copy", scale.copies),
     "gke": ("GKE, in a rehearsal", gke.measure),
+    "zones": (
+        "Machines wherever they are, in a rehearsal",
+        lambda environ, _: zones.measure(environ),
+    ),
     "image": ("The image", image.measure),
     "imports": ("What `Validate --offline` loads", lambda environ, _: _imports(environ)),
 }

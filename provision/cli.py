@@ -196,7 +196,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     )
     if not run.offline and report.action != Action.DEBUG:
         # Before what asks Google is loaded: whoever waits should see soon that something goes on.
-        where = f"{loaded.settings.project_id}, {loaded.settings.zone}"
+        where = f"{loaded.settings.project_id}, {loaded.settings.places.text}"
         which = f"{loaded.settings.name_prefix} in {where}"
         if lists:
             which = f"of all deployments in {loaded.settings.project_id}"

@@ -188,6 +188,7 @@ def _unspoken(metadata: Mapping[str, str], effective: Mapping[str, Any]) -> dict
 
 def _effective(case: Case, read: Reading) -> dict[str, Any]:
     values = case.settings.model_dump(mode="json")
+    values["zone"] = case.settings.places.text
     values["labels"] = masking.mask_tree(values["labels"])
     values = masking.seal_settings(values)
     for name in case.bad:

@@ -11,6 +11,7 @@ from provision.errors import CapacityError, TerraformError
 from provision.kinds import registry
 from provision.lifecycle import apply, held, phases
 from provision.lifecycle.phases import Phase
+from provision.lifecycle.search import Search
 
 if TYPE_CHECKING:
     from provision.actions.report_page import Pages
@@ -47,22 +48,33 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         if context.replace_vms:
             kind.require_replaceable(target.spec)
         agreed = apply.agree(context, cloud, kind, target)
-        if not exists and cloud.folder.require_bucket(
-            cloud.project_number, context.settings.region
-        ):
+        if not exists and cloud.folder.require_bucket(cloud.project_number, target.spec.region):
             bucket = cloud.folder.location.bucket
             context.console.progress(f"Created the bucket gs://{bucket} for the state")
         pages.folder = cloud.folder
-        while True:
-            made = _applied(context, cloud, kind, target, agreed)
-            with phases.during(Phase.STANDING, cloud):
-                kind.capacity(context, cloud, made)
-            # VMs that could not be requested while a resize request was open are requested now.
-            if not made.postponed:
-                break
+        made = Search(context, cloud, kind, target, archive).run(
+            lambda place: _standing(context, cloud, kind, place, agreed)
+        )
         held.let_go(context, cloud, kind, made)
     with phases.during(Phase.STANDING, cloud):
         kind.finish(context, cloud, made)
+
+
+def _standing(
+    context: Context,
+    cloud: Cloud,
+    kind: Kind[Any],
+    target: Deployment[Any],
+    agreed: Plan | None,
+) -> Applied[Any]:
+    """Apply, and wait for the machines."""
+    while True:
+        made = _applied(context, cloud, kind, target, agreed)
+        with phases.during(Phase.STANDING, cloud):
+            kind.capacity(context, cloud, made)
+        # VMs that could not be requested while a resize request was open are requested now.
+        if not made.postponed:
+            return made
 
 
 def _applied(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from decimal import Decimal
 
 from provision.documents.topology import Topology
 
@@ -177,6 +178,27 @@ class Kept:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A zone that the cluster may be made in.
+
+    Attributes:
+        zone: The zone.
+        per_hour: What the cluster costs there at most, in USD per hour; None if not known.
+        quotas: The quotas of GPUs there.
+        reservation: The reservation that the machines would come from there; None for none.
+        against: Why it is not tried; "" if it is.
+        remarks: What else speaks against it, such as a bucket in another region.
+    """
+
+    zone: str
+    per_hour: Decimal | None = None
+    quotas: tuple[Quota, ...] = ()
+    reservation: str | None = None
+    against: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a Create would do.
 
@@ -190,6 +212,8 @@ class Plan:
         settings: The settings that changed since the last Create.
         kept: Machines that run and stay as they are; None where there are none or nothing changes.
         checks: The online checks that passed; None if none was made.
+        candidates: Where ZONE leaves a choice, its zones: first those that are tried, in their
+            order, then the others.
     """
 
     change: Change
@@ -201,3 +225,4 @@ class Plan:
     settings: tuple[SettingChange, ...] = ()
     kept: Kept | None = None
     checks: Checks | None = None
+    candidates: tuple[Candidate, ...] = ()

@@ -85,6 +85,37 @@ PERMANENT: Final = frozenset(
 """The refusals that no waiting mends: somebody has to change something first."""
 
 
+class Reach(enum.Enum):
+    """How far a refusal reaches.
+
+    Attributes:
+        ZONE: Another zone may do.
+        REGION: A zone of another region may do.
+        EVERYWHERE: It is the same in all zones.
+    """
+
+    ZONE = enum.auto()
+    REGION = enum.auto()
+    EVERYWHERE = enum.auto()
+
+
+# Code -> how far it reaches; what is not here is the same everywhere. SkyPilot 0.14.1 blocks the
+# same for the same errors (cloud_vm_ray_backend.py); a request that fails without a reason, too.
+_REACH: Final[Mapping[Code, Reach]] = MappingProxyType(
+    {
+        Code.STOCK_OUT: Reach.ZONE,
+        Code.WAITING: Reach.ZONE,
+        Code.CAPACITY_REFUSED: Reach.ZONE,
+        Code.RESERVATION_UNUSABLE: Reach.ZONE,
+        Code.RESERVATION_FULL: Reach.ZONE,
+        Code.QUOTA_EXCEEDED: Reach.REGION,
+        Code.NO_FREE_ADDRESSES: Reach.REGION,
+    }
+)
+_LOCATIONS: Final = "gcp.resourceLocations"
+"""The constraint that allows some places and forbids others."""
+
+
 YOUNG: Final = 180.0
 """Seconds of cloud time for which what Google says of a new account may be no more than late.
 
@@ -159,12 +190,13 @@ _POLICY: Final = re.compile(
 # The one sentence that names no constraint.
 _ACCOUNT_CREATION: Final = "Service account creation is not allowed"
 _CONSTRAINT: Final = re.compile(r"constraints/(?P<name>[A-Za-z.]+)")
+_NOT_THERE: Final = re.compile(r"Machine type with name '[^']+' does not exist in zone")
 _MISSING: Final = re.compile(
     r"The resource '[^']+' (?:of type '\w+' )?was not found"
     r"|[Ss]ervice account\b.* does not exist"
     r"|Cross-project references for this resource are not allowed"
     r"|The referenced \w+ resource cannot be found"
-    r"|Machine type with name '[^']+' does not exist in zone"
+    rf"|{_NOT_THERE.pattern}"
 )
 # What Compute Engine and GKE say of an account that is not everywhere yet, or has no roles yet:
 # terraform-google-modules/terraform-google-kubernetes-engine#2002, sassoftware/viya4-iac-gcp#148.
@@ -259,6 +291,23 @@ def code_in(message: str, otherwise: Code) -> Code:
     if refusal is None and _OUTAGE.search(message):
         return Code.UNREACHABLE
     return refusal.code if refusal is not None else otherwise
+
+
+def reach(code: Code | None, message: str) -> Reach:
+    """How far a refusal reaches, of which a problem tells.
+
+    Args:
+        code: The problem's code.
+        message: Google's message.
+    """
+    exceeded = quota(message)
+    if exceeded is not None and exceeded.everywhere:
+        return Reach.EVERYWHERE
+    if _NOT_THERE.search(message):
+        return Reach.ZONE
+    if constraint(message) == _LOCATIONS:
+        return Reach.REGION
+    return _REACH.get(code, Reach.EVERYWHERE) if code is not None else Reach.EVERYWHERE
 
 
 def may_be_late(message: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import __version__, preflight
@@ -18,6 +19,7 @@ from provision.google import refusals, resources
 from provision.lifecycle import (
     adopt,
     approval,
+    candidates,
     exclusive,
     held,
     ownership,
@@ -28,6 +30,7 @@ from provision.lifecycle import (
 )
 from provision.lifecycle.phases import Phase
 from provision.lifecycle.settle import await_account
+from provision.preflight.answers import Answers
 from provision.settings.choices import OnlineCheck
 from provision.spec import topology
 from provision.state.record import Record
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.documents.plan import Plan as PlanDocument
     from provision.files.archive import Archive
+    from provision.spec.cluster import ClusterSpec
     from provision.terraform.plan import Plan
 
 
@@ -58,6 +62,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     *,
     bucket: bool,
     is_gate: bool = False,
+    place: tuple[str, tuple[str, ...]] | None = None,
 ) -> Deployment[SpecT]:
     """Check this machine, run the online checks, and describe the deployment if they pass.
 
@@ -68,6 +73,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
         archive: The files to copy to the VMs.
         bucket: Whether the state's bucket exists, and so could hold a deployment.
         is_gate: Whether a check that could not be made counts as one that failed.
+        place: The zone, and the zones that ZONE leaves a choice of, once a zone has been tried.
 
     Raises:
         SettingsError: This machine lacks something that the cluster needs.
@@ -81,26 +87,37 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     of_kind = kind.preflight(asked)
     context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None
+    look = functools.partial(
+        preflight.run,
+        answers=(answers := Answers(cloud.api)),
+        of_kind=of_kind,
+        owners=ownership.ours(context, asked, cloud.folder.location),
+        in_state=cloud.folder.known() if record else (),
+        record=record,
+        makes_bucket=not bucket,
+    )
+    listed = pricing.current(context, cloud, bucket=bucket)
+    tried = context.report.plan.candidates if context.report.plan else ()
     with context.progress.stage(StageName.CHECKS, OnInterrupt.NOTHING):
-        found = preflight.run(
-            asked,
-            cloud.api,
-            of_kind=of_kind,
-            owners=ownership.ours(context, asked, cloud.folder.location),
-            in_state=cloud.folder.known() if record else (),
-            record=record,
-            makes_bucket=not bucket,
-        )
+        if place is not None:
+            asked = asked.in_zone(*place)
+        elif asked.places:
+            of_zone = functools.partial(look, of_zone=True)
+            asked, tried = candidates.choose(
+                context, cloud, asked, record, answers, of_zone, listed
+            )
+        found = look(asked)
     context.report.online_checks = found.states
     unasked = any(found.states.get(name) in _UNASKED for name in _OF_OFFERS)
-    context.note([*(context.guesses if unasked else ()), *found.remarks(is_gate=is_gate)])
+    notes = [*(context.guesses if unasked else ()), *found.remarks(is_gate=is_gate)]
+    context.note([it for it in notes if it not in context.report.notes])
     if bucket:
         context.note(cloud.folder.audit(needs_uniform=of_kind.grants_in_state_folder))
     spec = kind.resolve(found.require(is_gate=is_gate), record)
     # As long as nothing was made, nobody has said yes to it.
     deployed = record if record and cloud.folder.has_state() else None
-    context.report.plan = planned.begun(context, kind, spec, deployed, found.checks)
-    pricing.tell(context, spec, pricing.current(context, cloud, bucket=bucket), deployed)
+    context.report.plan = planned.begun(context, kind, spec, deployed, found.checks, tried)
+    pricing.tell(context, spec, listed, deployed)
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 
@@ -236,7 +253,8 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     approval.describe(context, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
         approval.show(context, older=len(older), is_again=is_again)
-        approval.require(context, found, is_again=is_again)
+        if not _goes_on(cloud, target.spec):
+            approval.require(context, found, is_again=is_again)
     try:
         if not found.is_empty:
             desk.tool.apply()
@@ -252,6 +270,12 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
         again = _plan_and_apply(context, cloud, kind, target, desk, agreed, tries=left - 1)
         return dataclasses.replace(again, creations=found.creations)
     return found
+
+
+def _goes_on(cloud: Cloud, spec: ClusterSpec) -> bool:
+    """Whether this is a search that goes on: what a move ends, it has made itself."""
+    record = cloud.folder.record()
+    return bool(spec.places) and record is not None and record.searching
 
 
 def _is_young(found: Plan) -> bool:
@@ -342,6 +366,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
         tool_version=__version__,
         terraform_version=terraform_version,
         last_request=before.last_request if before else 0,
+        searching=bool(spec.places),
         settings=dict(context.report.settings or {}),
         later=before.later if before else {},
         held=before.held if before else (),

@@ -93,8 +93,8 @@ def _contradictions(context: Context, record: Record, asked: str | None) -> Iter
     """Where the settings say something else than the record."""
     settings = context.settings
     given = settings.model_fields_set
-    if "zone" in given and settings.zone != record.zone:
-        yield _contradiction("ZONE", settings.zone, record.zone)
+    if "zone" in given and not settings.places.names(record.zone):
+        yield _contradiction("ZONE", settings.places.text, record.zone)
     if asked not in {None, record.kind}:
         deployed = f"a cluster of the kind {record.kind}"
         yield _contradiction("ORCHESTRATOR_TYPE", f"for one of the kind {asked}", deployed)

@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from provision.context import Context
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
-    from provision.documents.plan import Checks, Identity, SettingChange
+    from provision.documents.plan import Candidate, Checks, Identity, SettingChange
     from provision.state.record import Record
     from provision.terraform import plan as terraform
 
 
-def begun(
-    context: Context, kind: Kind[SpecT], spec: SpecT, record: Record | None, checks: Checks
+def begun(  # noqa: PLR0913, PLR0917 - each is a fact of its own
+    context: Context,
+    kind: Kind[SpecT],
+    spec: SpecT,
+    record: Record | None,
+    checks: Checks,
+    candidates: tuple[Candidate, ...] = (),
 ) -> Plan:
     """The plan as far as it is known before Terraform is asked.
 
@@ -33,6 +38,7 @@ def begun(
         spec: What the settings ask for.
         record: What is deployed; None if nothing is.
         checks: The online checks.
+        candidates: The zones, where ZONE leaves a choice.
     """
     changed: tuple[SettingChange, ...] = ()
     if record is not None:
@@ -45,6 +51,7 @@ def begun(
         contents=kind.contents(spec),
         settings=changed,
         checks=checks,
+        candidates=candidates,
     )
 
 

@@ -120,13 +120,18 @@ def tell(
         cost = dataclasses.replace(cost, before=Decimal(record.hourly))
     context.report.cost = cost
     limit = context.settings.max_hourly_cost
-    problems = [] if limit is None else list(_beyond(cost, limit))
+    problems = [] if limit is None else list(beyond(cost, limit))
     if problems:
         raise SettingsError.of(problems)
 
 
-def _beyond(cost: Cost, limit: float) -> Iterator[Problem]:
-    """What keeps a cost from being within a limit in USD per hour."""
+def beyond(cost: Cost, limit: float) -> Iterator[Problem]:
+    """What keeps a cost from being within a limit.
+
+    Args:
+        cost: The cost.
+        limit: MAX_HOURLY_COST, in USD per hour.
+    """
     setting = "MAX_HOURLY_COST"
     written, most = f"{setting}={limit:g}", cost.most.per_hour
     if most > Decimal(str(limit)):

@@ -18,7 +18,6 @@ from provision.documents.checks import CheckState
 from provision.documents.plan import Checks
 from provision.errors import CheckError, Problem, StateError, assignments
 from provision.google.api import GoogleApiError
-from provision.preflight.answers import Answers
 from provision.preflight.check import CheckContext, CheckNote, Foreign, Passed, Settled, SpecT
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
@@ -26,8 +25,8 @@ from provision.settings.choices import OnlineCheck
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from provision.google.api import GoogleApi
     from provision.google.owner import Owner
+    from provision.preflight.answers import Answers
     from provision.preflight.check import Check, Finding, OfKind
     from provision.state.record import Record
 
@@ -93,24 +92,26 @@ class CheckResults(Generic[SpecT]):
 
 def run(  # noqa: PLR0913 - each is a fact of its own
     spec: SpecT,
-    api: GoogleApi,
+    answers: Answers,
     *,
     of_kind: OfKind,
     owners: Collection[Owner],
     in_state: Collection[str] = (),
     record: Record | None = None,
     makes_bucket: bool = False,
+    of_zone: bool = False,
 ) -> CheckResults[SpecT]:
     """Run all checks that apply, except for those in SKIP_CHECKS.
 
     Args:
         spec: What the settings ask for.
-        api: Google.
+        answers: Google's answers.
         of_kind: What the kind of cluster adds.
         owners: Whose marker makes a resource this deployment's.
         in_state: Paths of what the state has.
         record: What is deployed already; None if nothing is.
         makes_bucket: Whether the bucket for the state has yet to be created.
+        of_zone: Whether only those are run whose answers depend on the zone.
 
     Raises:
         CredentialsError: Google does not accept the credentials.
@@ -118,13 +119,14 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     ctx = CheckContext(
         spec=spec,
         of_kind=of_kind,
-        answers=Answers(api),
+        answers=answers,
         owners=owners,
         in_state=in_state,
         record=record,
         makes_bucket=makes_bucket,
     )
-    checks = [it for it in (*CHECKS, *of_kind.checks) if it.name not in spec.skipped_checks]
+    every = (it for it in (*CHECKS, *of_kind.checks) if it.of_zone or not of_zone)
+    checks = [it for it in every if it.name not in spec.skipped_checks]
     # In the order in which the enum defines their names.
     order = list(OnlineCheck)
     chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))

@@ -121,6 +121,7 @@ class Check:
         says: What a failure means, for the reference page.
         find: Runs the check, and yields what it finds.
         applies: Whether there is anything to check.
+        of_zone: Whether its answer depends on the zone of the machines.
     """
 
     name: OnlineCheck
@@ -128,6 +129,7 @@ class Check:
     says: str
     find: Callable[[CheckContext[Any]], Iterator[Finding]]
     applies: Callable[[CheckContext[Any]], bool] = lambda _: True
+    of_zone: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

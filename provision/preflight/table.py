@@ -53,12 +53,14 @@ CHECKS: Final = (
         " other places; the fix has the setting that avoids it. Where the Organization Policy API"
         " is not enabled, that is a note",
         find=policies.policies,
+        of_zone=True,
     ),
     Check(
         name=OnlineCheck.ZONE,
         calls=("compute.zones.get",),
         says="a zone does not exist, is not in the region, or is down",
         find=zones.zone,
+        of_zone=True,
     ),
     Check(
         name=OnlineCheck.MACHINE_TYPE,
@@ -66,6 +68,7 @@ CHECKS: Final = (
         says="the zone does not have the machine type; the problem lists the zones that have it,"
         " the nearest first",
         find=zones.machine_type,
+        of_zone=True,
     ),
     Check(
         name=OnlineCheck.ACCELERATOR,
@@ -77,6 +80,7 @@ CHECKS: Final = (
         says="the zone does not have the GPU, one machine can't have that many, or the machine type"
         " has other GPUs",
         find=zones.accelerator,
+        of_zone=True,
     ),
     Check(
         name=OnlineCheck.RESERVATION,
@@ -95,6 +99,7 @@ CHECKS: Final = (
         " block of it does not exist. What its owner does not let these credentials read is a"
         " note. It also decides on the provisioning model, and notes end, health and maintenance",
         find=reservations.reservation,
+        of_zone=True,
         applies=reservations.is_needed,
     ),
     Check(
@@ -102,6 +107,7 @@ CHECKS: Final = (
         calls=("compute.diskTypes.get",),
         says="the zone does not have the type of the boot disks, or not in their size",
         find=disks.disk,
+        of_zone=True,
     ),
     Check(
         name=OnlineCheck.QUOTA,
@@ -120,6 +126,7 @@ CHECKS: Final = (
         " either. What the deployment uses already is not counted twice; what a move makes beside"
         " the old is counted",
         find=quotas.quota,
+        of_zone=True,
     ),
     Check(
         name=OnlineCheck.NETWORK,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from provision.documents.cost import Cost
-    from provision.documents.plan import Checks, Plan
+    from provision.documents.plan import Candidate, Checks, Plan, Quota
     from provision.documents.topology import Topology
 
 _NOUNS: Final = 5
@@ -26,6 +26,8 @@ _PARTS: Final = {
     PartKind.NAT: "NAT",
 }
 """What parts of no pool are called."""
+_MOST_ZONES: Final = 8
+"""Zones that are shown one by one."""
 _HINT: Final = "Plan --full shows all"
 
 
@@ -42,6 +44,7 @@ def lines(
         hint: Whether to name the option that shows Terraform's own text.
     """
     rows = [*(cluster.rows(plan, cost) if _is_whole(plan) else _changed(plan)), *_cost(plan, cost)]
+    rows += _zones(plan)
     tail = _HINT if hint and plan.change is not Change.NOTHING else ""
     end = fitting(lambda most: summary(plan, older, most), width - len(tail) - 2)
     return [
@@ -191,6 +194,43 @@ def _all(topology: Topology) -> str:
     return f"all {count:,} nodes"
 
 
+# ------------------------------------------------------------------ zones
+
+
+def _zones(plan: Plan) -> Iterator[Row]:
+    """The zones that ZONE leaves a choice of, in the order in which they are tried."""
+    shown = plan.candidates[:_MOST_ZONES]
+    table = [
+        [it.zone, "?" if it.per_hour is None else f"{amounts.usd(it.per_hour)}/h", _speaks(it)]
+        for it in shown
+    ]
+    for number, line in enumerate(layout.columns(table)):
+        # What is against it may be long: the columns before it stay columns.
+        yield Row("" if number else "zones", line.replace("  ", 2 * layout.GLUE))
+    rest = len(plan.candidates) - len(shown)
+    if rest:
+        tried = sum(not it.against for it in plan.candidates[_MOST_ZONES:])
+        yield Row("", f"and {rest} more, of which {tried} may be tried; the JSON has them all")
+
+
+def _speaks(candidate: Candidate) -> str:
+    """What is known of a zone."""
+    if candidate.against:
+        return f"not tried: {candidate.against}"
+    known = [words for it in candidate.quotas if (words := _used(it))]
+    if candidate.reservation:
+        known.append(f"reservation {candidate.reservation}")
+    return ", ".join([*known, *candidate.remarks])
+
+
+def _used(quota: Quota) -> str:
+    """How much of a region's quota of GPUs is used; "" for what says nothing."""
+    if "GPU" not in quota.metric or "ALL_REGIONS" in quota.metric or quota.limit is None:
+        return ""
+    used = f"{quota.used} of {quota.limit} used" if quota.used is not None else f"of {quota.limit}"
+    return f"quota {quota.metric} {used}"
+
+
 # ------------------------------------------------------------------ checks
 
 
@@ -202,14 +242,7 @@ def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
         parts.append(layout.counted(checks.permissions, "permission"))
     if checks.apis:
         parts.append(f"{checks.apis} APIs")
-    for quota in checks.quotas:
-        if "GPU" in quota.metric and "ALL_REGIONS" not in quota.metric and quota.limit is not None:
-            used = (
-                f"{quota.used} of {quota.limit} used"
-                if quota.used is not None
-                else (f"of {quota.limit}")
-            )
-            parts.append(f"quota {quota.metric} {used}")
+    parts += filter(None, map(_used, checks.quotas))
     parts.append(f"{layout.glued(checks.made, 'check')} in {checks.seconds:.1f}{layout.GLUE}s")
     lead = "  ok".ljust(LABEL + 2)
     yield from layout.wrapped(

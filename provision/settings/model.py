@@ -9,7 +9,7 @@ from it or compared with it. A field's name is its variable's name in lower case
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 from pydantic_core import PydanticUndefined
 from pydantic_settings import (
     BaseSettings,
@@ -18,7 +18,8 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from provision.settings import derived
+from provision.settings import candidates, derived
+from provision.settings.candidates import Choice
 from provision.settings.choices import (
     DriverVersion,
     NetworkConfig,
@@ -73,6 +74,7 @@ from provision.settings.values import (
     ShellLine,
     Switch,
     Zone,
+    Zones,
 )
 
 _GKE = (Orchestrator.GKE,)
@@ -138,8 +140,19 @@ class Settings(BaseSettings):
     # Defaults are values already; only texts go through the parsers.
     model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=False)
 
+    _places: Choice = PrivateAttr()
+
     def __init__(self, texts: Mapping[str, str]) -> None:
-        super().__init__(texts=texts)
+        # Of several zones, what follows from a zone follows from the first.
+        found = candidates.of(texts, type(self).model_fields["vm_type"].default)
+        super().__init__(texts={**texts, "zone": found.zones[0]} if found else texts)
+        if found is not None:
+            self._places = found
+
+    @property
+    def places(self) -> Choice:
+        """The zones that ZONE names; `zone` is the first of them."""
+        return self._places
 
     @classmethod
     def settings_customise_sources(
@@ -168,8 +181,13 @@ class Settings(BaseSettings):
         "my-cluster",
         PydanticUndefined,
     )
-    zone: Zone = _setting(
-        "The zone of the machines; it must offer their GPUs.", "us-central1-a", PydanticUndefined
+    zone: Zones = _setting(
+        "The zone of the machines, which must offer their GPUs; a VM group may name several, of"
+        " which Create takes the first that has all machines: in order"
+        " (`us-central1-a,us-east4-b`), or by price those that a pattern fits (`us-central1-*`), or"
+        " all (`any` or `cheapest`).",
+        "us-central1-a",
+        PydanticUndefined,
     )
 
     # --- The run

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from provision.catalogue import limits, names, zones
-from provision.settings import parsing
+from provision.settings import candidates, parsing
 from provision.settings.choices import (
     ACTIONS_BY_OTHER_NAMES,
     Action,
@@ -72,21 +72,6 @@ def _name_prefix(text: str) -> str:
             f"at most {limit}, because the {tightest.kind} is named <NAME_PREFIX>{tightest.suffix}"
             f" and Google allows at most {tightest.limit} characters there",
             fix=slug,
-        )
-    return text
-
-
-def _zone(text: str) -> str:
-    if text in zones.REGIONS:
-        example = zones.ZONES[text][0]
-        raise InvalidValueError(
-            "is a region", f"a zone is a region with a letter, such as {example}", fix=example
-        )
-    if not zones.has_zone_form(text):
-        raise InvalidValueError(
-            "is not a zone",
-            "a region with a letter, such as us-central1-a or us-central1-ai1a",
-            fix=zones.did_you_mean_zone(text) or "",
         )
     return text
 
@@ -260,7 +245,8 @@ _IMAGE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
 
 ProjectId = Annotated[str, AfterValidator(_project_id)]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
-Zone = Annotated[str, AfterValidator(_zone)]
+Zone = Annotated[str, AfterValidator(candidates.check_one)]
+Zones = Annotated[str, AfterValidator(candidates.check)]
 Region = Annotated[str, AfterValidator(_region)]
 ImageName = Annotated[
     str,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import abc
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names
+from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names, zones
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
@@ -57,6 +57,8 @@ class ClusterSpec(abc.ABC):
         name_prefix: The prefix of all resource names.
         region: The region of its networks.
         zone: The zone of machines that have no zone of their own.
+        places: The zones that it may be made in, in the order in which they are tried; empty where
+            it stays in `zone`.
         labels: The user's labels, for all resources that support labels.
         service_account: The service account of the machines: "dedicated", "default" or an email
             address.
@@ -74,6 +76,7 @@ class ClusterSpec(abc.ABC):
     name_prefix: str
     region: str
     zone: str
+    places: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     service_account: str = "dedicated"
     buckets: tuple[Mount, ...] = ()
@@ -115,6 +118,16 @@ class ClusterSpec(abc.ABC):
     @abc.abstractmethod
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
+
+    def in_zone(self, zone: str, places: tuple[str, ...] = ()) -> Self:
+        """The same cluster in another zone.
+
+        Args:
+            zone: The zone.
+            places: As the attribute.
+        """
+        moved = self.with_each(lambda pool: replace(pool, zone=zone))
+        return replace(self, zone=zone, region=zones.region_of(zone), places=places, **moved)
 
     @abc.abstractmethod
     def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
@@ -414,6 +427,7 @@ def _common(settings: Settings) -> dict[str, Any]:
         "name_prefix": settings.name_prefix,
         "region": settings.region,
         "zone": settings.zone,
+        "places": settings.places.zones if settings.places.is_several else (),
         "labels": settings.labels,
         "service_account": settings.service_account,
         "buckets": settings.gcs_mount_list or (),

@@ -67,6 +67,8 @@ class Record:
         reservations: Name of the group or node pool -> what was told of its reservation.
         held: What was taken out of Terraform's state because machines of older settings hold it:
             paths, email addresses of accounts, and "b/BUCKET" where they have a role.
+        searching: Whether Create may still go on to another zone of ZONE: all machines have never
+            come together yet.
         hourly: What the last Create said that it costs at most, in USD per hour; None if not known.
         settings: The effective settings of the last Create; empty where the record was lost.
         later: Fields that a later version of this program wrote and this one does not know; they
@@ -86,6 +88,7 @@ class Record:
     gke_version: GkeVersion | None = None
     reservations: dict[_Word, Reserved] = field(default_factory=dict)
     held: tuple[_Held, ...] = ()
+    searching: Annotated[bool, Field(strict=True)] = False
     hourly: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")] | None = None
     settings: Annotated[dict[str, Any], AfterValidator(recorded.sound)] = field(
         default_factory=dict

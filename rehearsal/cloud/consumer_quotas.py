@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import projects
-from rehearsal.cloud.compute import quotas
+from rehearsal.cloud.compute import quotas, stock
+from rehearsal.cloud.facts import places
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.wire import GoogleError, Reply
 
@@ -21,16 +22,23 @@ _USUAL_RESIZE_REQUESTS = 100
 def _get(request: Request, store: Store, project: str, metric: str) -> Reply:
     owner = projects.permitted(project, store)
     name = metric.removeprefix(f"{_COMPUTE}/")
+    regional: dict[str, int] = {}
     if name == _RESIZE_REQUESTS:
         limit = _USUAL_RESIZE_REQUESTS
     elif quotas.is_of_gpus(name.upper()):
-        limit = int(quotas.gpu_limit(name.upper(), request.scenarios))
+        limit = int(quotas.gpu_limit(request, store, name.upper()))
+        own = {it: stock.gpu_quota(request, store, it) for it in places.REGIONS}
+        regional = {region: int(most) for region, most in own.items() if most is not None}
     else:
         raise GoogleError(404, f"Quota metric {metric} not found.", status=None)
     base = f"projects/{owner.number}/services/{_COMPUTE}/consumerQuotaMetrics"
     path = f"{base}/{metric.replace('/', '%2F')}"
     # As all 64-bit numbers of these APIs: a text, and left out when it is 0.
-    bucket = {"effectiveLimit": str(limit), "defaultLimit": str(limit)} if limit else {}
+    usual = {"effectiveLimit": str(limit), "defaultLimit": str(limit)} if limit else {}
+    buckets: list[dict[str, Any]] = [usual]
+    for region, most in regional.items():
+        shown = {"effectiveLimit": str(most)} if most else {}
+        buckets.append({**shown, "dimensions": {"region": region}})
     return Reply(
         body={
             "name": path,
@@ -42,7 +50,7 @@ def _get(request: Request, store: Store, project: str, metric: str) -> Reply:
                     "name": f"{path}/limits/%2Fproject%2Fregion",
                     "metric": metric,
                     "unit": "1/{project}/{region}",
-                    "quotaBuckets": [bucket],
+                    "quotaBuckets": buckets,
                 }
             ],
         }

@@ -24,6 +24,7 @@ SCENARIOS = {
     "everywhere": "every zone has every machine type and GPU, and Google gives them in every way",
     "ai-zones": "the project has turned AI zones on",
     "stockout": "the first zone in which VMs are wanted has none to give; other zones have",
+    "scarce": "few zones have GPU machines left, each in one way; some come after an hour",
     "quota": "the project's quota of every kind of GPU is 0",
     "no-on-demand-quota": "the quota of GPUs on demand is 0, that of preemptible ones is not",
     "small-quotas": "quotas of networks, addresses, disks and shares are those of a new project",

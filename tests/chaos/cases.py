@@ -131,11 +131,13 @@ ZONES: Final = {
     "Change": HERE,
     "Move": "us-central1-f",
     "MoveFar": "europe-west4-a",
+    "GoOn": "us-central1-f",
 }
 """What is hit -> where it is.
 
 A move is a Create in another zone, and perhaps region; a change one with `CHANGED` under running
-VMs, and whoever mends it goes back to the settings of before.
+VMs, and whoever mends it goes back to the settings of before. `GoOn` is a Create with two zones, of
+which the first has no machines.
 """
 CHANGED: Final = {"SERVICE_ACCOUNT": "default", "STARTUP_COMMAND": "date"}
 """Another template and account: VMs hold both of before."""
@@ -156,7 +158,8 @@ class Scene:
     """What runs undisturbed, until something is done to it.
 
     Attributes:
-        action: "Create", or "Destroy", "Change", "Move" or "MoveFar" of what a Create has made.
+        action: "Create" or "GoOn", or "Destroy", "Change", "Move" or "MoveFar" of what is
+            there.
         network: NETWORK_CONFIG.
         rate: CLOUD_CLOCK_RATE.
     """

@@ -187,9 +187,12 @@ class Chaos:
 
     def _world(self, scene: Scene, name: str) -> World:
         folder = self._fresh(name)
+        zone = ZONES[scene.action]
+        if scene.action == "GoOn":
+            return World(folder, scene.rate, scene.network, f"{HERE},{zone}")
         if scene.action != "Create":
             shutil.copy(self._cluster(scene.network, HERE), folder / session.DATABASE)
-        return World(folder, scene.rate, scene.network, ZONES[scene.action])
+        return World(folder, scene.rate, scene.network, zone)
 
     def _fresh(self, name: str) -> Path:
         folder = self._folder / name

@@ -65,6 +65,9 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
             "Create/new_network/kill-all@POST:instanceGroupManagers/0/then-Destroy/with-second-state",
             marks=SLOW,
         ),
+        pytest.param(
+            "GoOn/new_network/kill-all@DELETE:instanceGroupManagers/0.005/then-Create", marks=SLOW
+        ),
         pytest.param("MoveFar/new_network/kill-stale@DELETE:subnetworks/0/then-Create", marks=SLOW),
         pytest.param(
             "Create/default_network/lost-answer@POST:instanceGroupManagers/0/then-Destroy",

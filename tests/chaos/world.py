@@ -110,7 +110,7 @@ class World:
         folder: Keeps all that the runs leave behind.
         rate: CLOUD_CLOCK_RATE.
         network: NETWORK_CONFIG.
-        zone: ZONE.
+        zone: ZONE; of several zones, `HERE` has no machines.
     """
 
     def __init__(self, folder: Path, rate: str, network: str, zone: str = HERE) -> None:
@@ -132,6 +132,8 @@ class World:
         }
         environ = session.environment(self._cloud.base_url, self._folder, base)
         self._rehearsal = Rehearsal(self._folder, environ, self._folder / "requests.jsonl")
+        if "," in self._zone:
+            self._rehearsal.stock({"zones": HERE, "machines": 0})
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -248,6 +250,8 @@ class World:
             action, options = "Create", ("--yes", *options)
         if action == "Change":
             action, settings = "Create", {**settings, **CHANGED}
+        if action == "GoOn":
+            action = "Create"
         values = {"NETWORK_CONFIG": self._network, "INSTANCE_COUNT": str(COUNT), "ZONE": self._zone}
         return (rehearsal or self._rehearsal).start(action, *options, **(values | settings))
 

@@ -21,6 +21,7 @@ import pytest
 import requests
 
 from rehearsal import inventory, session
+from rehearsal.cloud.compute import stock
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.presumption import named, things
@@ -159,6 +160,12 @@ class Rehearsal:
         }
         place = f"projects/{self.settings['PROJECT_ID']}/zones/{zone}"
         self.google("POST", f"compute/v1/{place}/reservations", body)
+
+    def stock(self, *rows: Mapping[str, Any]) -> None:
+        """Say what zones have left (`rehearsal.cloud.compute.stock`), in place of what was said."""
+        database = Database(self.folder / session.DATABASE)
+        with contextlib.closing(database), database.transaction() as store:
+            stock.put(store, map(dict, rows))
 
     def presume(self) -> tuple[str, ...]:
         """Make what the settings name, as `--rehearse` does; what that is."""

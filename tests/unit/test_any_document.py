@@ -25,6 +25,7 @@ from provision.kinds.vms import bandwidth, health, roster, spending, status
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
 from provision.kinds.vms.tasks import Answer
+from provision.settings import candidates
 from provision.settings import values as rules
 from provision.state import lost_record, terraform_state
 from provision.state.liveness import Machine, Note
@@ -215,7 +216,7 @@ def _require_fit(record: Record) -> None:
     """Each field that goes into paths, configurations and commands has its form."""
     rules._project_id(record.project_id)
     rules._name_prefix(record.name_prefix)
-    rules._zone(record.zone)
+    candidates.check_one(record.zone)
     rules._region(record.region)
     assert re.fullmatch(r"[\w-]+", record.kind)
     assert re.fullmatch(r"[\w-]+", record.cluster_id)

@@ -36,13 +36,26 @@ def judge(case: Case) -> list[Finding]:
 
 
 def _region(case: Case) -> Iterator[Finding]:
-    zone, region = case.settings.zone, case.settings.region
-    if zones.region_of(zone) != region:
+    region, named = case.settings.region, case.settings.places
+    outside = [zone for zone in named.zones if zones.region_of(zone) != region]
+    if outside and case.asked("region"):
+        there = zones.region_of(outside[0])
         yield Finding(
             field="region",
-            what=f"does not contain the zone {zone}",
-            why=f"the zone is in {zones.region_of(zone)}",
-            fix=f"REGION={zones.region_of(zone)}, or remove REGION",
+            what=f"does not contain the zone {outside[0]}",
+            why=f"the zone is in {there}",
+            fix="remove REGION" if named.is_several else f"REGION={there}, or remove REGION",
+        )
+
+
+def _several_zones(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.places.is_several and settings.orchestrator_type is Orchestrator.GKE:
+        yield Finding(
+            field="zone",
+            what="names several zones",
+            why="Create goes from zone to zone with a VM group, not with a GKE cluster",
+            fix=f"ZONE={settings.zone}, with the other zones in GKE_NODE_POOLS",
         )
 
 
@@ -100,6 +113,7 @@ def _notebook(case: Case) -> Iterator[Finding]:
 
 RULES: Final = (
     Rule(("region", "zone"), _region),
+    Rule(("zone", "orchestrator_type"), _several_zones),
     *offers.RULES,
     Rule(("project_id", "terraform_gcs_path"), _state_path),
     Rule(("prices", "max_hourly_cost"), _limit_without_prices),

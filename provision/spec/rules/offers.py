@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import machines, offers, zones
@@ -29,8 +30,15 @@ def _pools(case: Case) -> tuple[Pool, ...]:
     return (pools.group(case.settings),)
 
 
-def _unknown_zone(case: Case) -> Iterator[Finding]:
-    zone = case.settings.zone
+def _unknown_zones(case: Case) -> Iterator[Finding]:
+    named = case.settings.places
+    for zone in named.zones:
+        for finding in _unknown_zone(zone):
+            what = f"has {zone}, which {finding.what}" if named.is_several else finding.what
+            yield replace(finding, what=what)
+
+
+def _unknown_zone(zone: str) -> Iterator[Finding]:
     region = zones.region_of(zone)
     if zone in zones.ZONES.get(region, ()):
         return
@@ -57,7 +65,7 @@ def _unknown_zone(case: Case) -> Iterator[Finding]:
 
 
 def _ai_zone(case: Case) -> Iterator[Finding]:
-    if zones.is_ai_zone(case.settings.zone):
+    if any(map(zones.is_ai_zone, case.settings.places.zones)):
         yield Finding(
             code=Code.NOT_CHECKED,
             field="zone",
@@ -132,7 +140,7 @@ def _part(case: Case) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule(("zone",), _unknown_zone),
+    Rule(("zone",), _unknown_zones),
     Rule(("zone", "project_id"), _ai_zone),
     Rule(MAKES_POOLS, _not_offered),
     Rule(MAKES_POOLS, _ending),

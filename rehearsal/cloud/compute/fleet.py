@@ -28,6 +28,7 @@ from rehearsal.cloud.compute import (
     shared_metadata,
     startup,
     startup_told,
+    stock,
     vms,
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
@@ -183,7 +184,7 @@ def _make_allowed(  # noqa: PLR0913, PLR0917 - as above
 ) -> Sequence[str]:
     """Make the VMs that Google does not refuse; the names of the others."""
     template = template or _template(call, group)
-    room = reservation_use.room(call, template, len(names))
+    room = reservation_use.room(call, template, stock.room(call, template, len(names)))
     if refusals.of(call, template, max(room, 1)) is not None:
         return names
     _make(call, name, group, names[:room], run_seconds, request, template)

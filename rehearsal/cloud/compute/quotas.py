@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, links, properties, reservation_use, resources
+from rehearsal.cloud.compute import catalogue, links, properties, reservation_use, resources, stock
 from rehearsal.cloud.compute.resources import (
     DISK,
     FIREWALL,
@@ -23,6 +24,9 @@ from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
 
 # GPU -> what Google's names of its quotas have in their middle.
 _WORDS: Mapping[str, str] = {
@@ -124,8 +128,12 @@ def _ends_soon(scheduling: Resource) -> bool:
     return ends and 0 < seconds <= quotas.LONGEST_PREEMPTIBLE_RUN
 
 
-def gpu_limit(metric: str, scenarios: frozenset[str]) -> float:
-    """How many GPUs a project may have of the kind that a quota is of."""
+def gpu_limit(request: Request, store: Store, metric: str, region: str = "") -> float:
+    """How many GPUs a project may have of the kind that a quota is of; "" for all regions."""
+    scenarios = request.scenarios
+    own = stock.gpu_quota(request, store, region) if region else None
+    if own is not None:
+        return own
     preemptible = metric.startswith("PREEMPTIBLE_")
     none = "quota" in scenarios or (_NO_ON_DEMAND in scenarios and not preemptible)
     return 0.0 if none else _USUAL_LIMIT
@@ -138,7 +146,7 @@ def refusal(call: Call, template: Resource, count: int) -> Resource | None:
     paid_for = is_reserved(call, template)
     for gpu, each in [] if paid_for else properties.accelerators(wanted):
         ways = list(for_gpus(gpu, region, wanted["scheduling"]))
-        limits = [gpu_limit(way.metric, call.request.scenarios) for way in ways]
+        limits = [gpu_limit(call.request, call.store, way.metric, region) for way in ways]
         if all(each > most for most in limits):
             return ways[0].exceeded(limits[0])
     used = _used_in(call, region)
@@ -208,14 +216,15 @@ def of_region(call: Call, region: str) -> list[Resource]:
         (f"{prefix}NVIDIA_{word}_GPUS" for prefix in ("", "PREEMPTIBLE_") for word in _OLDER), 0
     )
     scenarios = call.request.scenarios
+    limit = functools.partial(gpu_limit, call.request, call.store, region=region)
     for instance in _instances(call, region):
         for it in instance["guestAccelerators"]:
             gpu = links.last(it["acceleratorType"])
             ways = [way.metric for way in for_gpus(gpu, region, instance["scheduling"])]
-            metric = next((way for way in ways if gpu_limit(way, scenarios)), ways[0])
+            metric = next(filter(limit, ways), ways[0])
             if metric in used:
                 used[metric] += it["acceleratorCount"]
-    gpus = [_shown(name, gpu_limit(name, scenarios), usage) for name, usage in sorted(used.items())]
+    gpus = [_shown(name, limit(name), usage) for name, usage in sorted(used.items())]
     other = _used_in(call, region)
     return [
         *gpus,
@@ -231,7 +240,7 @@ def of_project(call: Call) -> list[Resource]:
     scenarios = call.request.scenarios
     return [
         _shown("CPUS_ALL_REGIONS", quotas.limit("CPUS", scenarios), cpus),
-        _shown("GPUS_ALL_REGIONS", gpu_limit("PREEMPTIBLE_", scenarios), gpus),
+        _shown("GPUS_ALL_REGIONS", gpu_limit(call.request, call.store, "PREEMPTIBLE_"), gpus),
         *(
             _shown(metric, quotas.limit(metric, scenarios), _count(call, kind, ""))
             for kind, (metric, everywhere) in _METRICS.items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import org_policies, policies, projects
-from rehearsal.cloud.compute import images, properties, quotas, reservation_use
+from rehearsal.cloud.compute import images, properties, quotas, reservation_use, stock
 from rehearsal.cloud.facts import offers, places
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def of(call: Call, template: Resource, count: int = 1) -> Resource | None:
         or _not_given(call, template)
         or reservation_use.refusal(call, template)
         or quotas.refusal(call, template, count)
-        or _stockout(call, template)
+        or _stockout(call, template, count)
     )
 
 
@@ -107,11 +107,13 @@ def _not_given(call: Call, template: Resource) -> Resource | None:
     }
 
 
-def _stockout(call: Call, template: Resource) -> Resource | None:
-    """What `stockout` does: the zone that is asked first has nothing, for good.
+def _stockout(call: Call, template: Resource, count: int) -> Resource | None:
+    """What a zone has not left; under `stockout` the one that is asked first has nothing, for good.
 
     What is reserved is there all the same.
     """
+    if stock.room(call, template, count) < count:
+        return exhausted(call, call.parameters["zone"], template)
     if "stockout" not in call.request.scenarios or reservation_use.named(template):
         return None
     zone = call.parameters["zone"]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from provision.codes import Code
 from provision.google import refusals
-from provision.google.refusals import Quota, Refusal
+from provision.google.refusals import Quota, Reach, Refusal
 
 # Sentences as Google has been seen to say them; the first code or reason is that of Compute Engine,
 # then those of ProvisioningRequests, then none, as in what Terraform prints.
@@ -189,3 +190,39 @@ def test_what_is_in_use_says_who_holds_it_and_what_lets_go(user: str, way: str) 
     assert way in refusals.remedy(said)
     bare = "The network resource is already being used by x"
     assert refusals.remedy(bare).startswith("it is free once x is deleted")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "reach"),
+    [
+        (Code.STOCK_OUT, STOCKOUT, Reach.ZONE),
+        (Code.WAITING, INDEFINITE, Reach.ZONE),
+        (Code.RESERVATION_FULL, RESERVATION_FULL[0], Reach.ZONE),
+        (Code.QUOTA_EXCEEDED, QUOTA_HERE, Reach.REGION),
+        (Code.QUOTA_EXCEEDED, QUOTA_EVERYWHERE, Reach.EVERYWHERE),
+        (Code.QUOTA_EXCEEDED, QUOTA_OF_NETWORKS, Reach.EVERYWHERE),
+        (
+            Code.RESOURCE_NOT_FOUND,
+            "Machine type with name 'a3-ultragpu-8g' does not exist in zone 'us-central1-a'.",
+            Reach.ZONE,
+        ),
+        (Code.RESOURCE_NOT_FOUND, "The resource 'x' was not found", Reach.EVERYWHERE),
+        (
+            Code.POLICY_FORBIDS,
+            "Location ZONE:us-a1-a violates constraint constraints/gcp.resourceLocations on 'i'",
+            Reach.REGION,
+        ),
+        (
+            Code.POLICY_FORBIDS,
+            "Constraint constraints/compute.vmExternalIpAccess violated for project 1.",
+            Reach.EVERYWHERE,
+        ),
+        (Code.PERMISSION_MISSING, "Required 'p' permission for 'x'", Reach.EVERYWHERE),
+        (Code.INCOMPATIBLE_REQUEST, NOT_COMPATIBLE, Reach.EVERYWHERE),
+        (None, "", Reach.EVERYWHERE),
+    ],
+)
+def test_a_refusal_reaches_a_zone_a_region_or_everything(
+    code: Code | None, message: str, reach: Reach
+) -> None:
+    assert refusals.reach(code, message) is reach

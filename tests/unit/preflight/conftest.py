@@ -10,6 +10,7 @@ import pytest
 from provision import preflight
 from provision.google.owner import Owner
 from provision.kinds import registry
+from provision.preflight.answers import Answers
 from provision.settings.model import Settings
 from tests.unit.preflight.stand_in import ID, Google
 
@@ -62,7 +63,7 @@ def check(google: Google) -> Preflight:
         spec = kind.spec(asked)
         return preflight.run(
             spec,
-            google,
+            Answers(google),
             of_kind=kind.preflight(spec),
             owners=[Owner(ID)],
             record=record,

@@ -12,7 +12,7 @@ import pytest
 
 from provision.documents.connection import ClusterConnection, VmConnection, VmsConnection
 from provision.documents.cost import Amount
-from provision.documents.plan import Change, Loss, SettingChange
+from provision.documents.plan import Candidate, Change, Loss, Quota, SettingChange
 from provision.kinds import connection
 from provision.screens import amounts, ready
 from provision.screens import ending as ending_screen
@@ -53,6 +53,27 @@ def test_a_first_create_says_what_is_made_where_how_for_how_much_and_until_when(
     shown = _text(plan_screen.lines(plan, cost, width), width)
     golden.check(GOLDENS / f"create-{story}-{width}.txt", shown)
     assert shown.count("\n") <= (20 if width == 100 else 24)
+
+
+@WIDTHS
+def test_a_choice_of_zones_is_a_table_in_the_order_in_which_they_are_tried(
+    golden: Golden, width: int
+) -> None:
+    plan, cost = stories.first("env")
+    quota = Quota(metric="NVIDIA_A100_GPUS", limit=16, used=4, needed=2)
+    many = [Candidate(zone=f"us-east{n}-b", per_hour=Decimal("9.1")) for n in range(1, 7)]
+    candidates = (
+        Candidate(zone="us-central1-a", per_hour=Decimal("7.82"), quotas=(quota,)),
+        Candidate(zone="europe-west4-a", remarks=("gs://my-data is in us-central1",)),
+        *many,
+        Candidate(zone="asia-south1-b", against="the quota NVIDIA_A100_GPUS is too small"),
+    )
+    shown = _text(
+        plan_screen.lines(dataclasses.replace(plan, candidates=candidates), cost, width), width
+    )
+    golden.check(GOLDENS / f"zones-{width}.txt", shown)
+    refused = dataclasses.replace(plan, candidates=(candidates[0], candidates[-1]))
+    assert "not tried: the quota" in _text(plan_screen.lines(refused, cost, width), width)
 
 
 @WIDTHS

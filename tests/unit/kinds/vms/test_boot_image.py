@@ -13,6 +13,7 @@ from provision.documents.image import BootImage
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
 from provision.kinds import registry
+from provision.preflight.answers import Answers
 from provision.settings.model import Settings
 from provision.state.record import Record
 from rehearsal.cloud import compute
@@ -120,7 +121,7 @@ class Asked:
         spec = kind.spec(asked)
         return preflight.run(
             spec,
-            self.world,
+            Answers(self.world),
             of_kind=kind.preflight(spec),
             owners=[Owner(ID)],
             record=None if record is None else Record(**RECORD, image=record),

@@ -1,0 +1,172 @@
+"""In which zone a cluster is made, where ZONE leaves a choice (ADR 67).
+
+Each zone is asked for what it can be asked before anything is made; the first in which nothing
+speaks against it is the zone of the cluster, as far as that goes. Machines that are there stay
+where they are.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import zones
+from provision.codes import Code
+from provision.cost import estimate
+from provision.documents.plan import Candidate
+from provision.errors import CheckError, Problem
+from provision.google.api import GoogleApiError, Service
+from provision.lifecycle import pricing, whereabouts
+from provision.spec.group import Group
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from provision.catalogue.prices import Prices
+    from provision.context import Cloud, Context
+    from provision.deployment.deployment import SpecT
+    from provision.preflight import CheckResults
+    from provision.preflight.answers import Answers
+    from provision.state.record import Record
+
+_AT_ONCE: Final = 4
+"""Zones that are looked at at the same time, each with all its checks."""
+_NOT_FOUND: Final = 404
+
+
+def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
+    context: Context,
+    cloud: Cloud,
+    asked: SpecT,
+    record: Record | None,
+    answers: Answers,
+    look: Callable[[SpecT], CheckResults[SpecT]],
+    listed: Prices | None,
+) -> tuple[SpecT, tuple[Candidate, ...]]:
+    """The cluster in the zone that is tried first, and what is known of all zones.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+        asked: What the settings ask for, in several zones.
+        record: What is deployed; None if nothing is.
+        answers: Google's answers.
+        look: Makes the checks whose answers depend on the zone.
+        listed: The prices; None if none are wanted.
+
+    Raises:
+        CheckError: Something speaks against every zone.
+    """
+    there = whereabouts.find(cloud, record).zone if record and cloud.folder.has_state() else ""
+    if record and context.settings.places.names(there) and not _may_leave(cloud, record, asked):
+        return asked.in_zone(there), ()
+    names = _known(context, asked, answers)
+    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        results = list(pool.map(lambda zone: look(asked.in_zone(zone)), names))
+    found = [
+        _candidate(context, asked.in_zone(zone), result, answers, listed)
+        for zone, result in zip(names, results, strict=True)
+    ]
+    order = sorted(found, key=_price) if context.settings.places.by_price else found
+    # Where a search has come to is where an orphan of a killed run may be.
+    order.sort(key=lambda it: (bool(it.against), it.zone != there))
+    usable = tuple(it.zone for it in order if not it.against)
+    if not usable:
+        raise _none(found, results)
+    return asked.in_zone(usable[0], usable), tuple(order)
+
+
+def _may_leave(cloud: Cloud, record: Record, asked: SpecT) -> bool:
+    """Whether a cluster may move to another zone of ZONE without losing what is in use.
+
+    That is so as long as its machines have never come all together; and later, if none of them
+    exists, and nothing that holds data.
+    """
+    group = Group.of(asked.project_id, asked.in_zone(record.zone).pools[0])
+    try:
+        managed = cloud.api.managed_instances(group.project, group.zone, group.name)
+    except GoogleApiError as error:
+        if error.code != _NOT_FOUND:
+            raise
+        managed = []
+    states = [it.get("instanceStatus") for it in managed]
+    if record.searching:
+        return states.count("RUNNING") < group.size
+    holds_data = asked.shares or record.settings.get("NFS_FILESHARE_LIST")
+    return not (holds_data or any(states))
+
+
+def _known(context: Context, asked: SpecT, answers: Answers) -> Sequence[str]:
+    """The zones to look at: of a pattern, those that have the machine type today."""
+    places = context.settings.places
+    if not places.by_price:
+        return places.zones
+    try:
+        found = answers.zones_with(asked.project_id, "machineTypes", asked.pools[0].machine_type)
+    except GoogleApiError:
+        return places.zones  # each one's check says why
+    only = context.settings.region if "region" in context.settings.model_fields_set else None
+    fitting = sorted(
+        zone
+        for zone in found
+        if places.names(zone)
+        and not zones.is_ai_zone(zone)
+        and only in {None, zones.region_of(zone)}
+    )
+    # Where GPUs are attached, the machine type is everywhere.
+    return [it for it in fitting if it in places.zones] or fitting or places.zones
+
+
+def _candidate(
+    context: Context,
+    spec: SpecT,
+    result: CheckResults[SpecT],
+    answers: Answers,
+    listed: Prices | None,
+) -> Candidate:
+    cost = estimate.of(result.spec, listed) if listed is not None else None
+    limit = context.settings.max_hourly_cost
+    problems = [*result.problems, *result.foreign]
+    if cost is not None and limit is not None:
+        problems += pricing.beyond(cost, limit)
+    return Candidate(
+        zone=spec.zone,
+        per_hour=None if cost is None or cost.most.unknown else cost.most.per_hour,
+        quotas=tuple(it for it in result.checks.quotas if "GPU" in it.metric),
+        reservation=spec.pools[0].reservation,
+        against="; ".join(dict.fromkeys(it.what for it in problems)),
+        remarks=tuple(_remarks(spec, answers)),
+    )
+
+
+def _remarks(spec: SpecT, answers: Answers) -> Iterator[str]:
+    """What makes a zone worse, though not impossible."""
+    for bucket in dict.fromkeys(mount.bucket for mount in spec.buckets):
+        try:
+            found = answers.find(Service.STORAGE, f"b/{bucket}") or {}
+        except GoogleApiError:
+            continue  # another check says so
+        location = str(found.get("location", "")).lower()
+        if zones.has_region_form(location) and location != spec.region:
+            yield f"gs://{bucket} is in {location}"
+
+
+def _price(candidate: Candidate) -> tuple[bool, object, str]:
+    return candidate.per_hour is None, candidate.per_hour or 0, candidate.zone
+
+
+def _none(found: Sequence[Candidate], results: Sequence[CheckResults[SpecT]]) -> CheckError:
+    """The error if something speaks against every zone: one zone's in full, and what of others."""
+    problems = [*results[0].problems, *results[0].foreign]
+    if not problems:  # then it is its price
+        what = f"{found[0].zone}: {found[0].against}"
+        problems = [Problem(what=what, setting="MAX_HOURLY_COST", code=Code.COST_LIMIT)]
+    others = "\n".join(f"{it.zone}: {it.against}" for it in found[1:])
+    rest = Problem(
+        setting="ZONE",
+        what=f"No other zone of ZONE can be used either: {len(found)} were looked at",
+        why=others,
+        fix="name other zones, or mend what speaks against one of these",
+        code=problems[0].code,
+    )
+    return CheckError.of([*problems, rest])

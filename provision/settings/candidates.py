@@ -1,0 +1,143 @@
+"""The zones that ZONE names: one; several, in the order in which they are tried; or any."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from provision.catalogue import machines, offers, zones
+from provision.settings import parsing
+from provision.settings.parsing import InvalidValueError, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+ANYWHERE: Final = frozenset({"any", "cheapest"})
+"""The words for all zones that have the machine type."""
+
+_PATTERN: Final = re.compile(r"[a-z0-9*-]+")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The zones that a ZONE names.
+
+    Attributes:
+        text: As it is written.
+        zones: The zones, as far as the dated list knows them; at least one.
+        by_price: Whether the cheapest is tried first, in place of the order of the text.
+    """
+
+    text: str
+    zones: tuple[str, ...]
+    by_price: bool = False
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it leaves a choice."""
+        return self.text != self.zones[0]
+
+    def names(self, zone: str) -> bool:
+        """Whether a zone is one of them, be it in the dated list or not."""
+        return zone in self.zones or _fits(self.text, zone)
+
+
+def check_one(text: str) -> str:
+    """Check the name of one zone, known or not.
+
+    Raises:
+        InvalidValueError: It is none.
+    """
+    if text in zones.REGIONS:
+        example = zones.ZONES[text][0]
+        raise InvalidValueError(
+            "is a region", f"a zone is a region with a letter, such as {example}", fix=example
+        )
+    if not zones.has_zone_form(text):
+        raise InvalidValueError(
+            "is not a zone",
+            "a region with a letter, such as us-central1-a or us-central1-ai1a",
+            fix=zones.did_you_mean_zone(text) or "",
+        )
+    return text
+
+
+def check(text: str) -> str:
+    """Check a ZONE, which may name several zones; returns it without blanks.
+
+    Raises:
+        InvalidValueError: A part of it is no zone, fits none, or is there twice.
+    """
+    parts = parsing.comma_list(text)
+    if len(parts) == 1 and text.lower() in ANYWHERE:
+        return text.lower()
+    if len(set(parts)) < len(parts):
+        raise InvalidValueError("names a zone twice", "each zone is tried in its turn anyway")
+    for part in parts:
+        if part.lower() in ANYWHERE:
+            raise InvalidValueError(
+                f"has {part} beside other zones", f"{part} is all zones", fix=part.lower()
+            )
+        if "*" not in part:
+            check_one(part)
+        elif not _PATTERN.fullmatch(part) or not any(_matching(part)):
+            raise InvalidValueError(
+                f"has {shorten(part)}, which fits no zone",
+                "a pattern is the beginning of zones' names and a *, such as us-central1-*",
+            )
+    return ",".join(parts)
+
+
+def of(texts: Mapping[str, str], usual_type: str) -> Choice | None:
+    """The zones that a ZONE names; None if it is invalid.
+
+    Args:
+        texts: Field -> the text of its value; of what is found by price, the machine type, the GPU
+            and REGION leave some out.
+        usual_type: The machine type if none is given.
+    """
+    try:
+        text = check(texts.get("zone", ""))
+    except InvalidValueError:
+        return None  # as the field says itself
+    parts = text.split(",")
+    by_price = len(parts) == 1
+    if by_price and text not in ANYWHERE and "*" not in text:
+        return Choice(text, (text,))
+    found = tuple(dict.fromkeys(zone for part in parts for zone in _matching(part)))
+    if by_price:
+        there = _having(texts.get("vm_type", usual_type), texts.get("accelerator_type", ""))
+        region = texts.get("region")
+        inside = [it for it in found if region in {None, zones.region_of(it)}] or found
+        found = tuple(it for it in inside if it in there) or tuple(inside)
+    return Choice(text, found, by_price)
+
+
+def _matching(part: str) -> Iterator[str]:
+    """The zones that one part of a ZONE names; a pattern takes none that a project must turn on."""
+    if "*" not in part and part not in ANYWHERE:
+        yield part
+        return
+    for zone in (zone for names in zones.ZONES.values() for zone in names):
+        if _fits(part, zone) and not zones.is_ai_zone(zone):
+            yield zone
+
+
+def _fits(text: str, zone: str) -> bool:
+    return text in ANYWHERE or any(fnmatch.fnmatchcase(zone, part) for part in text.split(","))
+
+
+def _having(machine_type: str, accelerator: str) -> frozenset[str]:
+    """The zones that the dated list has such machines in; all zones for what it does not know."""
+    listed = offers.OFFERS.machine_types.places.get(machine_type)
+    if listed is None and machines.takes_gpus(machine_type):
+        listed = offers.OFFERS.accelerators.places.get(accelerator)
+    return frozenset(_spread(zones.ZONES if listed is None else listed))
+
+
+def _spread(places: Iterable[str]) -> Iterator[str]:
+    """Zones; of a region that is listed without its zones, all."""
+    for place in places:
+        yield from zones.ZONES.get(place, (place,))

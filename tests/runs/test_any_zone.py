@@ -1,0 +1,229 @@
+"""ZONE names several zones: where the cluster ends up, what that takes, and what it leaves."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.runs.conftest import Ended, Rehearsal
+
+A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
+ZONES = f"{A},{B},{C}"
+NONE_LEFT = {"machines": 0}
+NO_QUOTA = {"quota": 0}
+RATE = 0.004
+"""Wall seconds for a second of Google's: a run has 12 hours in three minutes."""
+LONG = {"CAPACITY_TIMEOUT": "12h"}
+
+
+def _moves(said: str) -> list[tuple[str, str]]:
+    return re.findall(r"^From (\S+) to (\S+):", said, re.MULTILINE)
+
+
+def _groups(rehearsal: Rehearsal) -> list[str]:
+    """The zones with a group of ours."""
+    return [
+        line.split("/zones/")[1].split("/")[0]
+        for line in rehearsal.resources()
+        if "/instanceGroupManagers/" in line and "resizeRequests" not in line
+    ]
+
+
+def _require_nothing_left(rehearsal: Rehearsal, zones: str) -> None:
+    gone = rehearsal.run("Destroy", ZONE=zones)
+    assert gone.code == 0, gone.said
+    left = [line for line in rehearsal.resources() if not line.startswith("storage/")]
+    assert not left
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the matrix.
+
+    Attributes:
+        name: Its name.
+        stock: What zones have left.
+        moves: From where to where Create goes.
+        code: How it ends.
+        settings: More settings.
+        says: A part of what is said at the end.
+        scenario: What the cloud practises besides.
+        ends: Where the machines are in the end; "" for where the last move goes, or the first zone.
+    """
+
+    name: str
+    stock: tuple[Mapping[str, object], ...]
+    moves: tuple[tuple[str, str], ...]
+    code: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    says: str = ""
+    scenario: str = ""
+    ends: str = ""
+
+
+def _none(zones: str, **more: object) -> dict[str, object]:
+    return {"zones": zones, "machines": 0, **more}
+
+
+SPOT = {"ENABLE_SPOT": "yes"}
+FLEX = {"ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "1d"}
+MULTI = {
+    "NETWORK_CONFIG": "multi_nic_network",
+    "VM_TYPE": "a3-megagpu-8g",
+    "ZONE": f"{A},europe-west4-b",
+}
+UNSEEN = {"SKIP_CHECKS": "quota"}
+CELLS = [
+    Cell("stockout-first-on-demand", (_none(A),), ((A, B),)),
+    Cell("stockout-all-but-the-last-on-demand", (_none("us-*"),), ((A, B), (B, C))),
+    Cell("stockout-all-but-the-last-spot", (_none("us-*"),), ((A, B), (B, C)), settings=SPOT),
+    Cell("stockout-all-but-the-last-flex", (_none("us-*"),), ((A, B), (B, C)), settings=FLEX),
+    # Networks of their own in each region.
+    Cell("stockout-first-multi", (_none("us-*"),), ((A, "europe-west4-b"),), settings=MULTI),
+    Cell(
+        "a-part-of-the-machines-is-not-enough",
+        ({"zones": A, "machines": 2},),
+        ((A, B),),
+        settings={"INSTANCE_COUNT": "3"},
+    ),
+    # Seen before: the first zone is not even tried.
+    Cell("quota-seen-before", ({"zones": "us-*", **NO_QUOTA},), (), ends=C),
+    Cell("policy-of-places-seen-before", (), (), scenario="policy-locations", ends=C),
+    # The same in all zones: no other is tried.
+    Cell(
+        "policy-met",
+        (),
+        (),
+        code=7,
+        scenario="policy-external-ip",
+        settings={"SKIP_CHECKS": "policies"},
+        says="compute.vmExternalIpAccess",
+    ),
+    Cell(
+        "permission-met",
+        (),
+        (),
+        code=7,
+        scenario="no-account",
+        says="iam.serviceAccountUser",
+    ),
+    # Met by the VMs: it holds for the region, so the zone beside is not tried.
+    Cell("quota-met-on-demand", ({"zones": "us-*", **NO_QUOTA},), ((A, C),), settings=UNSEEN),
+    Cell("quota-met-spot", ({"zones": "us-*", **NO_QUOTA},), ((A, C),), settings=UNSEEN | SPOT),
+    Cell("quota-met-flex", ({"zones": "us-*", **NO_QUOTA},), ((A, C),), settings=UNSEEN | FLEX),
+    # More quota takes a person: no waiting.
+    Cell(
+        "quota-met-everywhere",
+        ({"zones": "*", **NO_QUOTA},),
+        ((A, C),),
+        code=7,
+        settings=UNSEEN,
+        says="The quota NVIDIA_A100_GPUS of my-project in europe-west4",
+    ),
+    Cell(
+        "quota-seen-everywhere",
+        ({"zones": "*", **NO_QUOTA},),
+        (),
+        code=4,
+        says="No other zone of ZONE can be used either: 3 were looked at",
+    ),
+]
+QUICK = {"stockout-first-on-demand", "quota-seen-everywhere"}
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
+)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [pytest.param(it, id=it.name, marks=[] if it.name in QUICK else [SLOW]) for it in CELLS],
+)
+def test_a_cluster_goes_from_zone_to_zone_until_one_has_it(
+    rehearse: Callable[..., Rehearsal], cell: Cell
+) -> None:
+    rehearsal = rehearse(rate=RATE, scenario=cell.scenario)
+    rehearsal.stock(*cell.stock)
+    settings = {"ZONE": ZONES, **LONG, **cell.settings}
+    made = rehearsal.run("Create", **settings)
+    assert made.code == cell.code, made.said
+    assert _moves(made.said) == list(cell.moves), made.said
+    assert cell.says in made.said
+    if made.code == 0:
+        (where,) = {
+            vm["ssh"].split("--zone ")[1].split()[0] for vm in made.document["connection"]["vms"]
+        }
+        expected = cell.ends or (cell.moves[-1][1] if cell.moves else A)
+        assert where == expected
+        assert _groups(rehearsal) == [expected]
+        named = [it["zone"] for it in made.document["plan"]["candidates"]]
+        assert sorted(named) == sorted(settings["ZONE"].split(","))
+    _require_nothing_left(rehearsal, settings["ZONE"])
+
+
+def test_a_reservation_decides_on_the_zone(rehearsal: Rehearsal) -> None:
+    rehearsal.reserve("mine", "a2-highgpu-2g", 2, B)
+    planned = rehearsal.run("Plan", ZONE=f"{A},{B}", RESERVATION_NAME="mine")
+    assert planned.code == 0, planned.said
+    first, second = planned.document["plan"]["candidates"]
+    assert (first["zone"], first["reservation"], first["against"]) == (B, "mine", "")
+    assert second["zone"] == A
+    assert "mine" in second["against"]
+
+
+def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal]) -> None:
+    rehearsal = rehearse(rate=RATE)
+    rehearsal.stock(_none(A))
+    made = rehearsal.run("Create", ZONE=f"{A},{B}", **LONG)
+    assert _moves(made.said) == [(A, B)], made.said
+    rehearsal.stock(_none(B))
+    again = rehearsal.run("Create", ZONE=f"{A},{B}", **LONG)
+    assert again.code == 0, again.said
+    assert not _moves(again.said)
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    # And what it lacks later is waited for where it is: nothing that runs ends.
+    more = rehearsal.run("Create", ZONE=f"{A},{B}", INSTANCE_COUNT="2", **LONG)
+    assert more.code == 7, more.said
+    assert not _moves(more.said)
+    assert _groups(rehearsal) == [B]
+
+
+def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(rate=RATE)
+    rehearsal.stock(_none("*"))
+    waiting: Ended = rehearsal.run("Create", ZONE=f"{A},{B}", CAPACITY_TIMEOUT="90m")
+    assert waiting.code == 75, waiting.said
+    problem = waiting.problem
+    assert problem["setting"] == "CAPACITY_TIMEOUT"
+    assert "None of 2 zones has all machines after 1 h 30 min" in problem["what"]
+    first, second = problem["why"].splitlines()
+    assert first.startswith(f"{A}, ")
+    assert second.startswith(f"{B}, ")
+    assert "does not have enough resources available" in first
+    assert "None of 2 zones has all machines now: again in" in waiting.said
+    (there,) = _groups(rehearsal)
+    rehearsal.stock()
+    made = rehearsal.run("Create", ZONE=f"{A},{B}", **LONG)
+    assert made.code == 0, made.said
+    # It goes on where it had come to.
+    assert _groups(rehearsal) == [there]
+    assert not _moves(made.said)
+
+
+@SLOW
+def test_queues_are_waited_in_one_after_the_other(rehearse: Callable[..., Rehearsal]) -> None:
+    rehearsal = rehearse(rate=RATE, scenario="never")
+    settings = {"ZONE": f"{A},{B}", "CAPACITY_TIMEOUT": "12m"} | FLEX
+    waiting = rehearsal.run("Create", **settings)
+    assert waiting.code == 75, waiting.said
+    assert (A, B) in _moves(waiting.said)
+    requests = [line for line in rehearsal.resources() if "resizeRequests" in line]
+    assert len(requests) == 1
+    _require_nothing_left(rehearsal, settings["ZONE"])

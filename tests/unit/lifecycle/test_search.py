@@ -1,0 +1,171 @@
+"""From zone to zone: where a search goes next, what ends it, and what it says then."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.codes import Code
+from provision.deployment.deployment import Applied
+from provision.errors import CapacityError, CheckError, ProvisionError, StillWaiting
+from provision.lifecycle import apply, ownership, search
+from provision.settings.model import Settings
+from provision.spec import cluster
+from provision.time import deadline
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
+STOCK_OUT = CapacityError(
+    "there is none now", code=Code.STOCK_OUT, why="does not have enough resources available"
+)
+QUOTA = CapacityError("the quota is too small", code=Code.QUOTA_EXCEEDED, why="a limit of 0")
+DENIED = CapacityError("may not act as it", code=Code.PERMISSION_MISSING)
+REFUSED = CheckError("the zone is down", code=Code.ZONE_DOWN)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A deployment, as far as a search needs one."""
+
+    spec: cluster.VmSpec
+
+
+class Hunt:
+    """A search, and the zones that have nothing.
+
+    Args:
+        lacking: Zone -> why its machines do not come, one try after the other; then they do.
+        refused: Zones that the online checks refuse.
+        settings: More settings.
+    """
+
+    def __init__(
+        self, lacking: dict[str, list[ProvisionError]], refused: tuple[str, ...], **settings: str
+    ) -> None:
+        texts = {"project_id": "my-project", "name_prefix": "np", "zone": f"{A},{B},{C}"}
+        self.spec = cluster.vms(Settings(texts | settings))
+        self.lacking, self.refused = lacking, refused
+        self.tried: list[str] = []
+        self.waits: list[int] = []
+        self.told: list[str] = []
+        progress = Progress(Clock(0), self.told.append)
+        console = SimpleNamespace(progress=self.told.append)
+        self.context = cast("Any", SimpleNamespace(progress=progress, console=console))
+
+    def settle(self, *_: object, place: tuple[str, tuple[str, ...]], **_more: object) -> Target:
+        if place[0] in self.refused:
+            raise REFUSED
+        return Target(self.spec.in_zone(*place))
+
+    def run(self) -> str:
+        """Search; the zone that has it."""
+        one: Any = search.Search(
+            self.context, cast("Any", None), cast("Any", None), cast("Any", Target(self.spec)), None
+        )
+        made: Applied[Any] = one.run(self._attempt)
+        return str(made.target.spec.zone)
+
+    def _attempt(self, target: Any) -> Any:
+        self.tried.append(target.spec.zone)
+        self.waits.append(target.spec.capacity_timeout)
+        left = self.lacking.get(target.spec.zone, [])
+        if left:
+            raise left.pop(0)
+        return Applied(target, {}, 0)
+
+
+@pytest.fixture
+def hunt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Hunt]:
+    def make(
+        lacking: dict[str, list[ProvisionError]], *refused: str, over: bool = False, **more: str
+    ) -> Hunt:
+        found = Hunt(lacking, refused, **more)
+        monkeypatch.setattr(apply, "settle", found.settle)
+        monkeypatch.setattr(ownership, "require_standing", lambda *_: None)
+        monkeypatch.setattr(search.Search, "_found", lambda *_: None)
+        monkeypatch.setattr(deadline, "_SHORTEST", 0.0 if over else 60.0)
+        return found
+
+    return make
+
+
+def test_a_stock_out_is_of_the_zone_and_the_next_one_is_tried(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({A: [STOCK_OUT]})
+    assert one.run() == B
+    assert one.tried == [A, B]
+    assert one.told == [f"From {A} to {B}: there is none now"]
+
+
+def test_a_quota_is_of_the_region(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({A: [QUOTA]})
+    assert one.run() == C
+    assert one.tried == [A, C]
+
+
+def test_what_is_the_same_everywhere_ends_it_in_its_own_words(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({A: [DENIED]})
+    with pytest.raises(CapacityError) as caught:
+        one.run()
+    assert caught.value is DENIED
+    assert one.tried == [A]
+
+
+def test_a_zone_that_the_checks_refuse_is_passed_by(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({A: [STOCK_OUT]}, B)
+    assert one.run() == C
+    assert one.told[-1] == f"From {B} to {C}: the zone is down"
+
+
+def test_it_begins_again_where_the_group_is(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({A: [STOCK_OUT, STOCK_OUT], B: [STOCK_OUT], C: [STOCK_OUT, STOCK_OUT]})
+    assert one.run() == B
+    assert one.tried == [A, B, C, C, A, B]
+    assert f"None of 3 zones has all machines now: again in 30 s, from {C} on" in one.told
+
+
+def test_nobody_waits_for_what_only_a_person_mends(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({A: [QUOTA], C: [QUOTA]})
+    with pytest.raises(CapacityError) as caught:
+        one.run()
+    assert one.tried == [A, C]
+    assert [it.code for it in caught.value.problems] == [Code.QUOTA_EXCEEDED]
+
+
+def test_after_the_timeout_it_says_what_was_tried_and_what_google_said(
+    hunt: Callable[..., Hunt],
+) -> None:
+    one = hunt({A: [STOCK_OUT], B: [STOCK_OUT], C: [QUOTA]}, over=True)
+    with pytest.raises(StillWaiting) as caught:
+        one.run()
+    assert one.tried == [A, B, C]
+    (problem,) = caught.value.problems
+    assert problem.what == "None of 3 zones has all machines after 30 min and 3 tries"
+    assert [line.partition(",")[0] for line in problem.why.splitlines()] == [A, B, C]
+    assert problem.why.splitlines()[2].endswith("a limit of 0")
+    assert C in problem.fix
+
+
+def test_a_queue_gets_its_part_of_the_time_and_other_zones_all_that_is_left(
+    hunt: Callable[..., Hunt],
+) -> None:
+    waiting = StillWaiting("not yet")
+    queued = hunt({A: [waiting]}, enable_flex_start="yes", capacity_timeout="90m")
+    assert queued.run() == B
+    assert queued.waits == [1800, 1800]
+    plain = hunt({A: [STOCK_OUT]}, capacity_timeout="90m")
+    plain.run()
+    assert min(plain.waits) > 5000
+
+
+def test_a_cluster_that_has_its_zone_is_tried_there_alone(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({A: [STOCK_OUT]}, zone=A)
+    with pytest.raises(CapacityError) as caught:
+        one.run()
+    assert caught.value is STOCK_OUT
