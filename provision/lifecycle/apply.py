@@ -288,6 +288,7 @@ def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment
     A failure is a note.
     """
     with phases.aside(context), phases.during(Phase.MAKING, cloud):
+        record = cloud.folder.record()
         return sweep.sweep(
             target.spec.project_id,
             target.owner,
@@ -295,6 +296,7 @@ def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment
             cloud.api,
             context.console.progress,
             last=False,
+            buckets={cloud.folder.location.bucket, *(held.buckets(record) if record else ())},
             rows=resources.WITHOUT_LOSS,
             held=kind.held(cloud, target.spec),
         )

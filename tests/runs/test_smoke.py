@@ -34,7 +34,7 @@ def _otherwise(method: str, path: str, status: int, body: bytes) -> tuple[int, b
     sibling="tests/unit/smoke/test_recorder.py"
     "::test_what_google_answers_otherwise_is_found_and_no_token_is_written"
 )
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_smoke_test_makes_moves_tests_and_removes_everything_and_names_each_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,10 +29,11 @@ def note(call: Call, moment: float, what: str, **about: Any) -> None:
         what: Which of the happenings.
         about: What that needs to know, as JSON.
     """
-    # Names sort as their moments do; the number keeps those of one moment in their order.
+    # Names sort as their moments do, rounded; the number keeps those of one moment in their order.
     name = f"{moment:020.6f} {call.store.count(_COLLECTION):09d}"
     entry = {
         "what": what,
+        "moment": moment,
         "project": call.project,
         "zone": call.parameters["zone"],
         "pace": call.request.rate,
@@ -49,7 +50,7 @@ def catch_up(
     """Let happen what is due by the moment of a request; its consequences too."""
     while (entry := store.first(_COLLECTION)) is not None:
         name, body = entry
-        moment = float(name.partition(" ")[0])
+        moment = body["moment"]
         if moment > request.now:
             return
         store.delete(_COLLECTION, name)

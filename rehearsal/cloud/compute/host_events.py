@@ -134,8 +134,7 @@ def _heal(call: Call, about: Resource) -> None:
     """There is room again for what a group has lost."""
     group = resources.find(call, GROUP_MANAGER, about["group"])
     if group is not None and "_gone" not in group:
-        # The agenda's moments are rounded: by them this may be a little too early.
-        fleet.retry(call, about["group"], {**group, "_hold": 0.0})
+        fleet.retry(call, about["group"], group)
 
 
 def _give_notice(call: Call, about: Resource) -> None:
