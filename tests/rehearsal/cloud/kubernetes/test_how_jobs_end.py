@@ -539,6 +539,25 @@ def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
 # ------------------------------------------------------------------ a week
 
 
+def _training_of_a_week(cluster: Gke) -> Object:
+    """The example with nodes for seven days and steps for twelve."""
+    pool = jobs.main_pool(cluster.facts)
+    facts = dataclasses.replace(cluster.facts, buckets=(Bucket(bucket="b", path="/mnt/data"),))
+    text = json.dumps(torchrun.job_set(facts, pool, 2))
+    for before, now in (("3600", "604800"), ("2700", "603900")):
+        text = text.replace(f'"{before}"', f'"{now}"')
+    return cluster.api.create(json.loads(text.replace("--steps 500", "--steps 20736000")))
+
+
+def _urgent_job(cluster: Gke) -> Object:
+    """A job on two nodes that goes before all others."""
+    urgent = _metadata("urgent")
+    urgent["labels"]["kueue.x-k8s.io/priority-class"] = "very-high"
+    spec = {"parallelism": 2, "completions": 2, "template": _pod(cluster, "sleep", "1200")}
+    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": urgent, "spec": spec}
+    return cluster.api.create(thing)
+
+
 @pytest.mark.slow(
     sibling="tests/rehearsal/cloud/kubernetes/test_how_jobs_end.py::test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones"
 )
@@ -551,12 +570,7 @@ def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
     cluster = gke_of(EXAMPLE, "upgrades,lost-gpu", "1", version=old, KUEUE_GPU_QUOTA="24")
     cluster.create()
     clock.forward(60)
-    pool = jobs.main_pool(cluster.facts)
-    facts = dataclasses.replace(cluster.facts, buckets=(Bucket(bucket="b", path="/mnt/data"),))
-    text = json.dumps(torchrun.job_set(facts, pool, 2))
-    for before, now in (("3600", "604800"), ("2700", "603900")):
-        text = text.replace(f'"{before}"', f'"{now}"')
-    made = cluster.api.create(json.loads(text.replace("--steps 500", "--steps 20736000")))
+    made = _training_of_a_week(cluster)
     steps = [0]
 
     def goes_on() -> None:
@@ -582,11 +596,7 @@ def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
     _pass(cluster, clock, 24 * HOURS, step=HOURS)
 
     # The third day: a job of more priority takes its share of the queue.
-    urgent = _metadata("urgent")
-    urgent["labels"]["kueue.x-k8s.io/priority-class"] = "very-high"
-    spec = {"parallelism": 2, "completions": 2, "template": _pod(cluster, "sleep", "1200")}
-    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": urgent, "spec": spec}
-    other = cluster.api.create(thing)
+    other = _urgent_job(cluster)
     _until(clock, lambda: holds(cluster.find(other), "Complete"))
     goes_on()
     _pass(cluster, clock, 24 * HOURS, step=HOURS)
