@@ -57,6 +57,20 @@ RAY_OPERATOR: Final = Floor("the Ray operator", "1.29.8-gke.1054000")
 DRIVER_OF_H200: Final = Floor("the default driver on A3 Ultra", "1.31.5-gke.1169000")
 """Older ones install R535 unless the driver is LATEST (same page as for A3 Ultra below)."""
 
+_SUPPORTED_UNTIL: Final[Mapping[tuple[int, ...], str]] = MappingProxyType(
+    {
+        (1, 31): "2026-01-16",
+        (1, 32): "2026-04-11",
+        (1, 33): "2026-08-03",
+        (1, 34): "2026-10-01",
+        (1, 35): "2027-04-11",
+    }
+)
+"""The end of standard support by GKE's release schedule, as endoflife.date had it on 2026-04-04.
+
+Google calls later dates estimates. The channel EXTENDED has some ten months more.
+"""
+
 _OF_MACHINES: Final[Mapping[str, Floor]] = MappingProxyType(
     {
         # For GPUDirect-TCPX and -TCPXO: GKE, "Maximize GPU network bandwidth in Standard mode
@@ -87,6 +101,11 @@ def of_machine(machine_type: str) -> Floor | None:
     """The minimum version for the nodes of a machine type; None where no source names one."""
     found = (it for name, it in _OF_MACHINES.items() if machine_type.startswith(name))
     return next(found, None)
+
+
+def supported_until(version: str) -> str | None:
+    """The last day of a full version's standard support, as "2026-08-03"; None if not known."""
+    return _SUPPORTED_UNTIL.get(_numbers(version)[:_MINOR])
 
 
 def highest_first(floors: Iterable[Floor]) -> list[Floor]:

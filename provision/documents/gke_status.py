@@ -21,6 +21,8 @@ class ClusterNow:
         status: Its state, such as RUNNING.
         message: What GKE says of that; None for nothing.
         version: The version of its control plane.
+        supported_until: The last day of that version's standard support, by a dated list; None if
+            not known.
     """
 
     name: str
@@ -28,6 +30,7 @@ class ClusterNow:
     status: str | None = None
     message: str | None = None
     version: str | None = None
+    supported_until: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

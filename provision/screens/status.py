@@ -106,7 +106,9 @@ def _in_numbers(found: Status) -> str:
                 sum(it.there for it in found.machines),
                 sum(it.ready for it in found.machines),
             )
-            version = f"GKE {cluster.version}, {cluster.status}"
+            until = cluster.supported_until
+            support = f" (supported until {until})" if until else ""
+            version = f"GKE {cluster.version}{support}, {cluster.status}"
             jobs = ", ".join(f"{count:,} {state}" for state, count in found.jobs.items())
             queue = f"; jobs: {jobs}" if jobs else ""
             outside = f"; {len(found.outside):,} in no queue" if found.outside else ""

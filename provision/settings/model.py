@@ -465,7 +465,7 @@ class Settings(BaseSettings):
     gke_version: GkeVersion | None = _setting(
         "The version of the cluster, or a prefix of it; if unset, the channel's default version at"
         " creation, which a later Create does not change.",
-        "1.33.",
+        "1.35.",
         only_with=_GKE,
     )
     gke_release_channel: ChannelWord = _setting(

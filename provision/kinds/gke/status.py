@@ -6,7 +6,7 @@ import collections
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.catalogue import names
+from provision.catalogue import gke_versions, names
 from provision.catalogue.zones import region_of
 from provision.documents import gke_status
 from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
@@ -187,6 +187,7 @@ def _cluster(document: Mapping[str, Any]) -> gke_status.ClusterNow:
         status=document.get("status"),
         message=document.get("statusMessage"),
         version=document.get("currentMasterVersion"),
+        supported_until=gke_versions.supported_until(str(document.get("currentMasterVersion"))),
     )
 
 

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 # Channel -> its versions, the newest first, and the default among them.
 _CHANNELS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "RAPID": (
-        ("1.34.1-gke.3899000", "1.34.1-gke.3000000", "1.33.5-gke.2000000"),
+        (
+            "1.35.6-gke.1250000",
+            "1.34.1-gke.3899000",
+            "1.34.1-gke.3000000",
+            "1.33.5-gke.2000000",
+        ),
         "1.34.1-gke.3000000",
     ),
     "REGULAR": (

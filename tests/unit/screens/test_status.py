@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from provision.catalogue import gke_versions
 from provision.documents import plain
 from provision.documents.cost import Amount, Cost, Origin, Part, PartKind
 from provision.documents.gke_status import (
@@ -400,7 +401,11 @@ def _gke() -> GkeCluster:
             is_estimate=True,
         ),
         cluster=ClusterNow(
-            name="np-gke", location="us-central1", status="RUNNING", version="1.33.5-gke.2000000"
+            name="np-gke",
+            location="us-central1",
+            status="RUNNING",
+            version="1.33.5-gke.2000000",
+            supported_until=gke_versions.supported_until("1.33.5-gke.2000000"),
         ),
         node_pools=pools,
         jobs={"waiting for nodes": 1, "running": 1},

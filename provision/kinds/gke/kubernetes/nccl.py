@@ -38,10 +38,16 @@ READY_VOLUME: Final = "nccl-is-ready"
 # All pods of a job need the same plugin, so nodes change all at once, not one after the other.
 _AT_ONCE: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}}
 
-# Libraries must not be replaced under a running job when only the installer's pod is made anew.
+# Libraries must not be replaced under a running job: neither when only the installer's pod is made
+# anew, nor by another version. The pod sees the node's processes (hostPID).
 _ONCE: Final = """\
-set -ex
+set -e
 [ ! -e {marker} ] || exit 0
+while grep -qs libnccl /proc/[0-9]*/maps; do
+  echo 'waiting until no program on this node uses NCCL'
+  sleep 30
+done
+set -x
 rm -f {folder}/*
 """
 # Replies to RDMA traffic arrive on another interface than the kernel expects, and the kernel would

@@ -147,7 +147,8 @@ def _note(it: Unfinished) -> Problem:
     return Problem(
         code=Code.STILL_RUNNING,
         what=f"NCCL is still being installed: the DaemonSet {it}",
-        why="a node takes some minutes to pull the image",
+        why="a node takes some minutes to pull the image, and one with jobs gets another version"
+        " when none of them uses NCCL",
         fix=f"nothing now: jobs wait for it, {minutes} minutes long; if they fail, {_commands(it)}",
     )
 

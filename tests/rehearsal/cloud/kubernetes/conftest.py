@@ -204,7 +204,10 @@ def _outputs(
 def _body(variables: Mapping[str, Any], version: str) -> dict[str, Any]:
     system = {"name": "system", "initialNodeCount": 1, "config": {"machineType": "e2-standard-8"}}
     wanted = variables["node_pools"]
+    options = {"scope": "NO_MINOR_OR_NODE_UPGRADES", "endTimeBehavior": "UNTIL_END_OF_SUPPORT"}
+    hold = {"startTime": "2026-01-01T00:00:00Z", "maintenanceExclusionOptions": options}
     return {
+        "maintenancePolicy": {"window": {"maintenanceExclusions": {"hold": hold}}},
         "name": "demo-gke",
         **({"initialClusterVersion": version} if version else {}),
         "releaseChannel": {"channel": "REGULAR"},

@@ -107,12 +107,14 @@ def _pass(cluster: Gke, clock: Clock, seconds: float, step: float = 60) -> None:
         cluster.pods()
 
 
-def _until(clock: Clock, is_so: Callable[[], object], most: float = HOURS) -> None:
+def _until(
+    clock: Clock, is_so: Callable[[], object], most: float = HOURS, step: float = 30
+) -> None:
     """Let time pass until something is so."""
-    for _ in range(int(most // 30)):
+    for _ in range(int(most // step)):
         if is_so():
             return
-        clock.forward(30)
+        clock.forward(step)
     raise AssertionError("it did not happen in time")
 
 
@@ -140,7 +142,8 @@ def _lose_a_node(cluster: Gke, name: str = "") -> str:
 
 def _began(cluster: Gke, container: str = "main") -> str:
     """The step that the training began with, in its own words."""
-    pod = next(it for it in cluster.pods() if it["status"]["phase"] != "Pending")
+    mine = (it for it in cluster.pods() if it["spec"]["containers"][0]["name"] == container)
+    pod = next(it for it in mine if it["status"]["phase"] != "Pending")
     lines = cluster.api.log("default", pod["metadata"]["name"], container).splitlines()
     return next(line for line in lines if line.startswith("begins"))
 
@@ -531,3 +534,93 @@ def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
     # The idle nodes of the first fill the pool for ten minutes: requests fail, and are made again.
     _pass(cluster, clock, 3600)
     assert holds(cluster.find(second), "Complete")
+
+
+# ------------------------------------------------------------------ a week
+
+
+def _training_of_a_week(cluster: Gke) -> Object:
+    """The example with nodes for seven days and steps for twelve."""
+    pool = jobs.main_pool(cluster.facts)
+    facts = dataclasses.replace(cluster.facts, buckets=(Bucket(bucket="b", path="/mnt/data"),))
+    text = json.dumps(torchrun.job_set(facts, pool, 2))
+    for before, now in (("3600", "604800"), ("2700", "603900")):
+        text = text.replace(f'"{before}"', f'"{now}"')
+    return cluster.api.create(json.loads(text.replace("--steps 500", "--steps 20736000")))
+
+
+def _urgent_job(cluster: Gke) -> Object:
+    """A job on two nodes that goes before all others."""
+    urgent = _metadata("urgent")
+    urgent["labels"]["kueue.x-k8s.io/priority-class"] = "very-high"
+    spec = {"parallelism": 2, "completions": 2, "template": _pod(cluster, "sleep", "1200")}
+    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": urgent, "spec": spec}
+    return cluster.api.create(thing)
+
+
+@pytest.mark.slow(
+    sibling="tests/rehearsal/cloud/kubernetes/test_how_jobs_end.py::test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones"
+)
+def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
+    """An upgrade at night, a lost GPU, a preemption, a lost node, and the end of the run.
+
+    The job goes on from its checkpoint each time; afterwards each cause can be read.
+    """
+    old = "1.33.5-gke.1080000"
+    cluster = gke_of(EXAMPLE, "upgrades,lost-gpu", "1", version=old, KUEUE_GPU_QUOTA="24")
+    cluster.create()
+    clock.forward(60)
+    made = _training_of_a_week(cluster)
+    steps = [0]
+
+    def goes_on() -> None:
+        """It runs again, and not from where it has been already."""
+        _until(clock, lambda: _why(cluster, "PodsReady", "torchrun"))
+        steps.append(int(_began(cluster, "torchrun").rpartition(" ")[2]))
+        assert steps[-1] > steps[-2]
+
+    _until(clock, lambda: _why(cluster, "PodsReady"))
+    first = {it["metadata"]["uid"] for it in cluster.pods()}
+    _pass(cluster, clock, 8 * HOURS, step=HOURS)
+    # At night: the control plane is upgraded, and the nodes under a training are not.
+    found = cluster.google("GET", f"{_CLUSTERS}/demo-gke")
+    assert found["currentMasterVersion"] == "1.33.5-gke.2000000"
+    assert {it["metadata"]["uid"] for it in cluster.pods()} == first
+
+    # The second day: a GPU is gone. Status names its node, and its VM is replaced.
+    seen = [node for it in status.read(cluster.api).nodes for node in it.each]
+    (broken,) = (node.name for node in seen if "79" in (*node.xids, *node.recent))
+    _lose_a_node(cluster, broken)
+    _until(clock, lambda: _why(cluster, "Evicted") == "PodsReadyTimeout")
+    goes_on()
+    _pass(cluster, clock, 24 * HOURS, step=HOURS)
+
+    # The third day: a job of more priority takes its share of the queue.
+    other = _urgent_job(cluster)
+    _until(clock, lambda: holds(cluster.find(other), "Complete"))
+    goes_on()
+    _pass(cluster, clock, 24 * HOURS, step=HOURS)
+
+    # The fourth day: a node is lost. The new ones have their whole run.
+    _lose_a_node(cluster, cluster.pods()[0]["spec"]["nodeName"])
+    _until(clock, lambda: _why(cluster, "Evicted", "torchrun") == "PodsReadyTimeout")
+    goes_on()
+    _pass(cluster, clock, 6 * 24 * HOURS, step=6 * HOURS)
+    (work,) = (it for it in status.read(cluster.api).workloads if "torchrun" in it.name)
+    assert work.state == "running"
+
+    # The run ends; the next one goes on.
+    _until(clock, lambda: _why(cluster, "Evicted", "torchrun"), 36 * HOURS, step=900)
+    (work,) = (it for it in status.read(cluster.api).workloads if "torchrun" in it.name)
+    assert work.state == "given up"
+    assert any(it.startswith("Preempted ") for it in work.interruptions)
+    assert "PodsReadyTimeout (WaitForRecovery) 2 times" in work.interruptions
+    assert any(it.startswith("begun again ") for it in work.interruptions)
+    assert not any("its own failures" in it for it in work.interruptions)
+    name = work.advice.partition("delete workload ")[2].partition(" ")[0]
+    cluster.api.delete(kueue.API, "Workload", name, "default")
+    goes_on()
+    assert cluster.find(made)["status"]["restartsCountTowardsMax"] == 0
+
+
+_CLUSTERS = "/container/v1/projects/my-project/locations/us-central1/clusters"

@@ -229,7 +229,7 @@ def test_a_version_is_settled_by_the_channel(
 
 def test_a_place_says_which_versions_it_offers(api: Api) -> None:
     config = _get(api, f"{PLACE}/serverConfig")
-    assert config["validMasterVersions"][0] == "1.34.1-gke.3899000"
+    assert config["validMasterVersions"][0] == "1.35.6-gke.1250000"
     assert {it["channel"] for it in config["channels"]} >= {"RAPID", "REGULAR", "STABLE"}
 
 

@@ -189,6 +189,20 @@ def test_an_installer_says_that_it_is_done_and_leaves_what_is_installed_alone(no
     assert (installed / "nvidia/lib64/libnccl.so").read_text() == "x\n"
 
 
+def test_another_version_waits_until_no_program_of_the_node_uses_the_one_before(
+    node: Path,
+) -> None:
+    script = _installation(node, "a3-ultragpu-8g", unpack="true")
+    (node / "unpacked/lib64/libnccl.so").touch()
+    maps = node / "proc/7/maps"
+    maps.parent.mkdir(parents=True)
+    maps.write_text("7f0 r-xp /usr/local/nvidia/lib64/libnccl.so.2\n")
+    script = script.replace("/proc/", f"{node}/proc/").replace("sleep 30", f"rm {maps}")
+    ran = _run(script)
+    assert (ran.returncode, ran.stdout.count("waiting until no program")) == (0, 1)
+    assert (node / "ready/nccl-rdma-installer-v1.1.1").exists()
+
+
 @pytest.mark.parametrize("fails", ["unpack", "copy"])
 def test_an_installer_that_fails_opens_no_gate(node: Path, fails: str) -> None:
     unpack = "false" if fails == "unpack" else f"rm -r {node}/unpacked/lib64"
