@@ -15,6 +15,7 @@ import functools
 import json
 import os
 import re
+import select
 import shutil
 import sys
 import threading
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from rich.text import Text
 
+    from provision.codes import Code
     from provision.documents.events import Event
     from provision.errors import Problem
     from provision.screens.layout import Line
@@ -53,6 +55,8 @@ _MOST_LINES = 10
 """The maximum number of lines of a why or fix; the JSON and Terraform's log have all."""
 
 
+_LOOK: Final = 0.5
+"""Seconds between two looks for signals while somebody is asked."""
 _HOME: Final = "\x1b[H"
 _REST_OF_LINE: Final = "\x1b[K"
 _REST: Final = "\x1b[J"
@@ -299,12 +303,18 @@ class Console:
         for one in problems:
             self.happened(ProblemEvent(time=stamp(time.time()), problem=problem.of(one)))
 
-    def notes(self, notes: Sequence[Problem]) -> None:
-        """Print notes, which did not make the run fail."""
-        if notes:
+    def notes(self, notes: Sequence[Problem], *, but: Code | None = None) -> None:
+        """Print notes, which did not make the run fail.
+
+        Args:
+            notes: The notes.
+            but: What only programs are told of.
+        """
+        shown = [it for it in notes if but is None or it.code is not but]
+        if shown:
             with self._above():
                 self._err.print(_styled("Worth knowing:", style="bold yellow"))
-                self._list(notes)
+                self._list(shown)
         for one in notes:
             self.happened(NoteEvent(time=stamp(time.time()), note=problem.of(one)))
 
@@ -327,13 +337,13 @@ class Console:
             self._err.print(
                 _styled(self._line(question) + ' Type "yes" to confirm: ', style="bold"), end=""
             )
-            return sys.stdin.readline().strip().lower() == "yes"
+            return _typed().strip().lower() == "yes"
 
     def go_on(self, question: str) -> bool:
         """Ask a person on the terminal whether to go on, which Enter alone agrees to."""
         with self._asking():
             self._err.print(_styled(self._line(question) + " [Y/n] ", style="bold"), end="")
-            answer = sys.stdin.readline()
+            answer = _typed()
         # Without a newline it is the end of the input: nobody has agreed.
         return bool(answer) and answer.strip().lower() in {"", "y", "yes"}
 
@@ -367,6 +377,17 @@ class Console:
                     lead = " " * 11
         if self._in_image and any(_NOT_IN_THE_IMAGE.search(it.fix) for it in problems):
             self._err.print(_styled(f"  {_ELSEWHERE}", style="dim"))
+
+
+def _typed() -> str:
+    """The line that somebody types; a signal ends the wait for it at any moment.
+
+    One that comes between Python's last look for signals and the read would wait with it.
+    """
+    with contextlib.suppress(OSError, ValueError):  # no file, as in a test
+        while not select.select([sys.stdin], [], [], _LOOK)[0]:
+            pass
+    return sys.stdin.readline()
 
 
 def _styled(text: str, style: str = "") -> Text:

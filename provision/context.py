@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Declined, Problem, ProvisionError, Unanswered
+from provision.settings.choices import Action
 from provision.state.location import locate
 from provision.time.progress import Progress
 from provision.time.stages import Stages
@@ -112,7 +113,9 @@ class Context:
     def note(self, notes: Sequence[Problem]) -> None:
         """Print notes, and add them to the report."""
         self.report.notes.extend(notes)
-        self.console.notes(notes)
+        # What the plan has a line for is told by that.
+        has_line = self.report.action in {Action.PLAN, Action.CREATE} and not self.full
+        self.console.notes(notes, but=Code.CHOSEN if has_line else None)
 
     def look_for_terraform(self) -> Future[Binary]:
         """Begin to look for Terraform, which takes a start of it; `terraform` waits for that."""

@@ -80,7 +80,8 @@ def _write(context: Context, pages: Pages, problems: Sequence[Problem]) -> None:
     kept = _beside_the_state(context, pages, text, problems)
     # Who has it here finds the other one, should it be needed, with the log.
     places = [f"in {here}", "beside the log" if kept else ""] if here else [f"in {kept}"]
-    if here or kept:
+    # Who has asked for no file does not wait for one.
+    if here or (kept and (context.full or problems)):
         context.console.progress(f"The report is {' and '.join(filter(None, places))}")
 
 

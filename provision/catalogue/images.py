@@ -121,6 +121,12 @@ ACCELERATOR_ARM: Final = Line(
 
 LINES: Final = (DEEP_LEARNING, ACCELERATOR, ACCELERATOR_ARM)
 
+
+def lacking(project: str) -> str:
+    """What is missed on the images of a project, in words; "" for nothing."""
+    return next((line.lacks for line in LINES if line.project == project), "")
+
+
 SUPPORTED_UNTIL: Final[Mapping[str, str]] = MappingProxyType(
     dict.fromkeys(
         (

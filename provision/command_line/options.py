@@ -60,7 +60,7 @@ class Option(enum.StrEnum):
     DETACH = "--detach", "", "do not follow it", Action.RUN
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
     YES = (
-        *("--yes", "", "approve everything, and freeing a dead run's lock"),
+        *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY, Action.RUN),
     )
     BREAK_LOCK = (

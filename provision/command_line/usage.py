@@ -42,7 +42,7 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             "create the cluster, or change it to match the settings",
             "Check the settings, show the plan and apply it; wait for the machines and their"
             " start-up, and say how to connect. Run it again to change the cluster, or to go on"
-            " after a run that ended early. It asks before the first Create, and before it loses"
+            " after a run that ended early. It asks before it makes a cluster, costs more or loses"
             " anything; without a terminal it goes on, and refuses losses.",
             "docs/how-to/capacity.md",
         ),
@@ -71,7 +71,8 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
         Action.STATUS: _About(
             "show what exists, its state, and what it is waiting for",
             "Show the VMs or node pools and the step that each is at, requests for capacity and"
-            " why they are waiting, and links to the console. Nothing is changed.",
+            " why they are waiting, and links to the console. Without NAME_PREFIX, list all"
+            " deployments of the state bucket. Nothing is changed.",
             "docs/how-to/look-after-a-cluster.md",
         ),
         Action.TEST: _About(

@@ -102,7 +102,7 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
         "connection.json", json.dumps(plain(connection), indent=2) + "\n", "application/json"
     )
     lines = ready.lines(
-        rows(connection, context.report.log),
+        rows(connection, context.report.log, full=context.full),
         context.console.width,
         seconds=context.seconds if is_ready else None,
         remark=remark,
@@ -118,12 +118,16 @@ def _amount(cost: Cost | None, *, has_vms: bool) -> Amount | None:
     return cost.most if has_vms else cost.now
 
 
-def rows(connection: Connection, log: str | None = None) -> list[tuple[str, str]]:
+def rows(
+    connection: Connection, log: str | None = None, *, full: bool = False
+) -> list[tuple[str, str]]:
     """The connection for people: what something is, and the command or URL for it.
 
     Args:
         connection: The connection.
         log: The URL of Terraform's log; None for none.
+        full: Whether to name what one does not need to go on: dashboard, state and log, which
+            Status, JSON and the report have too.
     """
     found: list[tuple[str, str]] = []
     match connection:
@@ -131,11 +135,9 @@ def rows(connection: Connection, log: str | None = None) -> list[tuple[str, str]
             found += _vm_rows(connection)
         case ClusterConnection():
             found += _cluster_rows(connection)
-    if connection.dashboard:
-        found += [("dashboard", connection.dashboard)]
-    found += [("state", connection.terraform_state)]
-    if log:
-        found += [("log", log)]
+    if full:
+        more = {"dashboard": connection.dashboard, "state": connection.terraform_state, "log": log}
+        found += [(what, where) for what, where in more.items() if where]
     return [*found, ("bill", f"label {connection.billing_label}")]
 
 

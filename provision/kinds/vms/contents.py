@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import images
 from provision.documents.plan import Contents, Kept
 from provision.kinds import identities
 from provision.kinds.vms import fabric, idle
@@ -81,7 +82,9 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
 
 
 def _image(image: Image) -> str:
-    return image.name or f"the newest of {image.family}"
+    lacks = images.lacking(image.project)
+    name = image.name or f"the newest of {image.family}"
+    return f"{name}: {lacks}" if lacks else name
 
 
 def _software(spec: VmSpec) -> Iterator[str]:

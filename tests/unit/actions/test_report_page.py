@@ -12,7 +12,7 @@ from provision.actions import report_page
 from provision.console import Console
 from provision.context import Context
 from provision.documents.plan import Change
-from provision.errors import CapacityError, SettingsError, StateError
+from provision.errors import CapacityError, Declined, SettingsError, StateError
 from provision.intake import load
 from provision.report import Report
 from provision.time.clock import Clock
@@ -78,12 +78,27 @@ def test_a_page_is_written_here_and_kept_beside_the_state(
     assert "Ready" in kept
 
 
-def test_without_the_option_it_is_kept_and_said_where(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_the_option_it_is_kept_and_said_where_if_something_failed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     folder = Folder()
     _written(_context(None), folder)
-    (name,) = folder.written
+    assert len(folder.written) == 1
+    assert capsys.readouterr().err == ""
+
+    failed = Folder()
+    with pytest.raises(CapacityError):
+        _written(_context(None), failed, CapacityError("us-central1-a has none"))
+    (name,) = failed.written
     said = " ".join(capsys.readouterr().err.split())
     assert said == f"The report is in gs://loom/np-deployment/{name}"
+
+
+def test_a_no_keeps_no_page_beside_the_state() -> None:
+    folder = Folder()
+    with pytest.raises(Declined):
+        _written(_context(None), folder, Declined("Nothing was changed, as you said"))
+    assert folder.written == {}
 
 
 def test_a_run_that_fails_writes_it_too_with_what_went_wrong(tmp_path: Path) -> None:
