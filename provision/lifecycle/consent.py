@@ -84,8 +84,8 @@ Everything else goes on without a word: what ends no machine and loses no data n
 agrees to all of it beforehand. Where several are at stake, the strictest counts. `MAX_HOURLY_COST`
 decides about money where nobody is asked, and `--replace-vms` is itself the word for the machines
 that it replaces. Where ZONE names several zones, a Create asks once: until all machines have run
-together, those that came are no loss to it (ADR 67). What belongs to others, and locks, have rules of their own:
-[after a kill](../how-to/after-a-kill.md).
+together, those that came are no loss to it (ADR 67). What belongs to others, and locks, have rules
+of their own: [after a kill](../how-to/after-a-kill.md).
 """
 
 
