@@ -57,7 +57,7 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
         CheckError: Something speaks against every zone.
     """
     there = whereabouts.find(cloud, record).zone if record and cloud.folder.has_state() else ""
-    if record and context.settings.places.names(there) and not _may_leave(cloud, record, asked):
+    if record and context.settings.places.names(there) and not _may_leave(cloud, record, asked.in_zone(there)):
         return asked.in_zone(there), ()
     names = _known(context, asked, answers)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -79,13 +79,13 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     return asked.in_zone(usable[0], usable), tuple(order)
 
 
-def _may_leave(cloud: Cloud, record: Record, asked: SpecT) -> bool:
+def _may_leave(cloud: Cloud, record: Record, there: SpecT) -> bool:
     """Whether a cluster may move to another zone of ZONE without losing what is in use.
 
     That is so as long as its machines have never come all together; and later, if none of them
     exists, and nothing that holds data.
     """
-    group = Group.of(asked.project_id, asked.in_zone(record.zone).pools[0])
+    group = Group.of(there.project_id, there.pools[0])
     try:
         managed = cloud.api.managed_instances(group.project, group.zone, group.name)
     except GoogleApiError as error:
@@ -95,7 +95,7 @@ def _may_leave(cloud: Cloud, record: Record, asked: SpecT) -> bool:
     states = [it.get("instanceStatus") for it in managed]
     if record.searching:
         return states.count("RUNNING") < group.size
-    holds_data = asked.shares or record.settings.get("NFS_FILESHARE_LIST")
+    holds_data = there.shares or record.settings.get("NFS_FILESHARE_LIST")
     return not (holds_data or any(states))
 
 
