@@ -56,9 +56,12 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     Raises:
         CheckError: Something speaks against every zone.
     """
-    there = whereabouts.find(cloud, record).zone if record and cloud.folder.has_state() else ""
-    if record and context.settings.places.names(there) and not _may_leave(cloud, record, asked.in_zone(there)):
-        return asked.in_zone(there), ()
+    there = ""
+    if record is not None and cloud.folder.has_state():
+        there = whereabouts.find(cloud, record).zone
+        staying = asked.in_zone(there)
+        if context.settings.places.names(there) and not _may_leave(cloud, record, staying):
+            return staying, ()
     names = _known(context, asked, answers)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         results = list(pool.map(lambda zone: look(asked.in_zone(zone)), names))
