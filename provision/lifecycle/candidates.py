@@ -11,7 +11,6 @@ import concurrent.futures
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
-from provision.codes import Code
 from provision.cost import estimate
 from provision.documents.plan import Candidate
 from provision.errors import CheckError, Problem
@@ -57,9 +56,12 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     Raises:
         CheckError: Something speaks against every zone.
     """
-    there = whereabouts.find(cloud, record).zone if record and cloud.folder.has_state() else ""
-    if record and context.settings.places.names(there) and not _may_leave(cloud, record, asked):
-        return asked.in_zone(there), ()
+    there = ""
+    if record is not None and cloud.folder.has_state():
+        there = whereabouts.find(cloud, record).zone
+        staying = asked.in_zone(there)
+        if context.settings.places.names(there) and not _may_leave(cloud, record, staying):
+            return staying, ()
     names = _known(context, asked, answers)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         results = list(pool.map(lambda zone: look(asked.in_zone(zone)), names))
@@ -71,18 +73,22 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     # Where a search has come to is where an orphan of a killed run may be.
     order.sort(key=lambda it: (bool(it.against), it.zone != there))
     usable = tuple(it.zone for it in order if not it.against)
+    refused = {it.spec.zone for it in results if it.problems or it.foreign}
+    if not usable and len(refused) < len(found):
+        # It is its price alone, which whoever looks at prices refuses.
+        usable = tuple(it.zone for it in order if it.zone not in refused)
     if not usable:
         raise _none(found, results)
     return asked.in_zone(usable[0], usable), tuple(order)
 
 
-def _may_leave(cloud: Cloud, record: Record, asked: SpecT) -> bool:
+def _may_leave(cloud: Cloud, record: Record, there: SpecT) -> bool:
     """Whether a cluster may move to another zone of ZONE without losing what is in use.
 
     That is so as long as its machines have never come all together; and later, if none of them
     exists, and nothing that holds data.
     """
-    group = Group.of(asked.project_id, asked.in_zone(record.zone).pools[0])
+    group = Group.of(there.project_id, there.pools[0])
     try:
         managed = cloud.api.managed_instances(group.project, group.zone, group.name)
     except GoogleApiError as error:
@@ -92,29 +98,25 @@ def _may_leave(cloud: Cloud, record: Record, asked: SpecT) -> bool:
     states = [it.get("instanceStatus") for it in managed]
     if record.searching:
         return states.count("RUNNING") < group.size
-    holds_data = asked.shares or record.settings.get("NFS_FILESHARE_LIST")
+    holds_data = there.shares or record.settings.get("NFS_FILESHARE_LIST")
     return not (holds_data or any(states))
 
 
 def _known(context: Context, asked: SpecT, answers: Answers) -> Sequence[str]:
-    """The zones to look at: of a pattern, those that have the machine type today."""
-    places = context.settings.places
+    """The zones to look at: of a pattern, those that have the machine type, or the GPU, today."""
+    places, pool = context.settings.places, asked.pools[0]
     if not places.by_price:
         return places.zones
+    sought = ("machineTypes", pool.machine_type)
+    if pool.attached:
+        sought = ("acceleratorTypes", str(pool.gpu_type))
     try:
-        found = answers.zones_with(asked.project_id, "machineTypes", asked.pools[0].machine_type)
+        found = answers.zones_with(asked.project_id, *sought)
     except GoogleApiError:
         return places.zones  # each one's check says why
     only = context.settings.region if "region" in context.settings.model_fields_set else None
-    fitting = sorted(
-        zone
-        for zone in found
-        if places.names(zone)
-        and not zones.is_ai_zone(zone)
-        and only in {None, zones.region_of(zone)}
-    )
-    # Where GPUs are attached, the machine type is everywhere.
-    return [it for it in fitting if it in places.zones] or fitting or places.zones
+    fitting = (it for it in found if places.names(it) and not zones.is_ai_zone(it))
+    return sorted(it for it in fitting if only in {None, zones.region_of(it)}) or places.zones
 
 
 def _candidate(
@@ -158,9 +160,6 @@ def _price(candidate: Candidate) -> tuple[bool, object, str]:
 def _none(found: Sequence[Candidate], results: Sequence[CheckResults[SpecT]]) -> CheckError:
     """The error if something speaks against every zone: one zone's in full, and what of others."""
     problems = [*results[0].problems, *results[0].foreign]
-    if not problems:  # then it is its price
-        what = f"{found[0].zone}: {found[0].against}"
-        problems = [Problem(what=what, setting="MAX_HOURLY_COST", code=Code.COST_LIMIT)]
     others = "\n".join(f"{it.zone}: {it.against}" for it in found[1:])
     rest = Problem(
         setting="ZONE",

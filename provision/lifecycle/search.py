@@ -78,6 +78,7 @@ class Search(Generic[SpecT]):
         self._tries: list[_Try] = []
         self._round = 0  # index of its first try
         self._pause = _FIRST_PAUSE
+        self._deadline = context.progress.deadline(self._timeout, 0)
 
     def run(self, attempt: Callable[[Deployment[SpecT]], Applied[SpecT]]) -> Applied[SpecT]:
         """Make the cluster.
@@ -91,7 +92,6 @@ class Search(Generic[SpecT]):
         """
         if not self._target.spec.places:
             return attempt(self._target)
-        self._deadline = self._context.progress.deadline(self._timeout, 0)
         while True:
             try:
                 made = attempt(self._in_time())

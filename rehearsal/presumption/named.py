@@ -6,10 +6,11 @@ No setting names a network (`default_network` is in each project from the start)
 from __future__ import annotations
 
 import base64
+import fnmatch
 import re
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.facts import machines, places
+from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.presumption import reservations, texts
 from rehearsal.presumption.things import MARK, Ask, Grant, Thing
 
@@ -57,12 +58,25 @@ def of(settings: Mapping[str, str]) -> list[Thing]:
     """
     if not {"PROJECT_ID", "ZONE"} <= settings.keys():
         return []
+    settings = {**settings, "ZONE": _zone(settings)}
     makers = (_buckets, reservations.of, _accounts, _images, _secrets)
     things = [thing for maker in makers for thing in maker(settings)]
     found: dict[str, Thing] = {}
     for thing in things:
         found.setdefault(thing.look, thing)
     return list(found.values())
+
+
+def _zone(settings: Mapping[str, str]) -> str:
+    """Where things are made: of several zones in the first; of a pattern, in one with machines."""
+    first = settings["ZONE"].partition(",")[0].strip()
+    pattern = "*" if first.lower() in {"any", "cheapest"} else first
+    if "*" not in pattern:
+        return first
+    machine = settings.get("VM_TYPE", "a2-highgpu-2g")
+    fitting = fnmatch.filter(places.every_zone(frozenset()), pattern)
+    having = (it for it in fitting if offers.has_machine(it, machine, frozenset()))
+    return next(having, fitting[0] if fitting else first)
 
 
 def _buckets(settings: Mapping[str, str]) -> Iterator[Thing]:

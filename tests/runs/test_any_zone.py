@@ -176,6 +176,26 @@ def test_a_reservation_decides_on_the_zone(rehearsal: Rehearsal) -> None:
     assert "mine" in second["against"]
 
 
+def test_any_zone_is_the_cheapest_of_those_that_google_has(rehearsal: Rehearsal) -> None:
+    rehearsal.stock({"zones": "us-central1-*", **NO_QUOTA})
+    planned = rehearsal.run("Plan", ZONE="any", GCS_MOUNT_LIST="my-data:/mnt/data")
+    assert planned.code == 4  # there is no such bucket: the zones are not to blame
+    planned = rehearsal.run("Plan", ZONE="any")
+    assert planned.code == 0, planned.said
+    candidates = planned.document["plan"]["candidates"]
+    tried = [it for it in candidates if not it["against"]]
+    prices = [float(it["per_hour"]) for it in tried]
+    assert prices == sorted(prices)
+    assert tried[0]["zone"] == planned.document["plan"]["topology"]["machines"][0]["zone"]
+    against = {it["zone"] for it in candidates if it["against"]}
+    assert against == {f"us-central1-{letter}" for letter in "abcf"}
+    assert (
+        "not tried: the quota NVIDIA_A100_GPUS in us-central1" not in planned.said
+    )  # too far down
+    (limited,) = rehearsal.run("Plan", ZONE="any", MAX_HOURLY_COST="0.01").document["problems"]
+    assert limited["setting"] == "MAX_HOURLY_COST"
+
+
 def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal]) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.stock(_none(A))

@@ -49,6 +49,19 @@ def test_settings_that_name_nothing_presume_nothing(cloud: Cloud) -> None:
     assert named.of({"GCS_MOUNT_LIST": "a-bucket:/a"}) == []
 
 
+@pytest.mark.parametrize(
+    ("zone", "region"),
+    [
+        ("us-east4-b, us-central1-a", "us-east4"),
+        ("europe-west4-*", "europe-west4"),
+        ("any", "asia-northeast1"),
+    ],
+)
+def test_of_several_zones_it_is_in_the_first_that_has_machines(zone: str, region: str) -> None:
+    (bucket,) = named.of(BASE | {"ZONE": zone, "GCS_MOUNT_LIST": "my-data:/mnt/data"})
+    assert f"'location': '{region}'" in str(bucket)
+
+
 def test_buckets_are_made_once_and_fit_to_hold_a_state(cloud: Cloud) -> None:
     settings = {
         "TERRAFORM_GCS_PATH": "gs://my-state/clusters",

@@ -12,7 +12,10 @@ from tests.rehearsal.cloud.compute.conftest import REGION, ZONE, Compute
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-A100: dict[str, Any] = {"machineType": "a2-highgpu-2g", "scheduling": {"onHostMaintenance": "TERMINATE"}}
+A100: dict[str, Any] = {
+    "machineType": "a2-highgpu-2g",
+    "scheduling": {"onHostMaintenance": "TERMINATE"},
+}
 HERE = "us-central1-a"
 
 
