@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import images
 from provision.documents.plan import Contents, Kept
 from provision.kinds import identities
 from provision.kinds.vms import fabric
@@ -75,6 +76,13 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
     )
 
 
+def _jupyter(image: Image) -> str:
+    """Jupyter, as far as the image has it; of one that somebody made nobody knows."""
+    family = image.family or images.family_of(image.name or "")
+    has = images.has("jupyter", family)
+    return "Jupyter" if has else "Jupyter, if the image has it" if has is None else ""
+
+
 def _image(image: Image) -> str:
     return image.name or f"the newest of {image.family}"
 
@@ -82,8 +90,8 @@ def _image(image: Image) -> str:
 def _software(spec: VmSpec) -> Iterator[str]:
     if spec.ray_version:
         yield f"Ray {spec.ray_version}"
-    if spec.notebook:
-        yield "Jupyter"
+    if spec.notebook and (jupyter := _jupyter(spec.image)):
+        yield jupyter
     if spec.ops_agent:
         yield "Ops Agent"
     if spec.command:

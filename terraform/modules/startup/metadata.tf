@@ -18,6 +18,8 @@ locals {
     restart     = var.startup.restart
     # Google's API says when a VM ends, its metadata server does not.
     max_run_seconds = var.startup.max_run_seconds
+    stop_notice     = var.startup.stop_notice
+    os_updates      = var.startup.os_updates
     files = var.files.object == null ? null : {
       object      = var.files.object
       sha256      = var.files.sha256

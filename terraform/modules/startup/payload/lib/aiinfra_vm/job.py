@@ -212,18 +212,20 @@ class Runner:
         return self._course.state
 
     def _watch(self) -> None:
-        """End the program when the leader says so, or its time is over; by force after a while."""
+        """End the program when the leader says so, or its time is over; by force after a while.
+
+        What the VM's end has told it to end has until then: STOP_NOTICE may be longer.
+        """
         until = None
         while True:
             time.sleep(_LOOK_LATER * self._pace)
             state = self._state()
             is_late = self._course.ends is not None and time.time() >= self._course.ends
-            if until is None and (self._attempt.why or state is not State.RUNNING or is_late):
+            if until is None and not self._attempt.why and (state is not State.RUNNING or is_late):
                 until = time.monotonic() + _GRACE * self._pace
-                if not self._attempt.why:
-                    self._told = state is not State.RUNNING
-                    ended = self._course.why or "another VM of the job failed"
-                    self._attempt.notice(ended if self._told else _TIME_IS_OVER)
+                self._told = state is not State.RUNNING
+                ended = self._course.why or "another VM of the job failed"
+                self._attempt.notice(ended if self._told else _TIME_IS_OVER)
             if until is not None and time.monotonic() > until:
                 self._attempt.kill()
 
