@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from rehearsal.cloud import vm_tasks
 from rehearsal.cloud.compute import fleet, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.storage import buckets, objects
@@ -57,7 +58,15 @@ def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
     ]
     if not sharing:  # whoever writes there is none of this cloud's VMs
         return
-    living = {vm["name"]: _member(vm) for vm in sharing if _lives(vm, request.now)}
+    vms = {vm["name"]: vm for vm in sharing if _lives(vm, request.now)}
+    scene = vm_tasks.Scene(
+        store=store,
+        scenarios=request.scenarios,
+        folder=f"{folder}/vms/",
+        vms=vms,
+        now=request.now,
+    )
+    living = {name: _member(vm, vm_tasks.complaints(scene, name)) for name, vm in vms.items()}
     for name, member in living.items():
         _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
     for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
@@ -79,7 +88,7 @@ def _lives(vm: Resource, now: float) -> bool:
     return fleet.status(vm, now) == "RUNNING" and startup_told.has_done(vm, "agent", now)
 
 
-def _member(vm: Resource) -> dict[str, Any]:
+def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
     address = vm["networkInterfaces"][0]["networkIP"]
     return {
         "name": vm["name"],
@@ -88,6 +97,7 @@ def _member(vm: Resource) -> dict[str, Any]:
         "boot": startup_told.boot_of(vm),
         "key": "",
         "host_keys": [],
+        "faults": faults,
     }
 
 

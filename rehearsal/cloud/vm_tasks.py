@@ -88,6 +88,12 @@ def answer(scene: Scene, vm: Resource, kind: str, arguments: Resource) -> Done |
     return _measured(scene, vm, arguments) if kind == "bandwidth" else None
 
 
+def complaints(scene: Scene, vm: str) -> list[str]:
+    """What a VM's agent says of its GPUs by itself."""
+    bad = scene.strikes("bad-gpu", vm)
+    return [f"{_ERRORS} uncorrected memory (ECC) errors since its boot"] if bad else []
+
+
 def _check(scene: Scene, vm: Resource) -> Resource:
     found = startup_told.gpu_check(vm)
     bad = scene.strikes("bad-gpu", vm["name"])

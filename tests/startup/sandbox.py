@@ -169,8 +169,8 @@ class VM:
         (self.disk / "simulated/peers.json").write_text(json.dumps(AGREED))
         self.add_interface("ens4", "10.0.0.2")
         self.server.values["network-interfaces/0/ip"] = "10.0.0.2"
-        token = '{"access_token": "token-of-the-vm"}'
-        self.server.values.setdefault("service-accounts/default/token", token)
+        answer = '{"access_token": "token-of-the-vm"}'
+        self.server.values.setdefault("service-accounts/default/token", answer)
 
     def add_interface(self, name: str, *addresses: str, mtu: int = 1460, state: str = "UP") -> None:
         """Give the VM a network interface with a device."""

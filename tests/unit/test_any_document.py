@@ -283,7 +283,7 @@ def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
 
 @given(_damaged(ROSTER))
 def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
-    found = roster.ranks(_folder(content))
+    found = roster.seats(_folder(content))
 
     assert all(isinstance(name, str) and type(rank) is int for name, rank in found.items())
 

@@ -96,3 +96,4 @@ def _software(spec: VmSpec) -> Iterator[str]:
         yield "Ops Agent"
     if spec.command:
         yield "your STARTUP_COMMAND"
+    yield "updates while idle" if spec.os_updates else "no updates"

@@ -11,6 +11,7 @@ from provision.documents.checks import BandwidthTry, VmBandwidth
 from provision.errors import Problem
 from provision.kinds import blame
 from provision.kinds.blame import Remedies
+from provision.kinds.vms import health
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +101,7 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
             code=Code.TEST_FAILED,
             what=f"{vm.name}: {'; '.join(checked[vm.name].faults)}",
             why=f"its machine type is {vm.machine_type}",
-            fix=_freed(checked[vm.name]) + _recreate(vm.name, where),
+            fix=_freed(checked[vm.name]) + health.another_host([vm.name], where, bound=vm.bound),
         )
         for vm in vms
         if checked[vm.name].faults
@@ -154,13 +155,6 @@ def other_nccl(found: VmBandwidth) -> Problem | None:
     )
 
 
-def _recreate(vm: str, where: str) -> str:
-    return (
-        "let Google recreate it with: gcloud compute instance-groups managed recreate-instances"
-        f" {where} --instances={vm}"
-    )
-
-
 def between(measured: Measured | None, where: str) -> list[Problem]:
     """What is wrong between the VMs.
 
@@ -170,7 +164,7 @@ def between(measured: Measured | None, where: str) -> list[Problem]:
     """
     if measured is None or measured.not_measured:
         return []
-    first = measured.outcomes[0]
+    first, bound = measured.outcomes[0], any(vm.bound for vm in measured.plan.vms.values())
     if len(measured.blamed) == len(first.vms):
         alone = [_of_all(measured)]
     else:
@@ -179,19 +173,19 @@ def between(measured: Measured | None, where: str) -> list[Problem]:
                 code=Code.TEST_FAILED,
                 what=f"{name}: {why}",
                 why="the others were measured without it",
-                fix=_recreate(name, where),
+                fix=health.another_host([name], where, bound=bound),
             )
             for name, why in measured.blamed.items()
         ]
     tried = [it.tried for it in measured.outcomes]
     bar = blame.bar(_machine(measured.plan), measured.plan.reference)
-    return [*alone, *blame.problems(measured.finding, tried, bar, _remedies(where))]
+    return [*alone, *blame.problems(measured.finding, tried, bar, _remedies(where, bound=bound))]
 
 
-def _remedies(where: str) -> Remedies:
+def _remedies(where: str, *, bound: bool) -> Remedies:
     return Remedies(
         members="VMs",
-        another=lambda vms: _recreate(",".join(vms), where),
+        another=lambda vms: health.another_host(vms, where, bound=bound),
         more="set INSTANCE_COUNT to more, run Create, and Test again",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, so that new VMs stand close to each other, and"
         " run Create with --replace-vms",

@@ -6,6 +6,7 @@ run() {
   systemctl cat jupyter.service >/dev/null 2>&1 || skip "the image has no notebook"
   # As that user, who may have links in its home. What people change in their samples stays.
   if id jupyter >/dev/null 2>&1; then
+    # shellcheck disable=SC2016  # of the inner shell
     runuser -u jupyter -- sh -c \
       'cd ~jupyter && { [ -e aiinfra-sample ] || cp -R "$0" aiinfra-sample; }' "$PROGRAMS/samples" ||
       log "no samples in the home of jupyter"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, Dict, Iterator
@@ -41,17 +42,17 @@ def run(arguments: Result) -> Result:
         raise ValueError("it takes no arguments")
     busy = users()
     return {
-        **_gpus(),
+        **gpus(),
         "users": busy,
         # It would take the GPUs from who has them, or fail for them.
         "diagnostic": _diagnostic() if not busy else _not_run("its GPUs are in use"),
-        "interfaces": list(_interfaces()),
+        "interfaces": list(interfaces()),
         "local_ssd": localssd.document(),
         "fabric": _fabric(),
     }
 
 
-def _gpus() -> Result:
+def gpus() -> Result:
     """Each GPU, and why there are none or fewer: `error` is empty where nvidia-smi was content."""
     try:
         lines, error = _table(f"--query-gpu={_FIELDS}"), ""
@@ -158,6 +159,18 @@ def _diagnostic() -> Result:
     return {"ran": True, "error": "", "failures": failures}
 
 
+def dcgm_health() -> str:
+    """What DCGM's own watches complain of, "" for nothing; they take no GPU from anybody."""
+    try:
+        _said(["dcgmi", "health", "-s", "a"], _SECONDS)
+        said = _said(["dcgmi", "health", "-c"], _SECONDS)
+    except _FailedError:
+        return ""
+    lines = [re.sub(r"[|\s]+", " ", line).strip() for line in said.splitlines()]
+    wrong = [it for it in lines if re.search(r"\b(Warning|Failure)\b", it)]
+    return f"DCGM: {'; '.join(wrong)}" if wrong else ""
+
+
 def _not_run(why: str) -> Result:
     return {"ran": False, "error": why, "failures": []}
 
@@ -200,7 +213,7 @@ def _why(result: Result) -> str:
     return f": {told}" if told else ""
 
 
-def _interfaces() -> Iterator[Result]:
+def interfaces() -> Iterator[Result]:
     """The network interfaces that have a device: all but loopback, bridges and the like."""
     folder = SYSTEM / "sys/class/net"
     for interface in sorted(folder.iterdir()):
