@@ -6,6 +6,7 @@ of the objects are those of the programs that VMs get (terraform/modules/startup
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,12 +14,15 @@ from typing import TYPE_CHECKING, Final
 from provision.documents import json_object
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from provision.context import Cloud
     from provision.spec.cluster import VmSpec
     from provision.state.folder import StateFolder
 
+_MOST: Final = 4
+_LONGEST: Final = 160
+"""Faults of a VM, and characters of one, as VMs write them."""
 _SIZE: Final = "vms/group.json"
 _ROSTER: Final = "vms/roster.json"
 
@@ -60,6 +64,10 @@ class Seat:
     faults: tuple[str, ...]
 
 
+def _few(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(text[:_LONGEST] for text in itertools.islice(texts, _MOST))
+
+
 def seats(cloud: Cloud) -> Mapping[str, Seat]:
     """The VMs by name that are there, as far as they have agreed on their ranks.
 
@@ -74,7 +82,7 @@ def seats(cloud: Cloud) -> Mapping[str, Seat]:
     except ValueError:
         return {}
     return {
-        str(it.get("name")): Seat(rank, tuple(json_object.texts(it.get("faults"))))
+        str(it.get("name")): Seat(rank, _few(json_object.texts(it.get("faults"))))
         for it in members
         if it.get("present") is True and (rank := json_object.whole(it.get("rank"))) is not None
     }
