@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 UBUNTUS: Final = ("2404", "2204")
 """Releases of Ubuntu that the start-up is known to work on, the preferred one first.
@@ -156,6 +156,32 @@ def contents(family: str) -> Contents | None:
         cuda=int(cuda) if cuda else None,
         pytorch=tuple(map(int, pytorch.split("-"))) if pytorch else None,
     )
+
+
+_NOTHING: Final = Contents(ubuntu="2404", driver=0)
+_BRINGS: Final[Mapping[str, Callable[[Contents], bool]]] = MappingProxyType(
+    {
+        "docker": lambda said: said.pytorch is not None,
+        "jupyter": lambda said: said.cuda is not None,
+        "mpirun": lambda _: False,
+        "nvcc": lambda said: said.cuda is not None,
+        "torchrun": lambda said: said.pytorch is not None,
+    }
+)
+"""Program -> whether an image of these contents has it, by reports of 2026 on its images."""
+
+
+def has(program: str, family: str, *, plain: bool = False) -> bool | None:
+    """Whether an image has a program; None where nobody knows.
+
+    Args:
+        program: What would be called, such as "torchrun".
+        family: The image's family.
+        plain: Whether it is of a system's own images, which have nothing for GPUs.
+    """
+    said = _NOTHING if plain else contents(family)
+    rule = _BRINGS.get(program)
+    return None if said is None or rule is None else rule(said)
 
 
 def project_of(family: str) -> str | None:

@@ -153,6 +153,8 @@ class VmCheck:
         diagnostic: What DCGM's short diagnostic came to: "passed", "failed" or "not run".
         interfaces: The number of network interfaces.
         local_ssds: The number of local SSDs.
+        users: The programs that have its GPUs in use, each "NAME (PID)": it is left out of what
+            would disturb them.
         faults: What is wrong with it, in words; none if nothing is.
     """
 
@@ -163,6 +165,7 @@ class VmCheck:
     diagnostic: str = "not run"
     interfaces: int | None = None
     local_ssds: int | None = None
+    users: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
 
 
@@ -198,7 +201,9 @@ class VmBandwidth:
         least: What is enough, in GB/s; None if there is no published figure.
         source: Where the published figure is from.
         networks: The networks that NCCL used, such as "gIB" or "Socket".
-        nccl: NCCL's version; "" if not known.
+        nccl: NCCL's version, of the library that jobs load; "" if not known.
+        plugin: The NCCL that came with the plugin of the GPUs' network; "" for none.
+        plugin_nccl: Its version.
         rows: The results by size, of all VMs together.
         tries: All measurements, the first with all VMs; others look for the VMs at fault.
         faulty: The VMs at fault: each failed with nobody but VMs that passed with others.
@@ -216,6 +221,8 @@ class VmBandwidth:
     source: str
     networks: tuple[str, ...] = ()
     nccl: str = ""
+    plugin: str = ""
+    plugin_nccl: str = ""
     rows: tuple[BandwidthRow, ...] = ()
     tries: tuple[BandwidthTry, ...] = ()
     faulty: tuple[str, ...] = ()

@@ -124,6 +124,7 @@ class Vm:
         notebook: Its notebook's URL; None if there is none yet.
         startup: Its start-up.
         gpu_check: What it found about its GPUs; None if it has not checked them.
+        faults: What its GPUs complain of since, in its own words, such as an Xid of the driver.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Vm:
     notebook: str | None = None
     startup: Startup
     gpu_check: GpuCheck | None = None
+    faults: tuple[str, ...] = ()
 
     @property
     def is_ready(self) -> bool:

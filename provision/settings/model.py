@@ -396,6 +396,13 @@ class Settings(BaseSettings):
         Restart.NEVER,
         only_with=_VMS,
     )
+    stop_notice: Seconds | None = _setting(
+        "How long before the end of MAX_RUN_DURATION STARTUP_COMMAND and jobs get SIGTERM, to save"
+        " a last checkpoint.",
+        "10m",
+        derived.STOP_NOTICE,
+        only_with=_VMS,
+    )
     secrets: Secrets | None = _setting(
         "Secrets as `NAME=projects/<project>/secrets/<secret>[:<version>],...`, which"
         " STARTUP_COMMAND, and on GKE the example jobs, find in their environment; each VM or pod"
@@ -452,6 +459,13 @@ class Settings(BaseSettings):
         "Do not install the Ops Agent; then there are no GPU metrics.",
         "true",
         False,
+        only_with=_VMS,
+    )
+    os_updates: Switch = _setting(
+        "Let the VMs install the updates of their image by its own timers, but never while"
+        " STARTUP_COMMAND or a job runs; `no` for never.",
+        "no",
+        True,
         only_with=_VMS,
     )
     ray_version: RayVersion = _setting(

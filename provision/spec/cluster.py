@@ -197,12 +197,14 @@ class VmSpec(ClusterSpec):
         image: The image that they boot from.
         command: The user's shell command; None for none.
         restart: When that is begun again.
+        stop_notice: How long before its VM ends it is told, in seconds; None for no end.
         files_destination: The folder on the VMs for the copied files.
         node_ssh: Whether the VMs reach each other by ssh.
         idle_seconds: After how long without work they power themselves off; None for never.
         notebook: Whether to run Jupyter.
         shows_urls: Whether Create waits for the notebooks' URLs.
         ops_agent: Whether to install the Ops Agent and to create a dashboard.
+        os_updates: Whether they install updates of their image while nothing runs.
         ray_version: The version of Ray; None for no Ray cluster.
     """
 
@@ -212,12 +214,14 @@ class VmSpec(ClusterSpec):
     image: Image
     command: str | None
     restart: Restart
+    stop_notice: int | None
     files_destination: str
     node_ssh: bool
     idle_seconds: int | None
     notebook: bool
     shows_urls: bool
     ops_agent: bool
+    os_updates: bool
     ray_version: str | None
 
     @property
@@ -367,12 +371,14 @@ def vms(settings: Settings) -> VmSpec:
         image=_image(settings),
         command=settings.startup_command,
         restart=settings.startup_restart,
+        stop_notice=settings.stop_notice,
         files_destination=settings.vm_localfile_dest_path,
         node_ssh=settings.enable_node_ssh,
         idle_seconds=settings.idle_timeout,
         notebook=settings.enable_notebook,
         shows_urls=_expects_urls(settings),
         ops_agent=not settings.disable_ops_agent,
+        os_updates=settings.os_updates,
         ray_version=settings.ray_version if is_ray else None,
     )
 

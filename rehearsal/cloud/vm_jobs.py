@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Reply, Request, Service
 
-_COLLECTION = "vms/jobs"
+COLLECTION = "vms/jobs"
 _INDEX = re.compile(r"(?P<folder>.+-deployment)/jobs/index\.json")
 _OVER = frozenset({"succeeded", "failed", "cancelled"})
 _TOLD_TO_END = 143
@@ -38,7 +38,7 @@ def among(service: Service) -> Service:
 
     def answer(request: Request, store: Store) -> Reply:
         if request.method == "GET":
-            for _, group in list(store.list(_COLLECTION)):
+            for _, group in list(store.list(COLLECTION)):
                 with contextlib.suppress(GoogleError):  # the bucket may be gone
                     _Group(request, store, group).go_on()
         reply = service(request, store)
@@ -47,8 +47,8 @@ def among(service: Service) -> Service:
         if request.method in {"POST", "PUT"} and found:
             where = {"bucket": made["bucket"], "folder": found["folder"]}
             key = f"{where['bucket']} {where['folder']}"
-            if store.get(_COLLECTION, key) is None:
-                store.put(_COLLECTION, key, where | {"course": None})
+            if store.get(COLLECTION, key) is None:
+                store.put(COLLECTION, key, where | {"course": None})
         return reply
 
     return answer
@@ -102,7 +102,7 @@ class _Group:
             self._keep(course)
             if course["state"] not in _OVER and json.dumps(course) == before:
                 break
-        self._store.put(_COLLECTION, f"{self._bucket} {self._folder}", self._kept)
+        self._store.put(COLLECTION, f"{self._bucket} {self._folder}", self._kept)
 
     def _living(self) -> list[tuple[int, Resource]]:
         """The VMs that hear of jobs, with their ranks."""

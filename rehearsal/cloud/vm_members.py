@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from rehearsal.cloud import vm_tasks
 from rehearsal.cloud.compute import fleet, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.storage import buckets, objects
@@ -57,8 +58,15 @@ def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
     ]
     if not sharing:  # whoever writes there is none of this cloud's VMs
         return
-    works = [vm for vm in sharing if fleet.agent_works(store, vm, request.now)]
-    living = {vm["name"]: _member(vm) for vm in works}
+    vms = {vm["name"]: vm for vm in sharing if fleet.agent_works(store, vm, request.now)}
+    scene = vm_tasks.Scene(
+        store=store,
+        scenarios=request.scenarios,
+        folder=f"{folder}/vms/",
+        vms=vms,
+        now=request.now,
+    )
+    living = {name: _member(vm, vm_tasks.complaints(scene, name)) for name, vm in vms.items()}
     for name, member in living.items():
         _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
     for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
@@ -75,7 +83,7 @@ def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
 
 
-def _member(vm: Resource) -> dict[str, Any]:
+def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
     address = vm["networkInterfaces"][0]["networkIP"]
     return {
         "name": vm["name"],
@@ -84,6 +92,7 @@ def _member(vm: Resource) -> dict[str, Any]:
         "boot": startup_told.boot_of(vm),
         "key": "",
         "host_keys": [],
+        "faults": faults,
     }
 
 

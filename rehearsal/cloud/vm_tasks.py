@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rehearsal.cloud import vm_jobs
 from rehearsal.cloud.compute import links, startup_told
 from rehearsal.cloud.compute.resources import NETWORK
 from rehearsal.cloud.facts import bandwidths, machines
@@ -87,6 +88,12 @@ def answer(scene: Scene, vm: Resource, kind: str, arguments: Resource) -> Done |
     return _measured(scene, vm, arguments) if kind == "bandwidth" else None
 
 
+def complaints(scene: Scene, vm: str) -> list[str]:
+    """What a VM's agent says of its GPUs by itself."""
+    bad = scene.strikes("bad-gpu", vm)
+    return [f"{_ERRORS} uncorrected memory (ECC) errors since its boot"] if bad else []
+
+
 def _check(scene: Scene, vm: Resource) -> Resource:
     found = startup_told.gpu_check(vm)
     bad = scene.strikes("bad-gpu", vm["name"])
@@ -104,10 +111,14 @@ def _check(scene: Scene, vm: Resource) -> Resource:
     ]
     machine = machines.find(links.last(vm["machineType"]))
     disks = machine.local_ssds if machine else 0
+    users = _users(scene, vm)
     return {
         "error": "",
         "gpus": gpus,
-        "diagnostic": _diagnostic(vm, bad=bad, has_gpus=bool(gpus)),
+        "users": users,
+        "diagnostic": _not_run("its GPUs are in use")
+        if users
+        else _diagnostic(vm, bad=bad, has_gpus=bool(gpus)),
         "interfaces": [
             {"name": f"eth{number}", "mtu": _mtu(scene.store, it), "up": True}
             for number, it in enumerate(vm["networkInterfaces"])
@@ -122,10 +133,22 @@ def _local_ssd(disks: int, *, mounted: bool) -> Resource:
     return {"disks": disks, "expected": disks, "mounted": mounted, "bytes": size, "free": size}
 
 
+def _users(scene: Scene, vm: Resource) -> list[str]:
+    """The program of a job that runs on a VM at the moment."""
+    courses = (kept["course"] or {} for _, kept in scene.store.list(vm_jobs.COLLECTION))
+    running = [it for it in courses if it.get("state") == "running"]
+    is_here = any(node["instance_id"] == vm["id"] for it in running for node in it["nodes"])
+    return ["python3 (2204)"] if is_here else []
+
+
+def _not_run(why: str) -> Resource:
+    return {"ran": False, "error": why, "failures": []}
+
+
 def _diagnostic(vm: Resource, *, bad: bool, has_gpus: bool) -> Resource:
     """DCGM comes with the Ops Agent."""
     if not has_gpus or startup_told.leaves_out(vm, "ops-agent"):
-        return {"ran": False, "error": "there is no dcgmi", "failures": []}
+        return _not_run("there is no dcgmi")
     failures = ["memory of GPU 0: a row is to be remapped"] if bad else []
     return {"ran": True, "error": "", "failures": failures}
 
@@ -142,6 +165,8 @@ def _measured(scene: Scene, vm: Resource, arguments: Resource) -> Done:
         for names in ([it["name"] for it in group] for group in arguments["groups"])
         if own in names
     )
+    if users := _users(scene, vm):
+        return Done(1.0, {"measured": False, "users": users, "why": "its GPUs are in use"})
     if missing := [name for name in group if name not in scene.vms]:
         return Done(120.0, failure=f"processes of {', '.join(missing)} did not come within 120 s")
     networks = [_network(scene.vms[name]) for name in group]

@@ -254,7 +254,7 @@ variable "service_account" {
 }
 
 variable "startup" {
-  description = "What VMs do when they start: where files land, GPUs, interfaces, Local SSDs and NCCL's fabric that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always)."
+  description = "What VMs do when they start: where files land, GPUs, interfaces, Local SSDs and NCCL's fabric that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always), how many seconds before the VM's end it is told, and whether the image's own updates go on while nothing runs."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
@@ -266,6 +266,8 @@ variable "startup" {
     ops_agent         = bool
     ray               = optional(object({ version = string }))
     restart           = optional(string, "never")
+    stop_notice       = optional(number)
+    os_updates        = optional(bool, true)
   })
   nullable = false
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.startup.roots import Root
 
 # What an image of Google's has in its place; all else is the release's.
-STAND_INS = {name: STUBS[name] for name in ("dmesg", "gcloud", "nvidia-smi")}
+STAND_INS = {name: STUBS[name] for name in ("dmesg", "nvidia-smi")}
 
 _UNIT = """\
 [Unit]

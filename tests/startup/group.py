@@ -126,10 +126,10 @@ class Group:
         except HTTPError:
             return None
 
-    def log(self, job: str) -> str:
-        """What rank 0 of a job has said in its first attempt; its pieces must fit together."""
+    def log(self, job: str, attempt: int = 1) -> str:
+        """What rank 0 of a job has said in an attempt; its pieces must fit together."""
         folder = self._state["folder"]
-        prefix = quote(f"{folder}/vms/jobs/{job}/logs/1/0/", safe="")
+        prefix = quote(f"{folder}/vms/jobs/{job}/logs/{attempt}/0/", safe="")
         listed = json.loads(self._site.ask(f"/storage/v1/b/{_BUCKET}/o?prefix={prefix}"))
         said = b""
         for item in listed.get("items", ()):

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +31,7 @@ class MetadataServer:
         written: Each guest attribute that was written, in order: its name and its text.
         refuse: Answer 503 to so many requests first.
         secrets: Version -> value, as Secret Manager has them, which answers here too.
+        objects: Name -> content of objects of any bucket, as Cloud Storage has them, likewise.
         deny: Answer 403 to so many requests for a secret first.
         drop: Take so many guest attributes first, and lose them.
         limited: Whether to lose guest attributes above Google's rate.
@@ -45,6 +46,7 @@ class MetadataServer:
     written: list[tuple[str, str]] = field(default_factory=list)
     refuse: int = 0
     secrets: dict[str, bytes] = field(default_factory=dict)
+    objects: dict[str, bytes] = field(default_factory=dict)
     deny: int = 0
     drop: int = 0
     limited: bool = False
@@ -114,6 +116,10 @@ class _Connection(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.endswith(":access"):
             self._answer_secret()
+            return
+        if self.path.startswith("/storage/v1/b/"):
+            found = self.server.owner.objects.get(unquote(self.path[:-10].rpartition("/o/")[2]))
+            self._answer(404 if found is None else 200, found or b"")
             return
         if self._refused():
             return

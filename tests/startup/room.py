@@ -67,8 +67,6 @@ install -d -o ana -g ana /home/ana
 for home in /home/ana /var/lib/aiinfra-ray; do
   install -d "$home/.ray" && echo stray >"$home/.ray/auth_token"
 done
-mkdir /home/jupyter
-cp -R /opt/aiinfra/samples /home/jupyter/aiinfra-sample
 cat /mnt/name >/proc/sys/kernel/hostname
 ip link set lo up
 until ip link show eth0 >/dev/null 2>&1; do sleep 0.05; done
@@ -78,7 +76,7 @@ ip route add default via 10.77.0.1
 shift 4
 exec "$@"
 """
-_AT_SAMPLES = "cd /home/jupyter/aiinfra-sample\n"
+_AT_SAMPLES = "cd /opt/aiinfra/samples\n"
 # As systemd does by the unit's User=, CapabilityBoundingSet= and NoNewPrivileges=.
 _AS_SERVICE = (
     "setpriv", "--reuid=aiinfra-ray", "--regid=aiinfra-ray", "--clear-groups",

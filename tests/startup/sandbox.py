@@ -113,6 +113,8 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "has_command": False,
         "restart": "never",
         "max_run_seconds": None,
+        "stop_notice": None,
+        "os_updates": True,
     } | changes
 
 
@@ -167,6 +169,8 @@ class VM:
         (self.disk / "simulated/peers.json").write_text(json.dumps(AGREED))
         self.add_interface("ens4", "10.0.0.2")
         self.server.values["network-interfaces/0/ip"] = "10.0.0.2"
+        answer = '{"access_token": "token-of-the-vm"}'
+        self.server.values.setdefault("service-accounts/default/token", answer)
 
     def add_interface(self, name: str, *addresses: str, mtu: int = 1460, state: str = "UP") -> None:
         """Give the VM a network interface with a device."""
@@ -208,6 +212,7 @@ class VM:
         variables = {**_ENVIRONMENT, "GCE_METADATA_HOST": self.server.host}
         secret_manager = f"http://{self.server.host}/"
         variables["CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"] = secret_manager
+        variables["STORAGE_EMULATOR_HOST"] = f"http://{self.server.host}"
         inside = [f"{name}={value}" for name, value in variables.items()]
         run = f"bash {_RUN}; code=$?; {SETTLE}; exit $code"
         self._running = subprocess.Popen(

@@ -139,6 +139,8 @@ def superblock(number, count, name, of):
     return bytes(block)
 
 
+if action == "--stop":
+    sys.exit(pathlib.Path(array).unlink())
 if action == "--create":
     this = uuid.uuid4()
     assert int(options["raid-devices"]) == len(disks)
@@ -162,7 +164,7 @@ if array != "-":
     content.parent.mkdir(exist_ok=True)
     if not content.exists():
         content.touch()
-        os.truncate(content, 4 << 20)
+        os.truncate(content, sum(os.stat(it).st_size for it in disks))
     pathlib.Path(array).symlink_to(content)
 PYTHON
 """
@@ -191,7 +193,6 @@ STUBS = {
     "dcgmi": _DCGMI,
     "dmesg": "",
     "dpkg-query": _DPKG_QUERY,
-    "gcloud": 'cp /simulated/archive.tar.gz "${!#}"',
     "id": _ID,
     "ip": "cat /simulated/links.json",
     "mdadm": MDADM,

@@ -235,6 +235,50 @@ def test_a_shutdown_gives_the_program_sigterm_and_the_time_to_save(vm: VM) -> No
     assert "attempt 2" not in log
 
 
+# torchrun, as far as this matters: it kills its workers soon after it was told itself. A worker
+# has a helper, as those that load data are, which has LOCAL_RANK too.
+TORCHRUN = """
+exec 2>&1
+cat >/worker.py <<'PYTHON'
+import os, signal, subprocess, sys, time
+helper = subprocess.Popen(["sleep", "50"])
+def save(*_):
+    time.sleep(2)
+    print("rank", os.environ["LOCAL_RANK"], "saved, helper:", helper.poll(), flush=True)
+    helper.kill()
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+open("/out", "a").write("begun\\n")
+time.sleep(50)
+PYTHON
+python3 -c '
+import os, signal, subprocess, sys, time
+workers = [
+    subprocess.Popen(["python3", "/worker.py"], env={**os.environ, "LOCAL_RANK": str(rank)})
+    for rank in range(2)
+]
+def end(*_):
+    print("torchrun was told", flush=True)
+    time.sleep(0.5)
+    for worker in workers: worker.kill()
+    sys.exit(1)
+signal.signal(signal.SIGTERM, end)
+sys.exit(max(worker.wait() for worker in workers))
+'
+"""
+
+
+def test_workers_of_torchrun_are_told_before_it_kills_them(vm: VM) -> None:
+    _restarting(vm, TORCHRUN, "on-failure")
+    running = vm.start()
+    vm.await_text("out", "begun\nbegun")
+    vm.shut_down(running)
+
+    log = vm.read(LOG)
+    assert {f"rank {rank} saved, helper: None" for rank in (0, 1)} <= set(log.splitlines())
+    assert "torchrun was told" not in log
+
+
 NOTICES = [
     pytest.param({"preempted": "TRUE"}, "Google takes this VM back", id="preemption"),
     pytest.param(

@@ -47,10 +47,10 @@ FAILURES = {
         {"mounts": MOUNTS[1:]},
     ),
     "the_archive_cannot_be_read": Failure(
-        "files", "403", {"gcloud": "echo 403 >&2; exit 1"}, {"files": FILES}
+        "files", "can't be read: HTTP Error 404", {}, {"files": FILES | {"object": "f/gone"}}
     ),
     "the_archive_is_another": Failure(
-        "files", "checksum differs", {"gcloud": 'echo other >"${!#}"'}, {"files": FILES}
+        "files", "checksum differs", {"sha256sum": "exit 1"}, {"files": FILES}
     ),
     "the_driver_never_comes": Failure(
         "gpu", "the NVIDIA driver does not answer", {"nvidia-smi": "exit 9"}
@@ -116,6 +116,7 @@ def test_a_failure_is_told_and_stops_what_it_must(vm: VM, failure: Failure) -> N
         vm.stubs[name] = body + (vm.stubs[name] if name in PARTLY else "")
     vm.configure(failure.command, **failure.config)
 
+    vm.server.objects["f/files/x.tar.gz"] = b"another"
     result = vm.boot()
 
     blocking = failure.step in BLOCKING

@@ -192,12 +192,75 @@ def test_a_disk_that_was_swapped_for_an_empty_one_is_told_and_nothing_is_written
     assert f"/dev/disk/by-id/{disks[1].name} (empty)" in vm.detail("local-ssd")
 
 
+def test_disks_that_come_late_are_waited_for_and_no_smaller_array_is_made(vm: VM) -> None:
+    late = add_disks(vm, 3)[2]
+    aside = late.rename(late.with_name("late"))
+    link = f"/dev/disk/by-id/{late.name}"
+    vm.quicker["_LATE = 120"] = "_LATE = 1"
+
+    _boot(vm, 3)
+
+    assert "2 of 3 are there" in vm.detail("local-ssd")
+    assert not _is_mounted(vm)
+    early = [aside.with_name(f"{LINK}{number}").read_bytes() for number in (0, 1)]
+    assert not b"".join(early).strip(b"\0")
+    # Its link comes while the step waits.
+    vm.stubs["install"] = (
+        f'(sleep 1; ln -s /simulated/disks/late {link}) >/dev/null 2>&1 & /usr/bin/install "$@"'
+    )
+    vm.stubs["sleep"] = '/usr/bin/sleep "$@"'
+    vm.quicker["_LATE = 120"] = "_LATE = 60"
+
+    _boot(vm, 3)
+
+    assert _states(vm) == OURS, vm.detail("local-ssd")
+    assert "--raid-devices=3" in vm.calls("mdadm")[0]
+
+
+def test_an_array_that_udev_has_not_started_is_not_taken_for_a_new_one(vm: VM) -> None:
+    add_disks(vm, 2)
+    _boot(vm, 2)
+    (vm.disk / f"sys/class/block/{LINK}0/holders/md127").mkdir(parents=True)
+    # As the kernel shows one: it has no bytes yet.
+    vm.stubs["install"] = 'touch /dev/md127; /usr/bin/install "$@"'
+
+    _boot(vm, 2)
+
+    assert _states(vm) == OURS, vm.detail("local-ssd")
+    assert [call.split()[1] for call in vm.calls("mdadm")] == ["--stop", "--assemble"]
+    assert vm.read("out").endswith("here\nhere\n")
+
+
+def test_an_array_of_fewer_bytes_than_its_disks_is_left_as_it_is(vm: VM) -> None:
+    add_disks(vm, 2)
+    _boot(vm, 2)
+    (array,) = (vm.disk / "simulated/arrays").iterdir()
+    array.write_bytes(bytes(SIZE))
+
+    _boot(vm, 2)
+
+    assert _states(vm) == {**OURS, "local-ssd": "failed"}
+    assert "sudo mdadm --detail /dev/md/localssd" in vm.detail("local-ssd")
+    assert not array.read_bytes().strip(b"\0")
+
+
+def test_a_cache_that_somebody_has_put_in_the_way_is_not_written_through(vm: VM) -> None:
+    add_disks(vm, 1)
+    _boot(vm, 1)
+    (filesystem,) = (vm.disk / "simulated/filesystems").iterdir()
+    (filesystem / "gcsfuse").rmdir()
+    (filesystem / "gcsfuse").symlink_to("/etc")
+
+    _boot(vm, 1)
+
+    assert "/mnt/localssd/gcsfuse is not root's" in vm.detail("local-ssd")
+
+
 def test_an_array_of_which_a_disk_is_gone_is_told(vm: VM) -> None:
     disks = add_disks(vm, 2)
-    _boot(vm, 3)
-    assert "this VM has 2 Local SSDs, not 3" in vm.detail("local-ssd")
-    assert _is_mounted(vm), "what is there is of use all the same"
+    _boot(vm, 2)
     disks[1].unlink()
+    vm.quicker["_LATE = 120"] = "_LATE = 1"
 
     _boot(vm, 2)
 

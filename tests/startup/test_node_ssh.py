@@ -11,6 +11,7 @@ from tests.startup.group import Group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.startup.debian_vm import DebianVM
     from tests.startup.group import Site
@@ -116,3 +117,29 @@ def test_without_node_ssh_there_is_no_user_and_no_key(debian: DebianVM) -> None:
     assert USER not in debian.run("cut -d: -f1 /etc/passwd").split()
     assert not debian.exists("etc/ssh/sshd_config.d/50-aiinfra.conf")
     assert debian.run("grep NNODES /run/aiinfra/peers.env").strip() == "NNODES=1"
+
+
+def test_links_in_the_users_home_lead_root_nowhere(site: Site, root: Root, tmp_path: Path) -> None:
+    with Group(site, tmp_path, root) as group:
+        group.set_size(1)
+        _plant_and_boot(group)
+
+
+def _plant_and_boot(group: Group) -> None:
+    (vm,) = _boot(group, "train-vm-a")
+    vm.run("umask 077; echo ssh-ed25519 the-secret-of-root >/root/secret")
+    vm.run(
+        "cd ~/.ssh && rm -f * && ln -s /etc/shadow shadow && ln -s /etc/cron.d/key id_ed25519"
+        " && ln -s /root/secret id_ed25519.pub && ln -s /etc/cron.d/config .config.new",
+        user=USER,
+    )
+    before = vm.run("ls -l /etc/cron.d /etc/shadow /root/secret")
+
+    vm.turn_off()
+    vm.turn_on()
+    vm.settle()
+
+    assert vm.run("ls -l /etc/cron.d /etc/shadow /root/secret") == before
+    assert b"the-secret-of-root" not in (group.read(f"vms/members/{vm.name}.json") or b"")
+    # The VM has its rank all the same.
+    assert "NODE_RANK" in vm.run("cat /run/aiinfra/peers.env")

@@ -49,7 +49,7 @@ def test_the_guides_commands_do_what_it_says_for_a_user_without_rights(
 
     assert list(said) == [
         "ray status",
-        "cd /home/jupyter/aiinfra-sample",
+        "cd /opt/aiinfra/samples",
         "python one_gpu.py",
         "python many_gpus.py --epochs 20",
         "ray job submit --no-wait --working-dir . -- python many_gpus.py",

@@ -30,7 +30,7 @@ if str(PAYLOAD / "lib") not in sys.path:
     sys.path.append(str(PAYLOAD / "lib"))
 
 from aiinfra_vm import configuration, fabric
-from aiinfra_vm.tasks import bandwidth
+from aiinfra_vm.tasks import bandwidth, nccl
 from aiinfra_vm.tasks import check as checking
 
 SOURCE = Path(__file__).parent / "fake_gpu/nccl.c"
@@ -63,7 +63,7 @@ def _begin(
     with file.open() as given:
         return subprocess.Popen(
             [sys.executable, "-S", "-m", "aiinfra_vm.tasks", kind],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(programs / "lib"), **environment},
+            env={"PATH": os.environ["PATH"], **environment, "PYTHONPATH": str(programs / "lib")},
             stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -91,11 +91,13 @@ def check(tmp_path: Path) -> Callable[..., Any]:
         programs = tmp_path / "bin"
         programs.mkdir(exist_ok=True)
         (tmp_path / "gpus").write_text("".join(f"{line}\n" for line in gpus))
+        (tmp_path / "apps").touch()
         (tmp_path / "rows").write_text("".join(f"{line}\n" for line in rows))
         _program(
             programs / "nvidia-smi",
             f"case $1 in --query-gpu=*) cat {tmp_path}/gpus; exit {smi_code};;\n"
-            f"--query-remapped-rows=*) cat {tmp_path}/rows;; *) exit 2;; esac",
+            f"--query-remapped-rows=*) cat {tmp_path}/rows;;\n"
+            f"--query-compute-apps=*) cat {tmp_path}/apps;; *) exit 2;; esac",
         )
         if diag is not None:
             (tmp_path / "diag").write_text(diag)
@@ -111,6 +113,23 @@ def check(tmp_path: Path) -> Callable[..., Any]:
 def _program(file: Path, text: str) -> None:
     file.write_text(f"#!/bin/sh\n{text}\n")
     file.chmod(0o755)
+
+
+def test_programs_of_others_on_the_gpus_are_named_and_left_alone(
+    check: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "apps").write_text("41, python3\n52, /fts/daemon\n41, python3\n")
+    (tmp_path / "bin").mkdir()
+    _program(tmp_path / "bin/docker", 'test "$*" = "top aiinfra-rxdm -eo pid" && echo PID; echo 52')
+
+    found = check(GOOD, NO_ROWS, json.dumps(_dcgm_4("Pass")))
+
+    assert found["users"] == ["python3 (41)"]
+    assert found["diagnostic"] == {"ran": False, "error": "its GPUs are in use", "failures": []}
+    (tmp_path / "apps").write_text("52, /fts/daemon\n")
+    (tmp_path / "vm").rename(tmp_path / "before")
+    found = check(GOOD, NO_ROWS, json.dumps(_dcgm_4("Pass")))
+    assert (found["users"], found["diagnostic"]["ran"]) == ([], True)
 
 
 def test_a_good_vm_tells_of_all_its_gpus(check: Callable[..., Any]) -> None:
@@ -279,9 +298,37 @@ def test_two_vms_with_two_gpus_each_measure_and_compare_every_value(
     assert all(row["out_of_place"] > 0 and row["in_place"] > 0 for row in first["rows"])
     assert [row["wrong"] for row in first["rows"]] == [0, 0]
     assert first["nccl"] == "2.28.7"
-    assert first["library"] == str(libraries / "libnccl.so.2")
+    assert first["library"] == first["plugin"] == str(libraries / "libnccl.so.2")
+    assert first["plugin_nccl"] == "2.28.7"
     assert [it.result["networks"] for it in ended.values()] == [["Socket"], ["Socket"]]
     assert "rows" not in ended["b"].result
+
+
+def test_what_is_measured_is_the_nccl_that_jobs_load_which_is_pytorchs_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytorch, plugin = (tmp_path / it / nccl.NAME for it in ("torch", "plugin"))
+    for file in (pytorch, plugin):
+        file.parent.mkdir()
+        file.touch()
+    monkeypatch.setattr(nccl, "_OF_PYTORCH", (str(pytorch.parent),))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(plugin.parent))
+
+    assert nccl.library() == str(pytorch)
+    assert list(nccl.named()) == [str(plugin)]
+    monkeypatch.setenv("LD_PRELOAD", str(plugin))
+    assert nccl.library() == str(plugin)
+
+
+def test_gpus_that_somebody_has_taken_meanwhile_are_not_measured_with(
+    measure: Callable[..., dict[str, Ended]], libraries: Path, tmp_path: Path
+) -> None:
+    _program(tmp_path / "nvidia-smi", "echo 41, python3")
+    path = f"{tmp_path}:/usr/bin:/bin"
+    ended = measure([["a"]], LD_LIBRARY_PATH=str(libraries), PATH=path)
+    assert ended["a"].result == {
+        "measured": False, "users": ["python3 (41)"], "why": "its GPUs are in use",
+    }  # fmt: skip
 
 
 def test_wrong_values_are_counted(

@@ -284,9 +284,10 @@ def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
 
 @given(_damaged(ROSTER))
 def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
-    found = roster.ranks(_folder(content))
+    found = roster.seats(_folder(content))
 
-    assert all(isinstance(name, str) and type(rank) is int for name, rank in found.items())
+    assert all(isinstance(name, str) and type(seat.rank) is int for name, seat in found.items())
+    assert all(len(fault) <= 160 for seat in found.values() for fault in seat.faults)
 
 
 @given(_damaged(ANSWER))

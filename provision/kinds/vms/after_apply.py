@@ -165,14 +165,14 @@ def _connection(
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
     project, zone = made.target.spec.project_id, made.target.spec.zone
     found = instances.documents(cloud.api, made.target.spec)
-    ranks = roster.ranks(cloud)
+    seats = roster.seats(cloud)
     with_notebook = {name for name, it in told.items() if it.has_notebook}
     shown = with_notebook if made.target.spec.notebook else set[str]()
     vms = tuple(
         _vm(
             one,
             (project, zone),
-            rank=ranks.get(one["name"]),
+            rank=seats[one["name"]].rank if one["name"] in seats else None,
             url=urls.get(one["name"]),
             tunnel=one["name"] in shown,
         )

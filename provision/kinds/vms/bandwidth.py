@@ -103,6 +103,8 @@ class Outcome:
         blamed: VMs that have failed by themselves, each with why.
         networks: The networks that NCCL used.
         nccl: NCCL's version.
+        plugin: The NCCL that came with the plugin, and its version.
+        busy: VMs whose GPUs are in use, so that nothing was measured.
     """
 
     vms: Members
@@ -112,6 +114,8 @@ class Outcome:
     blamed: Mapping[str, str] = field(default_factory=dict)
     networks: tuple[str, ...] = ()
     nccl: str = ""
+    plugin: tuple[str, str] = ("", "")
+    busy: Members = ()
 
     @property
     def passed(self) -> bool:
@@ -158,6 +162,9 @@ def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcom
         group: Its VMs, the one that measures first.
         answers: What they answered to the task `bandwidth`.
     """
+    busy = tuple(name for name in group if answers[name].answer.get("users"))
+    if busy:
+        return Outcome(vms=group, why=f"the GPUs of {words.listed(busy)} are in use", busy=busy)
     blamed = {name: why for name in group if (why := _own_failure(answers[name]))}
     failed = {name: answers[name].failure for name in group if answers[name].failure}
     found = {name: answers[name].answer for name in group}
@@ -181,6 +188,7 @@ def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcom
         blamed=_on_sockets(plan, found),
         networks=networks,
         nccl=json_object.text(first.get("nccl")),
+        plugin=(json_object.text(first.get("plugin")), json_object.text(first.get("plugin_nccl"))),
     )
 
 

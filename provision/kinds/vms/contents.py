@@ -81,6 +81,13 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
     )
 
 
+def _jupyter(image: Image) -> str:
+    """Jupyter, as far as the image has it; of one that somebody made nobody knows."""
+    family = image.family or images.family_of(image.name or "")
+    has = images.has("jupyter", family)
+    return "Jupyter" if has else "Jupyter, if the image has it" if has is None else ""
+
+
 def _image(image: Image) -> str:
     lacks = images.lacking(image.project)
     name = image.name or f"the newest of {image.family}"
@@ -90,9 +97,10 @@ def _image(image: Image) -> str:
 def _software(spec: VmSpec) -> Iterator[str]:
     if spec.ray_version:
         yield f"Ray {spec.ray_version}"
-    if spec.notebook:
-        yield "Jupyter"
+    if spec.notebook and (jupyter := _jupyter(spec.image)):
+        yield jupyter
     if spec.ops_agent:
         yield "Ops Agent"
     if spec.command:
         yield "your STARTUP_COMMAND"
+    yield "updates while idle" if spec.os_updates else "no updates"

@@ -40,6 +40,7 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         diagnostic=_diagnostic(found),
         interfaces=len(json_object.objects(found.get("interfaces"))),
         local_ssds=json_object.whole(json_object.inner(found.get("local_ssd")).get("disks")),
+        users=tuple(json_object.texts(found.get("users"))),
         faults=tuple(_faults(vm, found)),
     )
 
@@ -83,6 +84,29 @@ def due(vm: Vm) -> tuple[int | None, Gpu | None]:
     if machine is None:
         return None, None
     return machine.gpus or 0, machine.family.gpu
+
+
+def another_host(names: Sequence[str], where: str, *, bound: bool) -> str:
+    """How VMs get another host.
+
+    A bound VM that is recreated may come back to the same host; Google takes such a VM to another
+    one if its host is reported ("Report faulty host", AI Hypercomputer, 2026).
+
+    Args:
+        names: The VMs.
+        where: Their group in gcloud's arguments: "NAME --zone Z --project P".
+        bound: Whether they are bound to a reservation.
+    """
+    if not bound:
+        return (
+            "let Google recreate it with: gcloud compute instance-groups managed recreate-instances"
+            f" {where} --instances={','.join(names)}"
+        )
+    return (
+        "report its host, which stops the VM and takes it to another host where it can: gcloud"
+        f" compute instances report-host-as-faulty {' or '.join(names)} {where.partition(' ')[2]}"
+        " --disruption-schedule=IMMEDIATE --fault-reasons=behavior=UNRECOVERABLE_GPU_ERROR"
+    )
 
 
 def without_diagnostic(found: Mapping[str, Any]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import image_systems, machines
+from provision.catalogue import image_systems, images, machines
 from provision.codes import Code
 from provision.errors import Problem
 from provision.preflight.check import CheckNote
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from provision.catalogue.image_systems import System
     from provision.preflight.check import Finding
     from provision.spec.cluster import Image, VmSpec
+
+
+_BEGINS: Final = re.compile(
+    r"(?:(?:sudo|exec|nohup|time|env|[A-Z_a-z]\w*=\S*)\s+)*([\w.-]+)(?:\s|$)"
+)
+"""The program of a shell's line, behind what only calls it."""
 
 
 def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Finding]:
@@ -29,6 +36,7 @@ def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Find
         found: The image, as Google's API returns it.
     """
     system = image_systems.of(image.project, found.get("licenses", []))
+    yield from _command(spec, image, found)
     if system is None:
         return
     is_public = image.project in image_systems.PUBLIC
@@ -55,6 +63,26 @@ def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Find
         yield problem if is_public else CheckNote(problem)
     if is_public and system.plain and spec.group.gpu_count:
         yield _driver(system, setting, found, fix)
+
+
+def _command(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """A note on a command that begins with a program which the image has not."""
+    begins = _BEGINS.match(spec.command or "")
+    plain = image.project in image_systems.PUBLIC and image_systems.PUBLIC[image.project].plain
+    name = str(found["name"])
+    family = found.get("family") or images.family_of(name)
+    if begins is None or images.has(begins[1], family, plain=plain) is not False:
+        return
+    yield CheckNote(
+        Problem(
+            code=Code.IMAGE_UNSUITABLE,
+            setting="STARTUP_COMMAND",
+            what=f"begins with {begins[1]}, which the image {name} has not, as far as known",
+            why="it would end with exit code 127, when all else of the start-up is done",
+            fix=f"let it install {begins[1]} first, or choose an image that has it"
+            " (docs/how-to/boot-image.md)",
+        )
+    )
 
 
 def _driver(system: System, setting: str, found: Mapping[str, Any], fix: str) -> Finding:

@@ -42,6 +42,7 @@ class Vm:
         started: When it was last started, likewise.
         id: Its number, which one that the group makes again by the same name does not have.
         address: The internal address of its first interface; "" if it has none yet.
+        bound: Whether it is bound to its reservation, and so to the hosts of that.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Vm:
     started: str | None = None
     id: str = ""
     address: str = ""
+    bound: bool = False
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
@@ -84,6 +86,7 @@ class Vm:
             started=_started(instance),
             id=str(instance.get("id", "")),
             address=interfaces[0].get("networkIP", "") if interfaces else "",
+            bound=instance.get("scheduling", {}).get("provisioningModel") == "RESERVATION_BOUND",
         )
 
 

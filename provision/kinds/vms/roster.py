@@ -6,18 +6,23 @@ of the objects are those of the programs that VMs get (terraform/modules/startup
 
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.documents import json_object
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from provision.context import Cloud
     from provision.spec.cluster import VmSpec
     from provision.state.folder import StateFolder
 
+_MOST: Final = 4
+_LONGEST: Final = 160
+"""Faults of a VM, and characters of one, as VMs write them."""
 _SIZE: Final = "vms/group.json"
 _ROSTER: Final = "vms/roster.json"
 
@@ -46,8 +51,25 @@ def size(folder: StateFolder) -> int | None:
         return None
 
 
-def ranks(cloud: Cloud) -> Mapping[str, int]:
-    """The VMs' ranks by name, as far as they have agreed on them.
+@dataclass(frozen=True)
+class Seat:
+    """What is known of a VM that has agreed with the others on its rank.
+
+    Attributes:
+        rank: Its rank.
+        faults: What its GPUs complain of, in its own words.
+    """
+
+    rank: int
+    faults: tuple[str, ...]
+
+
+def _few(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(text[:_LONGEST] for text in itertools.islice(texts, _MOST))
+
+
+def seats(cloud: Cloud) -> Mapping[str, Seat]:
+    """The VMs by name that are there, as far as they have agreed on their ranks.
 
     What can't be read counts as nothing agreed on: any program on the VMs may write it.
 
@@ -59,7 +81,8 @@ def ranks(cloud: Cloud) -> Mapping[str, int]:
         members = json_object.objects(json_object.read(text or "{}").get("members"))
     except ValueError:
         return {}
-    ranks = ((str(it.get("name")), json_object.whole(it.get("rank"))) for it in members)
-    there = [it.get("present") is True for it in members]
-    known = zip(ranks, there, strict=True)
-    return {name: rank for (name, rank), is_there in known if is_there and rank is not None}
+    return {
+        str(it.get("name")): Seat(rank, _few(json_object.texts(it.get("faults"))))
+        for it in members
+        if it.get("present") is True and (rank := json_object.whole(it.get("rank"))) is not None
+    }

@@ -69,9 +69,9 @@ def look(
     down = interruptions.down(seen.members)
     requests = _requests(cloud, record) if seen.group is not None else []
     older = out_of_date.among(cloud.api, seen)
-    ranks = roster.ranks(cloud) if found else {}
+    seats = roster.seats(cloud) if found else {}
     vms = [
-        _vm(vm, told[vm.name], known.get(vm.name), ranks.get(vm.name), context.clock)
+        _vm(vm, told[vm.name], known.get(vm.name), seats.get(vm.name), context.clock)
         for vm in found
     ]
     case = trouble.Case(
@@ -87,6 +87,7 @@ def look(
         errors=refusals.of_instances(seen.members),
         clock=context.clock,
         api=cloud.api,
+        bound=any(vm.bound for vm in found),
         unrepaired=_is_unrepaired(seen.group or {}, record),
         idles=_has_idle_timeout(record) and idle.since(cloud.folder) is not None,
     )
@@ -157,11 +158,16 @@ def _startups(
 
 
 def _vm(
-    vm: instances.Vm, told: _Reported, known: Interruption | None, rank: int | None, clock: Clock
+    vm: instances.Vm,
+    told: _Reported,
+    known: Interruption | None,
+    seat: roster.Seat | None,
+    clock: Clock,
 ) -> Vm:
     return vm_status.Vm(
         name=vm.name,
-        rank=rank,
+        rank=seat.rank if seat else None,
+        faults=seat.faults if seat else (),
         status=vm.status,
         machine_type=vm.machine_type,
         created=vm.created,

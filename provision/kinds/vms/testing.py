@@ -71,7 +71,8 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     with context.progress.stage(StageName.TEST, OnInterrupt.NOTHING) as stage:
         checked = _check(context, cloud, record, found, stage)
         context.report.checks = checked
-        well = [vm for vm in found if not checked[vm.name].faults]
+        # Somebody's work is neither measured with nor disturbed.
+        well = [vm for vm in found if not (checked[vm.name].faults or checked[vm.name].users)]
         plan = bandwidth.plan(well)
         measured = _measure(cloud, plan, stage) if plan else None
         stage.counts(f"{len(found)} VMs" + (", bandwidth" if measured else ""))
@@ -80,10 +81,18 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     context.console.show(screen.lines(context.report.checks, context.console.width), as_result=True)
     where = f"{group} --zone {record.zone} --project {record.project_id}"
     problems = [*verdict.of_vms(found, checked, where), *verdict.between(measured, where)]
+    used = {vm.name: checked[vm.name].users for vm in found if checked[vm.name].users}
+    used |= dict.fromkeys(measured.busy if measured else (), ())
+    if len(used) == len(found):
+        problems.append(verdict.left_out(used, all_of_them=True))
     if problems:
         raise ClusterError.of(problems)
-    if measured is not None and measured.document.not_measured:
+    if used:
+        context.note([verdict.left_out(used, all_of_them=False)])
+    if measured is not None and measured.document.not_measured and not measured.busy:
         context.note([verdict.not_measured(measured.document)])
+    if measured is not None and (other := verdict.other_nccl(measured.document)):
+        context.note([other])
     return verdict.passed(checked, measured.document if measured else None)
 
 
@@ -157,12 +166,13 @@ def _measure(cloud: Cloud, plan: Plan, stage: OpenStage) -> Measured:
         now = [bandwidth.outcome(plan, group, answers) for group in groups]
         outcomes += now
         blamed |= {name: why for it in now for name, why in it.blamed.items()}
-        if len(blamed) < len(left) and any(it.blamed for it in now):
-            # Who failed by itself is known; the others are tried anew without it.
-            left = tuple(name for name in left if name not in blamed)
+        apart = {name for it in now for name in (*it.blamed, *it.busy)}
+        if apart and len(blamed) < len(left):
+            # Who failed by itself, or is used, is known; the others are tried anew without it.
+            left = tuple(name for name in left if name not in apart)
             tried = []
             groups = [left] if len(left) >= bandwidths.MACHINES else []
-        elif any(it.blamed for it in now):
+        elif apart:
             groups = []
         else:
             tried += [it.tried for it in now]

@@ -13,7 +13,7 @@ from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.kinds import shortage
 from provision.kinds.ends import counted
-from provision.kinds.vms import idle, startup
+from provision.kinds.vms import health, idle, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,6 +55,7 @@ class Case:
         errors: Google's errors about VMs that do not come.
         clock: The clock of Google Cloud.
         api: Google, for the places that have such machines.
+        bound: Whether its VMs are bound to their reservation.
         unrepaired: Whether the group, which is not of flex start, makes no VM again that fails.
         idles: Whether VMs of the group have powered themselves off.
     """
@@ -71,6 +72,7 @@ class Case:
     errors: Sequence[Mapping[str, Any]]
     clock: Clock
     api: GoogleApi
+    bound: bool = False
     unrepaired: bool = False
     idles: bool = False
 
@@ -95,10 +97,26 @@ def found(case: Case) -> Iterator[Trouble]:
     yield from _down(case)
     yield from _missing(case)
     yield from _unrepaired(case)
+    yield from _unhealthy(case)
     yield from _failed(case)
     yield from _failing(case)
     yield from _late(case)
     yield from _partly(case)
+
+
+def _unhealthy(case: Case) -> Iterator[Trouble]:
+    """VMs whose GPUs complain while they run; nobody but a person gives them another host."""
+    where = f"{case.group.name} --zone {case.group.zone} --project {case.group.project}"
+    for vm in case.vms:
+        if vm.status == "RUNNING" and vm.faults:
+            yield Trouble(
+                about=About.MACHINES,
+                what=f"the GPUs of {vm.name} complain: {vm.faults[0]}",
+                names=(vm.name,),
+                why=vm.faults[1:],
+                fix="when nobody needs what runs there, "
+                + health.another_host([vm.name], where, bound=case.bound),
+            )
 
 
 def _unrepaired(case: Case) -> Iterator[Trouble]:
@@ -153,7 +171,7 @@ def rank(vm: Vm) -> tuple[int, str]:
         return 1, vm.name
     if vm.startup.state is not StartupState.DONE:
         return 2, vm.name
-    needs = vm.maintenance_seconds is not None or vm.interruption is not None
+    needs = vm.faults or vm.maintenance_seconds is not None or vm.interruption is not None
     return (3 if needs else 4), vm.name
 
 

@@ -110,6 +110,8 @@ def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
         "ops_agent": spec.ops_agent,
         "ray": {"version": spec.ray_version} if spec.ray_version else None,
         "restart": str(spec.restart),
+        "stop_notice": spec.stop_notice,
+        "os_updates": spec.os_updates,
     }
 
 

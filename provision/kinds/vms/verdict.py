@@ -11,6 +11,7 @@ from provision.documents.checks import BandwidthTry, VmBandwidth
 from provision.errors import Problem
 from provision.kinds import blame
 from provision.kinds.blame import Remedies
+from provision.kinds.vms import health
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +42,7 @@ class Measured:
         blamed: Mapping[str, str],
         finding: faults.Finding,
     ) -> None:
+        self.busy = tuple(dict.fromkeys(name for it in outcomes for name in it.busy))
         self.plan = plan
         self.outcomes = outcomes
         self.blamed = blamed
@@ -48,8 +50,9 @@ class Measured:
 
     @property
     def document(self) -> VmBandwidth:
-        """It for the report."""
-        first, reference = self.outcomes[0], self.plan.reference
+        """It for the report: the first measurement of VMs that nobody used meanwhile."""
+        reference = self.plan.reference
+        first = next((it for it in self.outcomes if not it.busy), self.outcomes[0])
         return VmBandwidth(
             vms=len(first.vms),
             gpus=len(first.vms) * self.plan.gpus,
@@ -62,6 +65,8 @@ class Measured:
             source=reference.source if reference else "",
             networks=first.networks,
             nccl=first.nccl,
+            plugin=first.plugin[0],
+            plugin_nccl=first.plugin[1],
             rows=first.rows,
             tries=tuple(
                 BandwidthTry(vms=it.vms, passed=it.passed, bandwidth=it.bandwidth, why=it.why)
@@ -75,6 +80,8 @@ class Measured:
     def not_measured(self) -> str:
         """Why no VM could measure, where none has to be able to; "" otherwise."""
         first = self.outcomes[0]
+        if all(it.busy for it in self.outcomes):
+            return first.why
         lacking = [why for why in first.blamed.values() if why.startswith("can't measure")]
         if self.plan.fabric is Fabric.TCP and len(lacking) == len(first.vms):
             return lacking[0]
@@ -94,7 +101,7 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
             code=Code.TEST_FAILED,
             what=f"{vm.name}: {'; '.join(checked[vm.name].faults)}",
             why=f"its machine type is {vm.machine_type}",
-            fix=_recreate(vm.name, where),
+            fix=_freed(checked[vm.name]) + health.another_host([vm.name], where, bound=vm.bound),
         )
         for vm in vms
         if checked[vm.name].faults
@@ -112,10 +119,39 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
     ]
 
 
-def _recreate(vm: str, where: str) -> str:
-    return (
-        "let Google recreate it with: gcloud compute instance-groups managed recreate-instances"
-        f" {where} --instances={vm}"
+def _freed(found: VmCheck) -> str:
+    """What comes before a VM is recreated on which somebody works."""
+    return f"end {words.listed(found.users)}, or let them end; then " if found.users else ""
+
+
+def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem:
+    """What is said of VMs that somebody works on: they are looked at, and not measured.
+
+    Args:
+        used: The VMs, each with the programs that have its GPUs in use, as far as they are known.
+        all_of_them: Whether no other VM is left.
+    """
+    named = [f"{name} ({', '.join(its)})" if its else name for name, its in used.items()]
+    more = f", and {len(named) - _MOST} more" if len(named) > _MOST else ""
+    what = "nothing was measured" if all_of_them else "not measured"
+    return Problem(
+        code=Code.TEST_FAILED,
+        what=f"{what}: the GPUs of {words.listed(named[:_MOST])}{more} are in use",
+        why="NCCL's measurement would take 8.5 GB of each GPU from what runs there",
+        fix="run Test again when that has ended",
+    )
+
+
+def other_nccl(found: VmBandwidth) -> Problem | None:
+    """A note where the plugin came with another NCCL than the one that jobs load."""
+    if not found.plugin_nccl or not found.nccl or found.plugin_nccl == found.nccl:
+        return None
+    return Problem(
+        code=Code.TEST_FAILED,
+        what=f"jobs load NCCL {found.nccl}, and the network's plugin came with {found.plugin_nccl}",
+        why="PyTorch's packages have an NCCL of their own, which LD_LIBRARY_PATH does not change;"
+        " it was measured",
+        fix=f"nothing while it is fast enough; LD_PRELOAD={found.plugin} gives a job the plugin's",
     )
 
 
@@ -128,7 +164,7 @@ def between(measured: Measured | None, where: str) -> list[Problem]:
     """
     if measured is None or measured.not_measured:
         return []
-    first = measured.outcomes[0]
+    first, bound = measured.outcomes[0], any(vm.bound for vm in measured.plan.vms.values())
     if len(measured.blamed) == len(first.vms):
         alone = [_of_all(measured)]
     else:
@@ -137,19 +173,19 @@ def between(measured: Measured | None, where: str) -> list[Problem]:
                 code=Code.TEST_FAILED,
                 what=f"{name}: {why}",
                 why="the others were measured without it",
-                fix=_recreate(name, where),
+                fix=health.another_host([name], where, bound=bound),
             )
             for name, why in measured.blamed.items()
         ]
     tried = [it.tried for it in measured.outcomes]
     bar = blame.bar(_machine(measured.plan), measured.plan.reference)
-    return [*alone, *blame.problems(measured.finding, tried, bar, _remedies(where))]
+    return [*alone, *blame.problems(measured.finding, tried, bar, _remedies(where, bound=bound))]
 
 
-def _remedies(where: str) -> Remedies:
+def _remedies(where: str, *, bound: bool) -> Remedies:
     return Remedies(
         members="VMs",
-        another=lambda vms: _recreate(",".join(vms), where),
+        another=lambda vms: health.another_host(vms, where, bound=bound),
         more="set INSTANCE_COUNT to more, run Create, and Test again",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, so that new VMs stand close to each other, and"
         " run Create with --replace-vms",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rehearsal.cloud.facts import images as image_facts
 
 _CONFIG = "aiinfra-config"
+_COMMAND = "aiinfra-startup-command"
 
 _VICTIMS = "scenarios/startup-fails"
 
@@ -93,8 +94,12 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     told["idle"] = config.get("idle_seconds")
     told["went-on"] = startup_checks.went_on(call, config, wanted)
     told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
-    if unreadable and failing != "gpu":
-        told |= {"failing": "command", "failure": unreadable}
+    command = properties.item(wanted["metadata"], _COMMAND) or ""
+    missing = startup_checks.not_found(content, command)
+    if (unreadable or missing) and failing != "gpu":
+        told |= {"failing": "command", "failure": unreadable or missing}
+        if missing and not unreadable and config.get("restart", "never") != "never":
+            told |= {"again": True, "code": 127}
     told |= startup_checks.checks(content, config, wanted, told)
     if "notebook" not in skipped and _may_tell_url(call, content, wanted):
         told["proxy"] = begins + (startup_steps.length(skipped) + _PROXY_SECONDS) * pace

@@ -102,6 +102,22 @@ def unreadable(call: Call, config: Resource, wanted: Resource) -> str:
     return ""
 
 
+def not_found(content: image_facts.PublicImage | None, command: str) -> str:
+    """What bash says of a command whose program an image lacks; "" where it has it, or who knows.
+
+    The first word counts, behind variables and sudo; a command may install what comes later.
+    """
+    words = (it for it in command.split() if it != "sudo" and "=" not in it)
+    program = next(words, "")
+    kinds = image_facts.PROGRAMS.get(program)
+    if content is None or kinds is None or content.family.startswith(tuple(kinds)):
+        return ""
+    return (
+        f"/opt/aiinfra/startup-command: line 1: {program}: command not found\n"
+        "STARTUP_COMMAND ended with exit code 127, after 0 s"
+    )
+
+
 def prepared(content: image_facts.PublicImage | None) -> image_facts.PublicImage | None:
     """What a VM's disk has once start-up has installed what the image lacks."""
     if content is None or not content.takes_driver:

@@ -184,5 +184,5 @@ def _failures(
         number, failed = number + 1, following
     detail = told.get("failure", step.failure)
     again = f"{detail}, attempt {number}; begun again after {pause:g} seconds"
-    counted = {"attempt": number, "failures": number, "code": 1}
+    counted = {"attempt": number, "failures": number, "code": told.get("code", 1)}
     return {"state": "failing", "at": rfc3339(failed), "detail": again, **counted}, failed

@@ -16,6 +16,9 @@ WITHOUT_GSP: Final = frozenset(_FACTS["without_gsp"])
 """GPUs without the processor that NVIDIA's open kernel module needs: Pascal and Volta."""
 
 
+PROGRAMS: Final[Mapping[str, list[str]]] = _FACTS["programs"]
+"""Program -> the beginnings of the families of public images that have it."""
+
 _TAKES: Final = frozenset(_FACTS["takes_driver"])
 
 

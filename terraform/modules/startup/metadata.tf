@@ -19,6 +19,8 @@ locals {
     # Google's API says when a VM ends, its metadata server does not.
     max_run_seconds = var.startup.max_run_seconds
     idle_seconds    = var.startup.idle_seconds
+    stop_notice     = var.startup.stop_notice
+    os_updates      = var.startup.os_updates
     files = var.files.object == null ? null : {
       object      = var.files.object
       sha256      = var.files.sha256

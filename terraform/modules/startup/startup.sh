@@ -13,7 +13,6 @@ export HOME=${HOME:-/root} PATH=$PATH:/snap/bin DEBIAN_FRONTEND=noninteractive C
 
 readonly METADATA="http://${GCE_METADATA_HOST:-metadata.google.internal}/computeMetadata/v1"
 readonly PROGRAMS=/opt/aiinfra KEPT=/var/lib/aiinfra LOGS=/var/log/aiinfra
-readonly SAMPLES=/home/jupyter/aiinfra-sample
 # A step's exit code for "there is nothing to do", with the reason as its last line.
 readonly SKIPPED=77
 # A step's exit code for "a unit goes on with it, and reports the rest".
@@ -173,6 +172,28 @@ apt_install_from() {
 # Also those of a step or a boot that was cut off, or of an older version of this script.
 remove_sources() { rm -f /etc/apt/sources.list.d/aiinfra-*.list; }
 
+# keep_running: no update of the image may stop what runs here. needrestart, which Ubuntu has, restarts
+# services whose libraries were replaced, since 24.04 without asking (Canonical, "needrestart changes
+# in Ubuntu 24.04: service restarts"): not ours, and not those that containers and GPUs live by. And
+# apt's own timers do nothing while a command or a job runs, or ever, by OS_UPDATES.
+keep_running() {
+  local timer condition=false units=/sys/fs/cgroup/system.slice
+  if [[ -n $(setting os_updates) ]]; then
+    condition="! grep -qs \"populated 1\" $units/aiinfra-{command,job}.service/cgroup.events"
+  fi
+  for timer in "${UPDATES[@]}"; do
+    install --directory "/etc/systemd/system/$timer.service.d"
+    printf '%s\n' '[Service]' "ExecCondition=/bin/bash -c '$condition'" \
+      >"/etc/systemd/system/$timer.service.d/aiinfra.conf"
+  done
+  systemctl daemon-reload
+  install --directory /etc/needrestart/conf.d
+  cat >/etc/needrestart/conf.d/aiinfra.conf <<'PERL'
+# What runs on this VM is not restarted by updates. Written at each boot.
+$nrconf{override_rc}{qr(^(aiinfra-|google-startup-scripts|docker|containerd|nvidia-|nv-))} = 0;
+PERL
+}
+
 # Updates by the image's own timers wait until start-up is over. One that is under way goes on,
 # and apt_get waits for it: ended halfway, it would leave packages half installed. What is stopped
 # and masked here is so until the next boot at most, also if this script is killed.
@@ -287,10 +308,7 @@ main() {
   RELAY=$!
   trap 'kill "$RELAY"; release_updates' EXIT
   hold_updates
-  # What people change in their samples stays.
-  if [[ ! -e $SAMPLES ]]; then
-    mkdir -p "${SAMPLES%/*}" && cp -R "$PROGRAMS/samples" "$SAMPLES"
-  fi
+  keep_running
   for step in "${STEPS[@]}"; do
     read -r name limit after <<<"$step"
     left=$((ends - $(uptime)))

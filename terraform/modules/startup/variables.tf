@@ -87,7 +87,7 @@ variable "secrets" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), and after how long Google ends the VM, so that the command is told before, and after how many seconds without work the VMs power themselves off."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), after how long Google ends the VM and how many seconds before that the command is told (120 where it is null), whether the image's own updates go on while nothing runs, and after how many seconds without work the VMs power themselves off."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
@@ -101,6 +101,8 @@ variable "startup" {
     restart           = optional(string, "never")
     max_run_seconds   = optional(number)
     idle_seconds      = optional(number)
+    stop_notice       = optional(number)
+    os_updates        = optional(bool, true)
   })
   nullable = false
 

@@ -116,6 +116,19 @@ def test_a_failure_is_followed_by_as_many_restarts_as_were_asked_for() -> None:
     assert story.course.events[0].endswith("restart 1 of 1")
 
 
+def test_of_a_vm_that_is_lost_after_a_notice_the_notice_is_told() -> None:
+    story = _Story().runs()
+    story.say(1, Phase.RUNNING, why="Google takes this VM back (preemption)")
+    assert story.goes_on() is State.RUNNING
+    for _ in range(2):
+        story.goes_on(_roster(True, False, True))
+        for rank in (0, 2):
+            story.say(rank, Phase.ENDED, code=143, why="another VM of the job failed", told=True)
+    assert story.course.events == (
+        "attempt 1 failed: rank 1 (vm-1), Google takes this VM back (preemption); restart 1 of 1",
+    )
+
+
 def test_a_vm_that_is_lost_is_named_and_not_its_peers_that_fail_of_it() -> None:
     story = _Story().runs()
     story.say(0, Phase.ENDED, code=1, tail="connection reset")

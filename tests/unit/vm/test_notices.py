@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from aiinfra_vm import metadata, notices
+from aiinfra_vm import configuration, metadata, notices
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ def test_without_a_limit_there_is_no_end(tmp_path: Path) -> None:
 
 
 def test_the_end_is_told_some_time_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notices, "BEFORE_THE_END", 1000.0)
+    monkeypatch.setattr(configuration, "load", lambda: {"stop_notice": 1000})
     for question in ("get", "changed"):  # which are never answered
         monkeypatch.setattr(metadata, question, lambda *_: threading.Event().wait())
     told: list[str] = []

@@ -46,12 +46,14 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       restart     = "never"
 
       max_run_seconds = null
+      stop_notice     = null
+      os_updates      = true
     }
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
   }
   assert {
     condition = length(setsubtract([
-      "lib/aiinfra_vm/ray_node.py", "lib/aiinfra_vm/tasks/__init__.py", "ops-agent/config.yaml",
+      "lib/aiinfra_vm/gpu_health.py", "lib/aiinfra_vm/ray_node.py", "lib/aiinfra_vm/tasks/__init__.py", "ops-agent/config.yaml",
       "profile.d/aiinfra.sh", "ray-2.60.0.txt", "samples/README.md", "samples/many_gpus.py",
       "systemd/aiinfra-command.service", "systemd/aiinfra-ray.service",
     ], output.payload)) == 0
@@ -105,7 +107,7 @@ run "a_command_travels_as_it_is" {
 
   variables {
     command = "echo \"$${HOME}\" '\"' 'é' %%{if}"
-    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, restart = "on-failure", max_run_seconds = 43200 }
+    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, restart = "on-failure", max_run_seconds = 43200, stop_notice = 600, os_updates = false }
   }
 
   assert {
@@ -113,7 +115,7 @@ run "a_command_travels_as_it_is" {
     error_message = "The command is ${output.metadata["aiinfra-startup-command"]}."
   }
   assert {
-    condition     = jsondecode(output.metadata["aiinfra-config"]).has_command && jsondecode(output.metadata["aiinfra-config"]).restart == "on-failure" && jsondecode(output.metadata["aiinfra-config"]).max_run_seconds == 43200
+    condition     = jsondecode(output.metadata["aiinfra-config"]).has_command && jsondecode(output.metadata["aiinfra-config"]).restart == "on-failure" && jsondecode(output.metadata["aiinfra-config"]).max_run_seconds == 43200 && jsondecode(output.metadata["aiinfra-config"]).stop_notice == 600
     error_message = "The VM does not know of its command."
   }
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import preflight
+from provision.catalogue import images
 from provision.codes import Code
 from provision.documents.image import BootImage
 from provision.google.api import GoogleApiError, Service
@@ -444,6 +445,27 @@ def test_a_plain_image_gets_its_driver_at_the_first_boot(
 
     assert "has no NVIDIA driver: start-up installs it" in note.what
     assert "a reboot" in note.why
+
+
+@pytest.mark.parametrize(
+    ("command", "family", "noted"),
+    [
+        ("torchrun train.py", "ubuntu-accelerator-2404-amd64-with-nvidia-580", "torchrun"),
+        ("sudo docker run x", "common-cu129-ubuntu-2404-nvidia-580", "docker"),
+        ("A=1 exec torchrun t.py", "common-cu129-ubuntu-2404-nvidia-580", "torchrun"),
+        ("torchrun train.py", "pytorch-2-9-cu129-ubuntu-2404-nvidia-580", ""),
+        ("pip install torch && torchrun train.py", "common-cu129-ubuntu-2404-nvidia-580", ""),
+        ("./torchrun train.py", "common-cu129-ubuntu-2404-nvidia-580", ""),
+    ],
+)
+def test_a_command_that_begins_with_what_the_image_has_not_is_noted(
+    asked: Asked, command: str, family: str, noted: str
+) -> None:
+    project = images.project_of(family) or ""
+    found = asked.run(startup_command=command, image_project=project, image_family_name=family)
+
+    said = [note.what for note in found.notes if note.setting == "STARTUP_COMMAND"]
+    assert [it.split()[2].rstrip(",") for it in said] == ([noted] if noted else [])
 
 
 def test_an_image_that_somebody_made_of_rocky_may_have_what_rocky_lacks(asked: Asked) -> None:

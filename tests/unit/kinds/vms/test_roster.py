@@ -55,4 +55,4 @@ def test_the_number_of_vms_is_written_when_it_is_another() -> None:
 def test_a_roster_that_is_missing_or_spoiled_ranks_nobody(text: str | None) -> None:
     folder = Folder(**({} if text is None else {"vms/roster.json": text}))
 
-    assert roster.ranks(_cloud(folder)) == {}
+    assert roster.seats(_cloud(folder)) == {}

@@ -115,6 +115,25 @@ def test_a_vm_that_its_group_leaves_alone_comes_with_the_command_that_takes_it_o
     assert not one.by_itself
 
 
+@pytest.mark.parametrize(
+    ("bound", "command"),
+    [
+        (False, "recreate-instances np-mig --zone us-central1-a --project p --instances=np-vm-a"),
+        (True, "report-host-as-faulty np-vm-a --zone us-central1-a --project p"),
+    ],
+)
+def test_gpus_that_complain_are_named_with_the_way_to_another_host(
+    command: str, *, bound: bool
+) -> None:
+    faults = ("NVRM: Xid (PCI:0000:04:00): 79, GPU has fallen off the bus.", "7 GPUs instead of 8")
+    vms = (dataclasses.replace(_vm("np-vm-a"), faults=faults), _vm("np-vm-b"))
+    (one,) = _broken(vms=vms, bound=bound)
+    assert one.what == f"the GPUs of np-vm-a complain: {faults[0]}"
+    assert one.why == (faults[1],)
+    assert command in one.fix
+    assert not one.by_itself
+
+
 def test_a_stockout_is_one_trouble_with_the_places_that_have_such_machines() -> None:
     (one,) = _broken(down=(_member("CREATING", STOCKOUT["message"]),), errors=[STOCKOUT])
     assert "us-central1-a has no a2-highgpu-1g available now" in one.what

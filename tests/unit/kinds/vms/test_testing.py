@@ -226,6 +226,47 @@ def test_wrong_values_fail_whatever_the_bandwidth() -> None:
     assert "NCCL computed 14 wrong values" in problem.what
 
 
+def test_a_vm_that_somebody_uses_is_left_out_and_never_at_fault() -> None:
+    network = _network()
+
+    def answer(task: dict[str, Any], vm: str) -> dict[str, Any] | None:
+        if vm == "vm-1":
+            return _done({"measured": False, "users": ["python3 (41)"], "why": "in use"})
+        if "vm-1" in _group(task, vm):
+            return {"state": "failed", "detail": "rank 8 did not come", "answer": None}
+        return network._answer(task, vm)
+
+    measured = _measured(Folder(answer), _vms(3))
+
+    assert verdict.between(measured, WHERE) == []
+    assert (measured.busy, measured.document.vms) == (("vm-1",), 2)
+    assert measured.document.bandwidth == pytest.approx(GOOD)
+    note = verdict.left_out({"vm-1": ("python3 (41)",)}, all_of_them=False)
+    assert note.what == "not measured: the GPUs of vm-1 (python3 (41)) are in use"
+
+
+def test_a_bad_vm_is_not_recreated_under_who_works_on_it() -> None:
+    vms = _vms(1)
+    used = VmCheck(faults=("7 GPUs instead of 8",), users=("python3 (41)",))
+    (problem,) = verdict.of_vms(vms, {"vm-0": used}, WHERE)
+    assert problem.fix.startswith("end python3 (41), or let them end; then let Google recreate it")
+
+
+def test_another_nccl_than_the_plugins_is_told_with_what_makes_jobs_use_it() -> None:
+    network = _network()
+
+    def answer(task: dict[str, Any], vm: str) -> dict[str, Any] | None:
+        found = network._answer(task, vm) or {}
+        found["answer"] |= {"plugin": "/usr/local/gib/lib64/libnccl.so.2", "plugin_nccl": "2.29.1"}
+        return found
+
+    note = verdict.other_nccl(_measured(Folder(answer), _vms(2)).document)
+    assert note is not None
+    assert "NCCL 2.28.7, and the network's plugin came with 2.29.1" in note.what
+    assert "LD_PRELOAD=/usr/local/gib/lib64/libnccl.so.2" in note.fix
+    assert verdict.other_nccl(_measured(network, _vms(2)).document) is None
+
+
 def test_without_nccl_on_machines_that_need_no_plugin_nothing_is_measured_and_that_is_a_note() -> (
     None
 ):

@@ -90,7 +90,15 @@ pull() {
   return "$code"
 }
 
-install_docker() { command -v docker >/dev/null || apt_install docker.io; }
+# Held: an update would stop the daemon, and with it every job on the GPU network.
+install_docker() {
+  local names
+  command -v docker >/dev/null || apt_install docker.io || return
+  names=$(dpkg-query --show --showformat='${db:Status-Abbrev} ${Package}\n' \
+    docker.io docker-ce containerd containerd.io runc 2>/dev/null | sed -n 's/^ii *//p')
+  # shellcheck disable=SC2086  # one word each
+  [[ -z $names ]] || apt-mark hold $names
+}
 
 # The plugin comes out of its image once per version.
 unpack_plugin() {

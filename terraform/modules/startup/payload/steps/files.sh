@@ -9,9 +9,9 @@ run() {
   destination=$(setting files.destination)
   # Unpacked once: what was changed on the VM since then stays.
   if [[ -e $marker && $(<"$marker") == "$sum" ]]; then return; fi
-  command -v gcloud >/dev/null || fail "this image has no gcloud to fetch the copied files with"
   archive=$KEPT/files.tar.gz
-  retry_for 600 timeout 600 gcloud storage cp "gs://$(setting state.bucket)/$object" "$archive"
+  retry_for 600 timeout 600 env PYTHONPATH="$PROGRAMS/lib" \
+    python3 -S -m aiinfra_vm.storage "$(setting state.bucket)" "$object" "$archive"
   echo "$sum  $archive" | sha256sum --check --status ||
     fail "gs://$(setting state.bucket)/$object is not what was copied: its checksum differs"
   mkdir -p -- "$destination"

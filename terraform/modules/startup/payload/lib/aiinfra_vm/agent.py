@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from aiinfra_vm import (
     configuration,
+    gpu_health,
     idle,
     job_leader,
     job_node,
@@ -170,6 +171,7 @@ class Agent:
         pace: How often it does what.
         disk: Where this VM's file system begins.
         unit: What runs a job.
+        health: What this VM's GPUs complain of.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that it stands on
@@ -181,12 +183,14 @@ class Agent:
         pace: Pace,
         disk: Path = Path("/"),
         unit: job_node.Unit | None = None,
+        health: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._disk = disk
         self._member = member
         self._slots = peers.Slots.of(config)
         self._pace = pace
         self._heart = members.Heartbeat(folder, member)
+        self._health = health
         self._leader = Leader(folder, member, pace)
         self._roster = storage.Watched(folder, roster.OBJECT)
         self._written = 0  # the generation of the roster that is on the disk
@@ -236,7 +240,7 @@ class Agent:
         return 0.0
 
     def _beat(self) -> float:
-        self._heart.beat()
+        self._heart.beat(self._health())
         return self._pace.beat
 
     def _read_roster(self) -> float:
@@ -310,7 +314,9 @@ def main() -> None:
     config = configuration.load()
     keys = node_ssh.published() if config.get("node_ssh") else ("", ())
     member = members.myself(*keys)
-    agent = Agent(storage.shared(), storage.wanted(), member, config, Pace().times(options.pace))
+    watch, pace = gpu_health.Watch(config), Pace().times(options.pace)
+    folders = storage.shared(), storage.wanted()
+    agent = Agent(*folders, member, config, pace, health=lambda: watch.faults)
     signal.signal(signal.SIGTERM, lambda *_: agent.stop())
     agent.run()
 

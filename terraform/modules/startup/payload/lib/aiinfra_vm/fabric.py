@@ -16,6 +16,12 @@ ENVIRONMENT = Path("/etc/aiinfra/nccl.env")
 
 TCPXO_LIBRARIES = Path("/var/lib/tcpxo/lib64")
 GIB = Path("/usr/local/gib")
+_BY_INTERFACE = (
+    "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
+    # mpirun's processes, by Open MPI's own transports (as Cluster Toolkit sets them) or by UCX.
+    "OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include", "UCX_NET_DEVICES",
+)  # fmt: skip
+"""What would else use every interface, also to VMs that only another one leads to."""
 _INFINIBAND = Path("/sys/class/infiniband")
 _HELPER = Path("/dev/dmabuf_import_helper")
 _HEALTH = "http://127.0.0.1:7332/health"
@@ -83,9 +89,8 @@ def environment(kind: str, first: str) -> dict[str, str]:
         # Else NCCL would fall back to TCP, and say so in its log alone.
         found.setdefault("NCCL_NET", "gIB")
         found["LD_LIBRARY_PATH"] = _joined(GIB / "lib64", found.get("LD_LIBRARY_PATH", ""))
-    # Over TCP NCCL would use every interface, also to VMs that only another one leads to.
-    found.setdefault("NCCL_SOCKET_IFNAME", first)
-    found.setdefault("GLOO_SOCKET_IFNAME", first)
+    for name in _BY_INTERFACE:
+        found.setdefault(name, first)
     return found
 
 

@@ -22,7 +22,17 @@ import zlib
 from pathlib import Path
 from typing import Any, Callable
 
-from aiinfra_vm import configuration, job_log, jobs, notices, peers, report, secrets, storage
+from aiinfra_vm import (
+    configuration,
+    gpu_health,
+    job_log,
+    jobs,
+    notices,
+    peers,
+    report,
+    secrets,
+    storage,
+)
 from aiinfra_vm.attempt import Attempt
 from aiinfra_vm.jobs import Course, Node, Phase, Report, Spec, State
 
@@ -107,7 +117,13 @@ class Runner:
             return
         log = job_log.Log(self._shared, self._prefix, list(values.values()), age=5.0 * self._pace)
         sink = log.open()
-        self._attempt.mark = log.mark
+        noticed = threading.Thread(target=self._tell_notice, daemon=True)
+
+        def mark(words: str) -> None:
+            log.mark(words)
+            noticed.start()  # so that nothing waits for Cloud Storage
+
+        self._attempt.mark = mark
         self._tell(Phase.RUNNING)
         began = time.time()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -122,6 +138,8 @@ class Runner:
         )
         ended = time.time()
         log.close(_DRAIN, _SENDING)
+        if self._attempt.why:
+            noticed.join(_SENDING)
         self._tell(
             Phase.ENDED,
             at=ended,
@@ -211,19 +229,25 @@ class Runner:
                 self._course = found
         return self._course.state
 
+    def _tell_notice(self) -> None:
+        """Say what it was told to end for: the VM may be gone before the program has ended."""
+        self._tell(Phase.RUNNING, why=self._attempt.why)
+
     def _watch(self) -> None:
-        """End the program when the leader says so, or its time is over; by force after a while."""
+        """End the program when the leader says so, or its time is over; by force after a while.
+
+        What the VM's end has told it to end has until then: STOP_NOTICE may be longer.
+        """
         until = None
         while True:
             time.sleep(_LOOK_LATER * self._pace)
             state = self._state()
             is_late = self._course.ends is not None and time.time() >= self._course.ends
-            if until is None and (self._attempt.why or state is not State.RUNNING or is_late):
+            if until is None and not self._attempt.why and (state is not State.RUNNING or is_late):
                 until = time.monotonic() + _GRACE * self._pace
-                if not self._attempt.why:
-                    self._told = state is not State.RUNNING
-                    ended = self._course.why or "another VM of the job failed"
-                    self._attempt.notice(ended if self._told else _TIME_IS_OVER)
+                self._told = state is not State.RUNNING
+                ended = self._course.why or "another VM of the job failed"
+                self._attempt.notice(ended if self._told else _TIME_IS_OVER)
             if until is not None and time.monotonic() > until:
                 self._attempt.kill()
 
@@ -311,15 +335,7 @@ def _ran_out_of_memory() -> bool:
 
 def _xid(began: float) -> str:
     """What the driver has said of GPUs since a moment (Unix epoch); "" for nothing."""
-    try:
-        done = subprocess.run(  # noqa: S603 - the system's own
-            ["journalctl", "--dmesg", f"--since=@{began:.0f}", "--output=cat", "--no-pager"],  # noqa: S607
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False, timeout=20,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    return next((line.strip()[:200] for line in lines if "NVRM: Xid" in line), "")
+    return next((line[:200] for _, line in gpu_health.xids(f"--since=@{began:.0f}")), "")
 
 
 def main() -> None:

@@ -135,7 +135,7 @@ def _running(
         return _to(course, State.STOPPING, now, failure=_failure(node, first))
     gone = [node for node in lost if not _has_ended(node, told)]
     if gone:
-        return _to(course, State.STOPPING, now, failure=_loss(gone[0]))
+        return _to(course, State.STOPPING, now, failure=_loss(gone[0], told))
     if len(ended) == len(course.nodes):
         return _to(course, State.SUCCEEDED, now)
     return course
@@ -179,14 +179,16 @@ def _first(
     if so_far.final:
         return so_far
     if silent:
-        return _loss(silent[0])
+        return _loss(silent[0], told)
     own = [(node, told[node.name]) for node in course.nodes if not told[node.name].told]
     failed = [(node, it) for node, it in own if it.code != 0 or it.why]
     return _failure(*min(failed, key=lambda one: one[1].at)) if failed else so_far
 
 
-def _loss(node: Node) -> Failure:
-    cause = f"the VM {node.name} was lost, or does not answer"
+def _loss(node: Node, told: Mapping[str, Report]) -> Failure:
+    """A VM that went without a word, or after a notice of its end."""
+    noticed = told[node.name].why if node.name in told else ""
+    cause = noticed or f"the VM {node.name} was lost, or does not answer"
     return Failure(node.name, node.rank, None, cause, "", final=False)
 
 

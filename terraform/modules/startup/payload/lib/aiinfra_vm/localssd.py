@@ -1,18 +1,22 @@
 """The VM's Local SSDs as one file system at /mnt/localssd: RAID 0 over all of them.
 
 They are made into one on a new VM, and after a stop or a host error, which leave them empty; a
-reboot finds them again. Disks that hold anything else are never written to. Array and file system
+reboot finds them again. Disks that hold anything else are never written to, nor is what may be an
+array: its members are counted, and its size is compared with theirs. Array and file system
 are as Google's Cluster Toolkit makes them (v1.95.0, startup-script/files/setup-raid.yml), but for
 the label by which they are known again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +36,10 @@ _FILE_SYSTEM = "ext4"
 _MEMBER = "linux_raid_member"
 _EVERYBODY = 0o1777
 _SECONDS = 300
+# The links to 32 disks come one after the other at a boot.
+_LATE = 120
+_MOST_LOST = 0.9  # of the disks' bytes an array has at least; md keeps some of each for itself
+_CACHE = "gcsfuse"  # as provision/catalogue/gcsfuse.py has it
 # blkid(8): the device was read, and nothing known was found on it.
 _NOTHING = 2
 
@@ -104,16 +112,40 @@ def prepare() -> None:
         UnusableError: They hold something else, or not all of an array is there.
         OSError, subprocess.SubprocessError: A program is missing, fails, or hangs.
     """
-    found = disks()
-    if not found or _is_mounted():
+    wanted = configuration.load().get("local_ssds") or 0
+    if _is_mounted() or not (wanted or disks()):
         return
-    device = found[0] if len(found) == 1 else _array(found)
+    found = _awaited(wanted)
+    if not found:
+        return  # `check` says so
+    if len(found) < wanted:
+        raise UnusableError(
+            f"the Local SSDs are left as they are: {len(found)} of {wanted} are there after {_LATE}"
+            " seconds, and an array of them would hold less than this machine type has"
+        )
+    device, made = (found[0], True) if len(found) == 1 else _array(found)
+    if not made:
+        _compare(device, found)
     if are_new({str(device): _content(device)}, _FILE_SYSTEM):
         _run(f"mkfs.{_FILE_SYSTEM}", "-q", "-F", "-m", "0", "-L", _LABEL, str(device))
     MOUNT_POINT.mkdir(parents=True, exist_ok=True)
     options = ["-t", _FILE_SYSTEM, "-o", "discard"]
     _run("mount", *options, str(device), str(MOUNT_POINT))
+    # Before everybody may put something there: gcsfuse keeps its cache in it as root.
+    cache = MOUNT_POINT / _CACHE
+    with contextlib.suppress(FileExistsError):
+        cache.mkdir(mode=0o700)
+    if not stat.S_ISDIR(cache.lstat().st_mode) or cache.lstat().st_uid:
+        raise UnusableError(f"{cache} is not root's: remove it, and reboot")
     MOUNT_POINT.chmod(_EVERYBODY)
+
+
+def _awaited(wanted: int) -> list[Path]:
+    """The disks, once as many as there should be have their links, or after a while."""
+    deadline = time.monotonic() + _LATE
+    while len(disks()) < wanted and time.monotonic() < deadline:
+        time.sleep(1)
+    return disks()
 
 
 def _is_mounted() -> bool:
@@ -122,19 +154,49 @@ def _is_mounted() -> bool:
     return any(line.split()[1] == str(MOUNT_POINT) for line in mounts)
 
 
-def _array(found: list[Path]) -> Path:
-    """The array of several disks, made if they are new."""
+def _array(found: list[Path]) -> tuple[Path, bool]:
+    """The array of several disks, made if they are new; and whether it was."""
     names = [str(disk) for disk in found]
     if are_new({name: _content(Path(name)) for name in names}, _MEMBER):
         wanted = [f"--name={_LABEL}", "--homehost=any", "--level=0", f"--raid-devices={len(names)}"]
         _run("mdadm", "--create", str(_ARRAY), *wanted, *names)
-        return _ARRAY
+        return _ARRAY, True
     # The image may have put it together at the boot, under another name.
     holders = _BLOCK / found[0].resolve().name / "holders"
     for holder in holders.iterdir() if holders.is_dir() else ():
-        return Path("/dev") / holder.name
+        device = Path("/dev") / holder.name
+        if not _bytes(device):
+            # udev adds the members one by one, and may not have come to the last.
+            _run("mdadm", "--stop", str(device))
+            break
+        return device, False
     _run("mdadm", "--assemble", str(_ARRAY), *names)
-    return _ARRAY
+    return _ARRAY, False
+
+
+def _compare(array: Path, members: list[Path]) -> None:
+    """Look whether an array that was found is one of all these disks, and runs.
+
+    An array that is not started reads as empty, and would be formatted.
+
+    Raises:
+        UnusableError: It is not.
+    """
+    size, all_ = _bytes(array), sum(map(_bytes, members))
+    if not _MOST_LOST * all_ <= size <= all_:
+        raise UnusableError(
+            f"the Local SSDs are left as they are: the array {array} has {size} bytes, its"
+            f" {len(members)} disks have {all_}; `sudo mdadm --detail {array}` says which it lacks"
+        )
+
+
+def _bytes(device: Path) -> int:
+    """A device's size; 0 for an array that does not run."""
+    try:
+        with device.open("rb") as file:
+            return file.seek(0, os.SEEK_END)
+    except OSError:
+        return 0
 
 
 def _content(device: Path) -> dict[str, str]:

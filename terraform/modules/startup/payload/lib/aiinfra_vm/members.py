@@ -22,7 +22,9 @@ _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _INSTANCE = re.compile(r"[0-9]{1,20}")
 _BOOT = re.compile(r"[-0-9a-f]{0,64}")
 _KEY = re.compile(r"(?:ssh-ed25519|ecdsa-sha2-nistp256|ssh-rsa) [A-Za-z0-9+/]{16,1024}={0,3}")
+_WORDS = re.compile(r"[ -~]{1,160}")
 _MOST_KEYS = 4
+_MOST_FAULTS = 4
 
 
 class Member(NamedTuple):
@@ -35,6 +37,7 @@ class Member(NamedTuple):
         boot: The kernel's name for this boot.
         key: The public half of its ssh key; "" where node ssh is off.
         host_keys: The public keys that its sshd shows; none where node ssh is off.
+        faults: What its GPUs complain of, in words; see `gpu_health`.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Member(NamedTuple):
     boot: str
     key: str = ""
     host_keys: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, document: Any) -> Member:
@@ -56,6 +60,9 @@ class Member(NamedTuple):
         host_keys = document.get("host_keys", [])
         if not isinstance(host_keys, list) or len(host_keys) > _MOST_KEYS:
             raise ValueError("a member has a few host keys")
+        faults = document.get("faults", [])
+        if not isinstance(faults, list) or len(faults) > _MOST_FAULTS:
+            raise ValueError("a member has a few faults")
         return cls(
             matched(_NAME, document.get("name")),
             matched(_INSTANCE, document.get("instance_id")),
@@ -63,11 +70,12 @@ class Member(NamedTuple):
             matched(_BOOT, document.get("boot")),
             matched(_KEY, document["key"]) if document.get("key") else "",
             tuple(matched(_KEY, key) for key in host_keys),
+            tuple(matched(_WORDS, it) for it in faults),
         )
 
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""
-        return {**self._asdict(), "host_keys": list(self.host_keys)}
+        return {**self._asdict(), "host_keys": list(self.host_keys), "faults": list(self.faults)}
 
 
 def matched(pattern: re.Pattern[str], value: object) -> str:
@@ -133,12 +141,14 @@ class Heartbeat:
         self._member = member
         self._made: storage.Version | None = None
 
-    def beat(self) -> None:
-        """Say that this VM lives.
+    def beat(self, faults: tuple[str, ...] = ()) -> None:
+        """Say that this VM lives, and what its GPUs complain of.
 
         Raises:
             OSError: Cloud Storage refuses, or does not answer.
         """
+        if faults != self._member.faults:
+            self._member, self._made = self._member._replace(faults=faults), None
         if self._made is not None:
             self._made = self._folder.touch(self._made)
         if self._made is None:  # the first, or somebody has taken this VM for gone

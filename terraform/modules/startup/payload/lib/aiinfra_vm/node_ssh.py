@@ -3,6 +3,7 @@
 Each VM makes a key pair of its own, and no private key ever leaves it: the public halves travel by
 members and roster. Whoever could write those could let themselves in as this user, and no further:
 it is nobody's administrator, and a key is good only from the address of the VM that it belongs to.
+So whatever is in the user's home is made and read as that user: links there lead root nowhere.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ CONFIGURATION = "/etc/aiinfra/ssh"
 
 _HOST_KEYS = Path("/etc/ssh")
 _HOST_KEY_TYPES = ("ed25519", "ecdsa")
+_SECONDS = 60
 _SERVER = Path("/etc/ssh/sshd_config.d/50-aiinfra.conf")
 _SERVER_MAIN = Path("/etc/ssh/sshd_config")
 _SERVER_TEXT = f"""\
@@ -75,12 +77,21 @@ def admit(roster: Roster, folder: Path) -> None:
     put(folder / "authorized_keys", authorized_keys(roster))
 
 
+# $1 is what the user's ssh is told.
+_MAKE_KEY = """
+umask 077
+mkdir -p ~/.ssh
+[ -e ~/.ssh/id_ed25519 ] || ssh-keygen -q -t ed25519 -N '' -C "$(id -un)" -f ~/.ssh/id_ed25519
+[ -e ~/.ssh/config ] || printf %s "$1" >~/.ssh/config
+"""
+
+
 def published() -> tuple[str, tuple[str, ...]]:
     """The public key of this VM's user, and those of its sshd; nothing where none is set up."""
     try:
-        home = Path(pwd.getpwnam(USER).pw_dir)
-        key = _without_comment((home / ".ssh/id_ed25519.pub").read_text("utf-8"))
-    except (KeyError, OSError):
+        pwd.getpwnam(USER)
+        key = _without_comment(_as_user("cat ~/.ssh/id_ed25519.pub"))
+    except (KeyError, OSError, ValueError, subprocess.SubprocessError):
         return "", ()
     files = (_HOST_KEYS / f"ssh_host_{kind}_key.pub" for kind in _HOST_KEY_TYPES)
     return key, tuple(_without_comment(it.read_text("utf-8")) for it in files if it.exists())
@@ -90,29 +101,28 @@ def _without_comment(line: str) -> str:
     return " ".join(line.split()[:2])
 
 
-def _make_user() -> Path:
-    """The user with a home, locked but for keys; the home."""
+def _as_user(script: str, *arguments: str) -> str:
+    """Run a script of sh as the user, in its home; what it prints.
+
+    Raises:
+        OSError, subprocess.SubprocessError: It fails, or waits for something.
+    """
+    home = f"HOME={pwd.getpwnam(USER).pw_dir}"
+    command = ["runuser", "-u", USER, "--", "env", "-i", home, f"PATH={os.defpath}", "sh", "-euc"]
+    done = subprocess.run(  # noqa: S603 - constants
+        [*command, script, "sh", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, cwd="/", timeout=_SECONDS,
+    )  # fmt: skip
+    return done.stdout.decode()
+
+
+def _make_user() -> None:
+    """The user with a home, locked but for keys."""
     try:
-        return Path(pwd.getpwnam(USER).pw_dir)
+        pwd.getpwnam(USER)
     except KeyError:
         command = ["useradd", "--create-home", "--user-group", "--shell", "/bin/bash", USER]
         subprocess.run(command, check=True)  # noqa: S603 - a constant
-        return Path(pwd.getpwnam(USER).pw_dir)
-
-
-def _make_key(home: Path) -> None:
-    """The user's key pair, once in the VM's life, and how its ssh finds the others."""
-    owner = pwd.getpwnam(USER)
-    folder = home / ".ssh"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    key = folder / "id_ed25519"
-    if not key.exists():
-        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", USER, "-f", str(key)]
-        subprocess.run(command, check=True)  # noqa: S603 - a constant
-    if not (folder / "config").exists():
-        put(folder / "config", _CLIENT_TEXT)
-    for file in (folder, *folder.iterdir()):
-        os.chown(str(file), owner.pw_uid, owner.pw_gid)
 
 
 def _configure_server() -> None:
@@ -152,10 +162,12 @@ def main() -> int:
         _close()
         return 0
     try:
-        _make_key(_make_user())
+        _make_user()
+        # The user's key pair, once in the VM's life, and how its ssh finds the others.
+        _as_user(_MAKE_KEY, _CLIENT_TEXT)
         Path(CONFIGURATION).mkdir(parents=True, exist_ok=True)
         _configure_server()
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, subprocess.SubprocessError) as error:
         sys.stderr.write(f"no ssh between the nodes: {error}\n")
         return 1
     return 0

@@ -12,7 +12,8 @@ from typing import Any, Callable
 from aiinfra_vm import configuration, metadata
 
 BEFORE_THE_END = 120.0
-"""Seconds between the notice and the end of a run, or a maintenance, that is known beforehand."""
+"""Seconds between the notice and a maintenance that is known beforehand, and the end of a run where
+STOP_NOTICE is not given."""
 
 _PREEMPTED = "instance/preempted"
 _MAINTENANCE = "instance/upcoming-maintenance?alt=json"
@@ -62,8 +63,9 @@ def _maintained(tell: Callable[[str], None], _: float | None) -> None:
 def _ending(tell: Callable[[str], None], run_ends: float | None) -> None:
     if run_ends is None:
         return
-    while time.time() < run_ends - BEFORE_THE_END:
-        time.sleep(min(_PAUSE, max(0.1, run_ends - BEFORE_THE_END - time.time())))
+    due = run_ends - (configuration.value("stop_notice") or BEFORE_THE_END)
+    while time.time() < due:
+        time.sleep(min(_PAUSE, max(0.1, due - time.time())))
     tell("its MAX_RUN_DURATION is over")
 
 

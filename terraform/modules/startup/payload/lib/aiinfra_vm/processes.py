@@ -21,7 +21,9 @@ class Ending:
     not would go on with the next line. So shells stand still until their programs have ended.
     Of the programs, those that handle SIGTERM come first: `train.py | tee log` needs its tee for
     as long as it saves. What a program started is its own to tell: workers that load data must
-    outlive the last checkpoint.
+    outlive the last checkpoint. But for torchrun, which kills its workers 30 seconds after it was
+    told itself (torch 2.9.1, elastic/multiprocessing/api.py): the workers, known by the LOCAL_RANK
+    that it gives them, are told first, and it when they have ended.
 
     Attributes:
         root: The first process of the command, which is a shell.
@@ -32,20 +34,22 @@ class Ending:
 
     def go_on(self) -> None:
         """Send the signals that are due now; to be called again and again until all have ended."""
-        programs, shells = self._look()
-        if self._told.intersection(programs):
+        programs, shells, workers = self._look()
+        if self._told.intersection(programs + workers):
             return
         if programs:
             _send(signal.SIGSTOP, shells)
-            handling = [process for process in programs if _handles_sigterm(process)]
-            self._told.update(handling or programs)
-            _send(signal.SIGTERM, handling or programs)
+            # Workers that don't handle it are left to torchrun, which ends all when one ends so.
+            first = [] if self._told else list(filter(_handles_sigterm, workers))
+            due = first or list(filter(_handles_sigterm, programs)) or programs
+            self._told.update(due)
+            _send(signal.SIGTERM, due)
         else:
             _send(signal.SIGTERM, shells)
             _send(signal.SIGCONT, shells)
 
-    def _look(self) -> tuple[list[int], list[int]]:
-        """The programs that shells have started, and those shells, as far as they live."""
+    def _look(self) -> tuple[list[int], list[int], list[int]]:
+        """The programs that shells have started, those shells, and torchrun's workers."""
         children = _children()
         programs, shells, waiting = [], [], [self.root]
         while waiting:
@@ -55,7 +59,20 @@ class Ending:
                 waiting += children.get(process, [])
             elif process != self.root:
                 programs.append(process)
-        return programs, shells
+        workers: list[int] = []
+        waiting = [it for it in programs if not _is_worker(it)]
+        while waiting:
+            for process in children.get(waiting.pop(), []):
+                # What a worker has started has its environment, too.
+                (workers if _is_worker(process) else waiting).append(process)
+        return programs, shells, workers
+
+
+def _is_worker(process: int) -> bool:
+    try:
+        return b"\0LOCAL_RANK=" in b"\0" + (_PROC / str(process) / "environ").read_bytes()
+    except OSError:
+        return False
 
 
 def _send(number: signal.Signals, to: list[int]) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import http.client
 import json
 import os
+import sys
 import urllib.error
 import urllib.request
 from typing import Any, BinaryIO, Iterator, NamedTuple
@@ -233,3 +234,18 @@ def _part(name: str) -> Folder:
 
 def _version(name: str, item: dict[str, Any]) -> Version:
     return Version(name, int(item["generation"]), int(item["metageneration"]))
+
+
+def main() -> None:
+    """`BUCKET OBJECT FILE`: fetch an object, for a step of the start-up."""
+    bucket, name, file = sys.argv[1:]
+    folder, _, name = name.rpartition("/")
+    with open(file, "wb") as to:  # noqa: PTH123 - a word of the command line
+        try:
+            Folder(bucket, folder).fetch(name, to)
+        except OSError as error:
+            sys.exit(f"gs://{bucket}/{folder}/{name} can't be read: {error}")
+
+
+if __name__ == "__main__":
+    main()

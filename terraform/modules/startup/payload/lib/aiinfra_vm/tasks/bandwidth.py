@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 from aiinfra_vm import fabric, metadata
-from aiinfra_vm.tasks import meeting, nccl
+from aiinfra_vm.tasks import check, meeting, nccl
 
 Result = Dict[str, Any]
 
@@ -38,8 +38,10 @@ def run(arguments: Result) -> Result:
             `collective`; `sizes` in bytes.
 
     Returns:
-        `measured`: whether it could be tried, and else `why` not; of the first VM `rows` with the
-        seconds of a round by size; `networks` that NCCL used; its version.
+        `measured`: whether it could be tried, and else `why` not (`users` has the programs that use
+        its GPUs); of the first VM `rows` with the
+        seconds of a round by size; `networks` that NCCL used; the `library` that jobs load, whose
+        version is `nccl`, and the one that came with the `plugin`, whose version is `plugin_nccl`.
 
     Raises:
         OSError: A process failed; the text has the last that it said.
@@ -48,9 +50,12 @@ def run(arguments: Result) -> Result:
     group = next((it for it in arguments["groups"] if own in [vm["name"] for vm in it]), None)
     if group is None:
         raise ValueError(f"{own} is in none of the groups")
+    busy = check.users()
+    if busy:  # since it was asked what it has: a measurement would take gigabytes of each GPU
+        return {"measured": False, "users": busy, "why": "its GPUs are in use"}
     environment = _environment()
-    file = _library(environment)
-    if file is None:
+    file, plugin, version = _library(environment)
+    if not file:
         return {"measured": False, "why": f"there is no {nccl.NAME} on this VM"}
     place = [vm["name"] for vm in group].index(own)
     with tempfile.TemporaryDirectory(prefix="aiinfra-bandwidth-") as folder:
@@ -68,7 +73,10 @@ def run(arguments: Result) -> Result:
         said = _together(Path(folder), environment, place * arguments["gpus"], arguments["gpus"])
         found = json.loads((Path(folder) / "result.json").read_text("utf-8")) if not place else {}
     networks = list(dict.fromkeys(_NETWORK.findall(said)))
-    return {"measured": True, "networks": networks, "library": file, **found}
+    return {
+        "measured": True, "networks": networks, "library": file, **found,
+        "plugin": plugin, "plugin_nccl": version,
+    }  # fmt: skip
 
 
 def _environment() -> dict[str, str]:
@@ -81,17 +89,17 @@ def _environment() -> dict[str, str]:
     return {**given, **variables, "PYTHONPATH": str(_LIBRARIES), "NCCL_DEBUG": "INFO"}
 
 
-def _library(environment: dict[str, str]) -> str | None:
-    """NCCL's file, as a process with that environment finds it."""
-    program = "from aiinfra_vm.tasks import nccl; print(nccl.library() or '')"
-    answer = subprocess.run(  # noqa: S603 - a constant
-        [sys.executable, "-S", "-c", program],
+def _library(environment: dict[str, str]) -> tuple[str, str, str]:
+    """NCCL's file as jobs with that environment load it; the plugin's own, and its version."""
+    answer = subprocess.run(
+        [sys.executable, "-S", "-m", "aiinfra_vm.tasks.nccl"],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         check=True,
     )
-    return answer.stdout.decode().strip() or None
+    file, plugin, version = answer.stdout.decode().split("\n")[:3]
+    return file, plugin, version
 
 
 def _together(folder: Path, environment: dict[str, str], first: int, gpus: int) -> str:

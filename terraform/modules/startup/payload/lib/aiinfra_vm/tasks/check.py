@@ -5,7 +5,9 @@ It only tells; the tool, which knows what the machine type promises, judges.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, Dict, Iterator
@@ -24,6 +26,7 @@ _FIELDS = (
     ",ecc.errors.uncorrected.aggregate.total,retired_pages.pending"
 )
 _ROWS = "gpu_uuid,remapped_rows.pending,remapped_rows.failure"
+_APPS = "pid,process_name"
 _SECONDS = 120  # a GPU that fell off its bus can make nvidia-smi hang
 _DIAGNOSTIC_SECONDS = 420
 _LINES = 5  # of what a program says about its failure
@@ -37,16 +40,19 @@ def run(arguments: Result) -> Result:
     """
     if arguments:
         raise ValueError("it takes no arguments")
+    busy = users()
     return {
-        **_gpus(),
-        "diagnostic": _diagnostic(),
-        "interfaces": list(_interfaces()),
+        **gpus(),
+        "users": busy,
+        # It would take the GPUs from who has them, or fail for them.
+        "diagnostic": _diagnostic() if not busy else _not_run("its GPUs are in use"),
+        "interfaces": list(interfaces()),
         "local_ssd": localssd.document(),
         "fabric": _fabric(),
     }
 
 
-def _gpus() -> Result:
+def gpus() -> Result:
     """Each GPU, and why there are none or fewer: `error` is empty where nvidia-smi was content."""
     try:
         lines, error = _table(f"--query-gpu={_FIELDS}"), ""
@@ -58,6 +64,22 @@ def _gpus() -> Result:
         # Older GPUs retire pages, and have no rows to remap.
         rows = {}
     return {"error": error, "gpus": [_gpu(fields, rows) for fields in lines if len(fields) == 6]}  # noqa: PLR2004 - the fields above
+
+
+def users() -> list[str]:
+    """The programs of others that have GPUs in use, each "NAME (PID)"; none where it can't be seen.
+
+    TCPXO's daemon, which has all of them in use all the time, is none of these.
+    """
+    try:
+        found = _table(f"--query-compute-apps={_APPS}")
+    except _FailedError:
+        return []
+    own: list[str] = []
+    if found:
+        with contextlib.suppress(_FailedError):
+            own = _said(["docker", "top", "aiinfra-rxdm", "-eo", "pid"], _SECONDS).split()
+    return sorted({f"{', '.join(name)} ({pid})" for pid, *name in found if pid not in own})
 
 
 def _gpu(fields: list[str], rows: dict[str, list[str]]) -> Result:
@@ -130,11 +152,27 @@ def _diagnostic() -> Result:
     try:
         found = json.loads(_said(["dcgmi", "diag", "-r", "1", "-j"], _DIAGNOSTIC_SECONDS))
     except _FailedError as failed:
-        return {"ran": False, "error": str(failed), "failures": []}
+        return _not_run(str(failed))
     except ValueError:
-        return {"ran": False, "error": "dcgmi did not answer in JSON", "failures": []}
+        return _not_run("dcgmi did not answer in JSON")
     failures = list(_failures(found))
     return {"ran": True, "error": "", "failures": failures}
+
+
+def dcgm_health() -> str:
+    """What DCGM's own watches complain of, "" for nothing; they take no GPU from anybody."""
+    try:
+        _said(["dcgmi", "health", "-s", "a"], _SECONDS)
+        said = _said(["dcgmi", "health", "-c"], _SECONDS)
+    except _FailedError:
+        return ""
+    lines = [re.sub(r"[|\s]+", " ", line).strip() for line in said.splitlines()]
+    wrong = [it for it in lines if re.search(r"\b(Warning|Failure)\b", it)]
+    return f"DCGM: {'; '.join(wrong)}" if wrong else ""
+
+
+def _not_run(why: str) -> Result:
+    return {"ran": False, "error": why, "failures": []}
 
 
 def _failures(found: Any) -> Iterator[str]:
@@ -175,7 +213,7 @@ def _why(result: Result) -> str:
     return f": {told}" if told else ""
 
 
-def _interfaces() -> Iterator[Result]:
+def interfaces() -> Iterator[Result]:
     """The network interfaces that have a device: all but loopback, bridges and the like."""
     folder = SYSTEM / "sys/class/net"
     for interface in sorted(folder.iterdir()):

@@ -7,8 +7,10 @@ Signatures and numbers are those of NVIDIA's nccl.h (NCCL 2) and cuda.h (the dri
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import sys
 from pathlib import Path
 from typing import Iterator
 
@@ -16,15 +18,19 @@ ID_BYTES = 128
 _FLOAT32 = 7  # ncclFloat32
 _SUM = 0  # ncclSum
 
-# Where Google's installers put NCCL, and then where PyTorch's packages bring it.
-_FOLDERS = (
+# Where PyTorch's packages bring NCCL, that of Ray's environment first.
+_OF_PYTORCH = (
+    "/opt/aiinfra/ray/lib/python3*/site-packages/nvidia/nccl/lib",
+    "/usr/local/lib/python3*/dist-packages/nvidia/nccl/lib",
+    "/usr/lib/python3*/dist-packages/nvidia/nccl/lib",
+    "/opt/*/lib/python3*/site-packages/nvidia/nccl/lib",
+)
+# Where Google's installers put it.
+_OF_GOOGLE = (
     "/usr/local/gib/lib64",
     "/var/lib/tcpxo/lib64",
     "/usr/local/nccl2/lib",
     "/usr/local/cuda/lib64",
-    "/usr/lib/python3*/dist-packages/nvidia/nccl/lib",
-    "/usr/local/lib/python3*/dist-packages/nvidia/nccl/lib",
-    "/opt/*/lib/python3*/site-packages/nvidia/nccl/lib",
 )
 NAME = "libnccl.so.2"
 
@@ -48,12 +54,15 @@ class _Id(ctypes.Structure):
 
 
 def library() -> str | None:
-    """NCCL's file, or its name if the dynamic linker has it; None where this VM has none.
+    """NCCL's file as jobs load it, or its name if the linker has it; None where this VM has none.
 
-    That of the environment's own folders comes first: a plugin wants the one that it came with.
+    PyTorch loads the NCCL of its own packages by the RPATH of its libraries, which LD_LIBRARY_PATH
+    does not change (readelf and ldd on torch 2.9.1); LD_PRELOAD does. Other programs take what the
+    environment names, which is the plugin's.
     """
-    for file in _candidates():
-        if Path(file).exists():
+    preloaded = os.environ.get("LD_PRELOAD", "")
+    for file in (preloaded, *_found(_OF_PYTORCH), *named(), *_found(_OF_GOOGLE)):
+        if file.endswith(NAME) and Path(file).exists():
             return file
     try:
         ctypes.CDLL(NAME)
@@ -62,12 +71,26 @@ def library() -> str | None:
     return NAME
 
 
-def _candidates() -> Iterator[str]:
+def named() -> Iterator[str]:
+    """NCCL in the folders of LD_LIBRARY_PATH, the first of which is the plugin's."""
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
-        if folder:
+        if folder and Path(folder, NAME).exists():
             yield f"{folder}/{NAME}"
-    for pattern in _FOLDERS:
+
+
+def _found(patterns: tuple[str, ...]) -> Iterator[str]:
+    for pattern in patterns:
         yield from map(str, sorted(Path("/").glob(f"{pattern.lstrip('/')}/{NAME}")))
+
+
+def main() -> None:
+    """Print the file that jobs load, that of the plugin, and its version: "" for none."""
+    plugin = next(named(), "")
+    version = ""
+    if plugin:
+        with contextlib.suppress(OSError):
+            version = Nccl(plugin).version()
+    sys.stdout.write(f"{library() or ''}\n{plugin}\n{version}\n")
 
 
 class Gpu:
@@ -195,3 +218,7 @@ class Nccl:
         if result:
             words = self._nccl.ncclGetErrorString(ctypes.c_int(result)) or b""
             raise GpuError(f"{name}: {words.decode('utf-8', 'replace')}")
+
+
+if __name__ == "__main__":
+    main()
