@@ -259,6 +259,17 @@ def test_a_metadata_server_that_is_busy_is_asked_again(vm: VM) -> None:
     assert vm.boot().returncode == 0
 
 
+@pytest.mark.parametrize("os_updates", [True, False])
+def test_updates_wait_while_a_command_or_job_runs_or_for_ever(vm: VM, *, os_updates: bool) -> None:
+    vm.configure(os_updates=os_updates)
+    vm.boot()
+
+    said = vm.read("etc/systemd/system/apt-daily-upgrade.service.d/aiinfra.conf")
+    assert ("cgroup.events" in said) is os_updates
+    assert ("'false'" in said) is not os_updates
+    assert "aiinfra-" in vm.read("etc/needrestart/conf.d/aiinfra.conf")
+
+
 def test_the_script_is_never_templated() -> None:
     assert "${" + "jsonencode" not in SCRIPT.read_text()
     assert SCRIPT.read_text().startswith("#!/bin/bash\n")

@@ -10,6 +10,7 @@ import pytest
 
 from provision.catalogue.fabrics import STACKS, Fabric
 from tests.startup import fabrics
+from tests.startup.stubs import STUBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,25 +29,39 @@ def _reported(vm: VM) -> dict[str, Any]:
     return document
 
 
+FIRST = dict.fromkeys(
+    (
+        "GLOO_SOCKET_IFNAME",
+        "NCCL_SOCKET_IFNAME",
+        "OMPI_MCA_btl_tcp_if_include",
+        "OMPI_MCA_oob_tcp_if_include",
+        "UCX_NET_DEVICES",
+    ),
+    "ens4",
+)
+"""What would use every interface is told the one that reaches all VMs."""
+
+
 def test_an_a3_mega_gets_tcpxo_and_a_second_boot_installs_nothing(vm: VM) -> None:
     fabrics.a3_mega(vm)
+    vm.stubs["dpkg-query"] = STUBS["dpkg-query"]
+    (vm.disk / "simulated/packages").write_text("ii docker.io\nii containerd\n")
 
     first = vm.boot()
 
     assert first.returncode == 0, vm.detail("fabric")
+    assert vm.calls("apt-mark") == ["apt-mark hold docker.io containerd"]
     stack = STACKS[Fabric.TCPXO]
     assert stack.daemon is not None
     pulled = [call.rpartition(" ")[2] for call in vm.calls("docker ") if " pull " in call]
     assert pulled == [stack.plugin.pinned, stack.daemon.pinned]
     assert all("@sha256:" in image for image in pulled)
-    assert _environment(vm) == {
+    assert _environment(vm) == FIRST | {
         "CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7",
-        "GLOO_SOCKET_IFNAME": "ens4",
         "LD_LIBRARY_PATH": "/var/lib/tcpxo/lib64",
         "NCCL_FASTRAK_IFNAME": "enp6s0,enp6s1",
         "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": "/dev/aperture_devices",
         "NCCL_PROTO": "Simple,LL128",
-        "NCCL_SOCKET_IFNAME": "ens4",
     }
     assert _reported(vm) == {
         "kind": "tcpxo",
@@ -84,13 +99,11 @@ def test_an_a3_ultra_gets_gib_in_one_version_which_is_held(vm: VM) -> None:
     first = vm.boot()
 
     assert first.returncode == 0, vm.detail("fabric")
-    assert _environment(vm) == {
-        "GLOO_SOCKET_IFNAME": "ens4",
+    assert _environment(vm) == FIRST | {
         "LD_LIBRARY_PATH": "/usr/local/gib/lib64",
         "NCCL_IB_GID_INDEX": "3",
         "NCCL_IB_TC": "52",
         "NCCL_NET": "gIB",
-        "NCCL_SOCKET_IFNAME": "ens4",
     }
     assert vm.calls("apt-mark") == ["apt-mark hold nccl-gib"]
     assert _reported(vm)["notes"] == []
@@ -113,7 +126,7 @@ def test_over_tcp_nccl_is_told_the_interface_that_reaches_all_vms(vm: VM) -> Non
 
     assert vm.boot().returncode == 0, vm.detail("fabric")
 
-    assert _environment(vm) == {"GLOO_SOCKET_IFNAME": "ens4", "NCCL_SOCKET_IFNAME": "ens4"}
+    assert _environment(vm) == FIRST
     assert vm.calls("apt-get") == []
     # A login shell has them, and keeps the libraries that it had.
     profile = vm.read("etc/profile.d/aiinfra-nccl.sh")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rehearsal.cloud import storage
+from rehearsal.cloud import storage, vm_jobs
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.store import Database
@@ -222,3 +222,21 @@ def test_who_waits_for_a_vm_that_is_gone_fails(bucket: Bucket) -> None:
     failed = bucket.answer("a", 1000)
     assert failed["state"] == "failed"
     assert "processes of b did not come" in failed["detail"]
+
+
+def test_a_vm_on_which_a_job_runs_is_neither_diagnosed_nor_measured_with(bucket: Bucket) -> None:
+    bucket.vm("a")
+    bucket.vm("b")
+    with bucket.database.transaction() as store:
+        numbers = {vm["name"]: vm["id"] for _, vm in store.list(INSTANCE.stored)}
+        course = {"state": "running", "nodes": [{"instance_id": numbers["a"]}]}
+        where = {"bucket": BUCKET, "folder": "np-deployment"}
+        store.put(vm_jobs.COLLECTION, "states np-deployment", where | {"course": course})
+
+    bucket.ask("check", "a", "b")
+    found = {name: bucket.answer(name, 300)["answer"] for name in ("a", "b")}
+    assert [found[name]["users"] for name in ("a", "b")] == [["python3 (2204)"], []]
+    assert found["a"]["diagnostic"]["error"] == "its GPUs are in use"
+
+    bucket.ask("bandwidth", "a", "b", **_groups("ab"))
+    assert bucket.answer("a", 900)["answer"]["measured"] is False

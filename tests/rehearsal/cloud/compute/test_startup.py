@@ -345,3 +345,23 @@ def test_a_machine_without_gpus_checks_none(wired: Compute) -> None:
     told = _told(wired)
     assert told["steps"]["gpu"]["state"] == "skipped"
     assert "gpu_check" not in told
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "program"),
+    [
+        (DRIVER_IMAGE, "torchrun train.py", "torchrun"),
+        (NOTEBOOK_IMAGE, "HF_HOME=/mnt sudo docker run x", "docker"),
+        (PYTORCH_IMAGE, "torchrun train.py", ""),
+        (DRIVER_IMAGE, "pip install torch && torchrun train.py", ""),
+    ],
+)
+def test_a_command_whose_program_the_image_lacks_ends_with_127(
+    wired: Compute, image: str, command: str, program: str
+) -> None:
+    _start(wired, image=image, items={"aiinfra-startup-command": command})
+
+    step = _told(wired)["steps"]["command"]
+
+    assert step["state"] == ("failed" if program else "done")
+    assert f"{program}: command not found" in step.get("detail", "") or not program
