@@ -72,7 +72,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     known = facts.read(made.target.spec, made.outputs)
     control_plane.keep(cloud.folder, known)
     try:
-        _apply(context, cloud, known)
+        known = _apply(context, cloud, known)
     except ClusterError as error:
         with phases.aside(context):
             connection.tell(context, cloud, made, _connection(made, {}), is_ready=False)
@@ -90,7 +90,8 @@ def _remark(made: Applied[GkeSpec]) -> str:
     return "No GPU node is asked for, and none costs anything, until a job wants one."
 
 
-def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:
+def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> ClusterFacts:
+    """Apply all objects; the facts, with what the cluster itself has told."""
     wanted, notes = stages.stages(known, context.environ)
     context.note(notes)
     cluster = control_plane.reach(known, cloud.api, context.environ)
@@ -98,6 +99,11 @@ def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> None:
     if not changed:
         context.console.progress("Kubernetes: no changes")
     context.note(rollout.wait(cluster, known, progress=context.progress))
+    if not known.ray_operator or not jobs.tokens(cluster):
+        return known
+    told = dataclasses.replace(known, ray_tokens=True)
+    control_plane.keep(cloud.folder, told)
+    return told
 
 
 def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:

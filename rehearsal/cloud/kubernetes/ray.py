@@ -21,6 +21,7 @@ _FAILED: Final = "Job entrypoint command failed with exit code 1"
 
 def look(world: World) -> None:
     """Let jobs make clusters, and clusters make pods."""
+    _define(world)
     of_jobs, of_clusters = (world.kind(*jobs.VERSIONS[it]) for it in ("RayJob", "RayCluster"))
     if of_jobs is None or of_clusters is None:
         return
@@ -30,6 +31,24 @@ def look(world: World) -> None:
     for cluster in world.each(of_clusters):
         _look_at_cluster(world, cluster)
         world.put(of_clusters, cluster)
+
+
+def _define(world: World) -> None:
+    """Let the add-on's kind of clusters say that it knows tokens, as KubeRay's 1.6.2 does."""
+    kind = world.kind("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    added = world.kind(*jobs.VERSIONS["RayCluster"])
+    name = "rayclusters.ray.io"
+    if kind is None or added is None or world.get(kind, "", name) is not None:
+        return
+    options = {"type": "object", "properties": {"mode": {"type": "string"}}}
+    open_to_all = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    of_spec = {**open_to_all, "properties": {"authOptions": options}}
+    schema = {"openAPIV3Schema": {**open_to_all, "properties": {"spec": of_spec}}}
+    names = {"kind": "RayCluster", "plural": "rayclusters"}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    spec = {"group": "ray.io", "names": names, "scope": "Namespaced", "versions": versions}
+    thing = {"apiVersion": kind.version, "kind": kind.name, "metadata": {"name": name}}
+    world.put(kind, {**thing, "spec": spec})
 
 
 def _look_at_cluster(world: World, cluster: Object) -> None:

@@ -178,6 +178,7 @@ class ClusterFacts:
         queues: The queues beside the one of all, in the order of the settings.
         ray_operator: Whether the Ray operator is enabled.
         ray_version: The Ray version of the example jobs.
+        ray_tokens: Whether the operator can have Ray ask for a token, as Create has seen.
         test_nodes: The number of nodes of the bandwidth test.
     """
 
@@ -200,6 +201,7 @@ class ClusterFacts:
     queues: tuple[QueueShare, ...] = ()
     ray_operator: bool = False
     ray_version: str = ""
+    ray_tokens: bool = False
     test_nodes: int = 2
 
     def document(self) -> str:

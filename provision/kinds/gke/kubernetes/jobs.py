@@ -11,6 +11,7 @@ from provision.kinds.gke.kubernetes.kueue import GPU
 from provision.kinds.gke.kubernetes.objects import Object, to_yaml
 
 if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
 _SAMPLE_SECONDS: Final = 600
@@ -137,6 +138,21 @@ def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
     return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
 
 
+def tokens(cluster: Cluster) -> bool:
+    """Whether the Ray operator can have Ray ask for a token, as KubeRay does from 1.5.1 on.
+
+    Which KubeRay an add-on of GKE has is not published: its kind says what it knows. Ray knows
+    tokens from 2.52.0 on, which the examples have.
+    """
+    kind = "CustomResourceDefinition"
+    found = cluster.find("apiextensions.k8s.io/v1", kind, "rayclusters.ray.io") or {}
+    served = (it for it in found.get("spec", {}).get("versions", []) if it["name"] == "v1")
+    version: Object = next(served, {})
+    schema = version.get("schema", {}).get("openAPIV3Schema", {})
+    known = schema.get("properties", {}).get("spec", {}).get("properties", {})
+    return "authOptions" in known
+
+
 def _submitter(cluster: Object) -> Object:
     """KubeRay's own template of what submits a job (1.6.2, common/job.go), which must stay."""
     container = {
@@ -166,8 +182,11 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
         "resources": {"requests": resources, "limits": resources},
     }
     worker = {"name": "ray-worker", "image": f"{image}{_RAY_CUDA}"}
+    # Without it whoever reaches the head's port 8265 in the cluster runs programs as its pods.
+    token = {"authOptions": {"mode": "token"}} if facts.ray_tokens else {}
     return {
         "rayVersion": facts.ray_version,
+        **token,
         "headGroupSpec": {
             "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0"},  # noqa: S104 - of a pod, for the cluster's service
             "template": {"metadata": {"annotations": dict(STAYS)}, "spec": {"containers": [head]}},

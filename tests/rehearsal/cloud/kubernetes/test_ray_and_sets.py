@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,3 +106,12 @@ def test_the_log_of_a_test_that_runs_has_no_table_yet(cluster: Gke, clock: Clock
     assert holds(cluster.find(made), "Completed")
     assert bandwidth.parse(cluster.api.log("default", first, "nccl")).average is not None
     assert bandwidth.parse(cluster.api.log("default", second, "nccl")).rows == ()
+
+
+def test_ray_asks_for_a_token_where_the_operator_knows_one(cluster: Gke) -> None:
+    facts = dataclasses.replace(cluster.facts, ray_tokens=jobs.tokens(cluster.api))
+    pool = jobs.main_pool(facts)
+    made = cluster.api.create(jobs.ray_job(facts, pool))
+    assert made["spec"]["rayClusterSpec"]["authOptions"] == {"mode": "token"}
+    before = jobs.ray_job(cluster.facts, pool)
+    assert "authOptions" not in before["spec"]["rayClusterSpec"]
