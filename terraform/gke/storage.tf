@@ -21,3 +21,17 @@ module "filestore" {
   network     = module.network.network
   project_id  = var.project_id
 }
+
+# A job's pods fetch its folder, and keep what they say where they can't change what runs.
+module "files" {
+  source = "../modules/files"
+
+  marker = var.marker
+  files  = {}
+  parts = {
+    "jobs/files" = { role = "roles/storage.objectViewer" }
+    pods         = { role = "roles/storage.objectUser", listed = true }
+  }
+  service_account_email = module.workload_account.email
+  state_folder          = var.state_folder
+}

@@ -24,9 +24,16 @@ module "filestore" {
 module "files" {
   source = "../modules/files"
 
-  marker                = var.marker
-  files                 = var.files
-  ray                   = var.startup.ray != null
+  marker = var.marker
+  files  = var.files
+  parts = merge(
+    var.startup.ray == null ? {} : { ray = { role = "roles/storage.objectUser" } },
+    {
+      # What VMs run comes from where they can't write.
+      jobs = { role = "roles/storage.objectViewer" }
+      vms  = { role = "roles/storage.objectUser", listed = true }
+    },
+  )
   service_account_email = module.service_account.email
   state_folder          = var.state_folder
 }

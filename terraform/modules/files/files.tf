@@ -1,19 +1,13 @@
 locals {
   _member = "serviceAccount:${var.service_account_email}"
 
-  # What VMs may do in the deployment's folder, by its part. The state is in none
-  # of them.
+  # What the account may do in the deployment's folder, by its part. The state is in
+  # none of them.
   _access = merge(
-    var.files.archive == null ? {} : { files = "roles/storage.objectViewer" },
-    var.ray ? { ray = "roles/storage.objectUser" } : {},
-    # What VMs run comes from where they can't write.
-    { jobs = "roles/storage.objectViewer", vms = "roles/storage.objectUser" },
+    var.files.archive == null ? {} : { files = { role = "roles/storage.objectViewer", listed = false } },
+    var.parts,
   )
   _folders = { for part in keys(local._access) : part => "${var.state_folder.folder}/${part}/" }
-
-  # A list is of the bucket, and not of an object: it is known by its prefix. One VM lists what
-  # the others have written; nobody needs a list of anything else.
-  _listed = ["vms"]
 }
 
 resource "google_storage_bucket_object" "files" {
@@ -29,7 +23,7 @@ resource "google_storage_bucket_iam_member" "access" {
   for_each = local._access
 
   bucket = var.state_folder.bucket
-  role   = each.value
+  role   = each.value.role
   member = local._member
 
   condition {
@@ -37,7 +31,8 @@ resource "google_storage_bucket_iam_member" "access" {
     description = var.marker
     expression = join(" || ", concat(
       ["resource.name.startsWith(\"projects/_/buckets/${var.state_folder.bucket}/objects/${local._folders[each.key]}\")"],
-      [for part in local._listed : "api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"${local._folders[part]}\")" if part == each.key],
+      # A list is of the bucket, and not of an object: it is known by its prefix.
+      each.value.listed ? ["api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"${local._folders[each.key]}\")"] : [],
     ))
   }
 

@@ -1,5 +1,5 @@
 variable "files" {
-  description = "The archive of files for every VM: its file, from the root folder, and its SHA-256 in hexadecimal digits; both null for none. Other content is another object."
+  description = "The archive of files for every machine: its file, from the root folder, and its SHA-256 in hexadecimal digits; both null for none. Other content is another object."
   type        = object({ archive = optional(string), sha256 = optional(string) })
   nullable    = false
 
@@ -19,14 +19,19 @@ variable "marker" {
   nullable    = false
 }
 
-variable "ray" {
-  description = "Whether VMs elect a head of a Ray cluster, which they do by an object in the state folder."
-  type        = bool
+variable "parts" {
+  description = "Parts of the deployment's folder -> the role that the account has there, and whether it lists them."
+  type        = map(object({ role = string, listed = optional(bool, false) }))
   nullable    = false
+
+  validation {
+    condition     = alltrue([for part in keys(var.parts) : can(regex("^[a-z]+(/[a-z]+)*$", part))])
+    error_message = "A part is a folder below the deployment's; received ${jsonencode(keys(var.parts))}. \"vms\" would pass."
+  }
 }
 
 variable "service_account_email" {
-  description = "The account that VMs act as."
+  description = "The account that VMs or pods act as."
   type        = string
   nullable    = false
 }

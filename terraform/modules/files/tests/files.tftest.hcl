@@ -1,9 +1,12 @@
 mock_provider "google" {}
 
 variables {
-  marker                = "aiinfra-cluster=3f9c2a71"
-  files                 = { archive = "files.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
-  ray                   = false
+  marker = "aiinfra-cluster=3f9c2a71"
+  files  = { archive = "files.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+  parts = {
+    jobs = { role = "roles/storage.objectViewer" }
+    vms  = { role = "roles/storage.objectUser", listed = true }
+  }
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
   state_folder          = { bucket = "state", folder = "clusters/train-deployment" }
 }
@@ -62,20 +65,22 @@ run "without_files_there_is_no_object_and_vms_share_a_folder_that_they_list" {
   }
 }
 
-run "vms_of_a_ray_cluster_write_where_the_head_is_elected_and_nowhere_else" {
+run "a_part_may_be_a_folder_in_a_folder_and_nothing_beside_it" {
   command = plan
 
   variables {
     files = {}
-    ray   = true
+    parts = {
+      "jobs/files" = { role = "roles/storage.objectViewer" }
+    }
   }
 
   assert {
-    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { jobs = "roles/storage.objectViewer", ray = "roles/storage.objectUser", vms = "roles/storage.objectUser" }
+    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { "jobs/files" = "roles/storage.objectViewer" }
     error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
   }
   assert {
-    condition     = google_storage_bucket_iam_member.access["ray"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/ray/\")"
-    error_message = "The condition is ${google_storage_bucket_iam_member.access["ray"].condition[0].expression}."
+    condition     = google_storage_bucket_iam_member.access["jobs/files"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/jobs/files/\")"
+    error_message = "The condition is ${google_storage_bucket_iam_member.access["jobs/files"].condition[0].expression}."
   }
 }

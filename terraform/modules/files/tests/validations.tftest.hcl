@@ -1,9 +1,12 @@
 mock_provider "google" {}
 
 variables {
-  marker                = "aiinfra-cluster=3f9c2a71"
-  files                 = {}
-  ray                   = false
+  marker = "aiinfra-cluster=3f9c2a71"
+  files  = {}
+  parts = {
+    jobs = { role = "roles/storage.objectViewer" }
+    vms  = { role = "roles/storage.objectUser", listed = true }
+  }
   service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
   state_folder          = { bucket = "state", folder = "train-deployment" }
 }
@@ -26,6 +29,16 @@ run "refuses_an_archive_without_a_hash" {
   }
 
   expect_failures = [var.files]
+}
+
+run "refuses_the_whole_folder_as_part" {
+  command = plan
+
+  variables {
+    parts = { "" = { role = "roles/storage.objectUser" } }
+  }
+
+  expect_failures = [var.parts]
 }
 
 run "refuses_the_whole_bucket_as_folder" {
