@@ -156,7 +156,7 @@ def _judge(job: Job) -> None:
     raise ClusterError(
         f"{job.name} failed: {screen.words(job)}",
         code=Code.JOB_FAILED,
-        why=job.failure.tail if job.failure else job.why,
+        why=job.failure.tail if job.failure else "",
         fix=f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name} what it said;"
         " then run it again",
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from provision.actions import copied_folder, job_following
 from provision.actions.jobs import opened
 from provision.files.archive import COPY_FOLDER
-from provision.kinds import registry
 from provision.spec import job
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ def run(context: Context) -> None:
     """
     spec = job.of(context.settings, context.command, context.env)
     own = dataclasses.replace(context, copy=_folder(context))
-    kind = registry.of(context.settings)
-    with copied_folder.packed(own, takes_files=kind.takes_files) as archive:
+    with copied_folder.packed(own, takes_files=True) as archive:
         jobs = opened(context)
         name = jobs.submit(spec, archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")

@@ -211,11 +211,12 @@ class Kind(Protocol[SpecT]):
             ClusterError: The test failed.
         """
 
-    def jobs(self, cloud: Cloud) -> Jobs:
+    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
         """The jobs of the cluster.
 
         Raises:
             SettingsError: This kind has none; says what to use instead.
+            StateError: There is nothing yet that could run them.
         """
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:

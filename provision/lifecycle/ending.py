@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import prices
 from provision.cost import estimate
 from provision.documents.ending import Ending, Held
-from provision.errors import SettingsError
+from provision.errors import ClusterError, SettingsError, StateError
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
@@ -50,18 +50,18 @@ def describe(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) ->
         data=tuple(
             Held(words=words) for words in (*_shares(cloud), *kind.data(context, cloud, record))
         ),
-        jobs=tuple(_jobs(cloud, kind)),
+        jobs=tuple(_jobs(context, cloud, kind)),
     )
     context.report.ending = found
     context.report.cost = _cost(context, record, kind, vms)
     return found
 
 
-def _jobs(cloud: Cloud, kind: Kind[Any]) -> Sequence[str]:
+def _jobs(context: Context, cloud: Cloud, kind: Kind[Any]) -> Sequence[str]:
     try:
-        return kind.jobs(cloud).unfinished()
-    except SettingsError:  # this kind has none
-        return ()
+        return kind.jobs(context, cloud).unfinished()
+    except (SettingsError, StateError, ClusterError):
+        return ()  # this kind has none, or nothing answers that would know them
 
 
 def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]]:

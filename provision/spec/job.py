@@ -13,6 +13,7 @@ from provision.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from provision.settings.choices import Priority
     from provision.settings.model import Settings
 
 _LONGEST: Final = 23
@@ -33,7 +34,9 @@ class JobSpec:
         restarts: How often it is begun again after a failure.
         seconds: How long it may run; None for no limit.
         env: More of its environment.
-        files: The SHA-256 of its folder's archive; "" for none.
+        image: The container image that it runs in; None for the usual one.
+        queue: The queue in which it waits; None for that of all.
+        priority: Its priority in the queue; None for none.
     """
 
     name: str
@@ -42,7 +45,9 @@ class JobSpec:
     restarts: int = 0
     seconds: int | None = None
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    files: str = ""
+    image: str | None = None
+    queue: str | None = None
+    priority: Priority | None = None
 
 
 def of(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> JobSpec:
@@ -73,6 +78,9 @@ def of(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> Jo
         restarts=settings.job_restarts,
         seconds=settings.job_time,
         env={**settings.job_env, **env},
+        image=settings.job_image,
+        queue=settings.job_queue,
+        priority=settings.job_priority,
     )
 
 

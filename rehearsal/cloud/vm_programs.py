@@ -1,4 +1,4 @@
-"""What the programs of jobs do on VMs, so far as the simulation knows them.
+"""What the programs of jobs do, on VMs and in pods, so far as the simulation knows them.
 
 Nothing is run. Of a shell's line, echo, sleep, exit, true and false are known; of a script in the
 job's folder its calls of print, time.sleep and sys.exit with plain values, as if each line were
@@ -37,11 +37,13 @@ class Course:
         seconds: How long it runs, in cloud time.
         code: Its exit code.
         said: What it writes, a line each, with the seconds after its begin.
+        folder: Where it runs.
     """
 
     seconds: float = 0.0
     code: int = 0
     said: list[tuple[float, str]] = field(default_factory=list)
+    folder: str = ""
 
     def say(self, line: str) -> None:
         """Write a line at this moment."""
@@ -64,15 +66,16 @@ def files_of(archive: bytes) -> dict[str, str]:
     return found
 
 
-def course(command: Sequence[str], files: Mapping[str, str], name: str) -> Course:
+def course(command: Sequence[str], files: Mapping[str, str], name: str, folder: str = "") -> Course:
     """What a command does in a folder.
 
     Args:
         command: The program and its arguments.
         files: The folder: names -> texts.
         name: The job's, for what its shell says.
+        folder: Where it is; "" for where VMs have it.
     """
-    done = Course()
+    done = Course(folder=folder or f"/var/lib/aiinfra-job/{name}")
     _run(done, list(command), files, name)
     return done
 
@@ -84,7 +87,7 @@ def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) ->
     elif program in _PYTHONS or program in _SHELLS:
         scripts = [it for it in words[1:] if it.endswith((".py", ".sh"))]
         if scripts and scripts[0] not in files:
-            where = f"/var/lib/aiinfra-job/{name}/{scripts[0]}"
+            where = f"{done.folder}/{scripts[0]}"
             missing = f"can't open file '{where}': [Errno 2] No such file or directory"
             done.fail(2, f"{program}: {missing}")
         else:

@@ -10,7 +10,6 @@ from provision.deployment.deployment import NOTHING_HELD
 from provision.errors import SettingsError
 from provision.kinds.gke import variables
 from provision.spec import cluster
-from provision.spec.rules import jobs as rules
 from provision.state import reservations
 
 if TYPE_CHECKING:
@@ -181,16 +180,11 @@ class GkeCluster:
 
         return testing.run(context, cloud, record)
 
-    def jobs(self, cloud: Cloud) -> Jobs:
-        """None yet."""
-        del cloud
-        raise SettingsError(
-            "This program runs no jobs on GKE clusters",
-            code=Code.WITHOUT_EFFECT,
-            why="Run, Jobs, Logs and Cancel are for groups of VMs, ORCHESTRATOR_TYPE=none",
-            fix=rules.ON_GKE,
-            setting="ORCHESTRATOR_TYPE",
-        )
+    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
+        """Jobs as JobSets, through the queue."""
+        from provision.kinds.gke.jobs import GkeJobs
+
+        return GkeJobs(context, cloud)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """The volumes that were made for claims, as far as they go with these."""

@@ -1,28 +1,23 @@
 """Jobs on the VMs of a group, through the state folder.
 
-    jobs/index.json                     the jobs that are not over, in their order
-    jobs/NAME.json                      a job, written once
-    jobs/files/SHA256.tar.gz            a folder, written once
-    vms/job.json                        how far the job is that is under way
-    vms/jobs/NAME/course.json           how far one came that is over
-    vms/jobs/NAME/logs/ATTEMPT/RANK/    what it said, in pieces named by where they begin
+Beside what every job has there (`kinds.job_folder`):
 
-VMs can read `jobs/` and not write it; what is in `vms/` any program on them may have written
-(ADR 54).
+    jobs/index.json             the jobs that are not over, in their order
+    vms/job.json                how far the job is that is under way
+    vms/jobs/NAME/course.json   how far one came that is over
 """
 
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents import json_object
-from provision.documents.events import stamp
-from provision.documents.job import Job, JobFailure, JobState
+from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
+from provision.kinds import job_folder
+from provision.kinds.job_folder import JobFolder
 from provision.kinds.vms import roster
-from provision.spec import job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,10 +26,10 @@ if TYPE_CHECKING:
     from provision.spec.job import JobSpec
     from provision.state.folder import StateFolder
 
-_JOBS: Final = "jobs/"
-_INDEX: Final = "jobs/index.json"
-_ORDER: Final = "vms/job.json"
-_JSON: Final = "application/json"
+_INDEX: Final = f"jobs/{job_folder.ORDER}.json"
+_NOW: Final = "vms/job.json"
+_TOLD: Final = "vms/jobs/"
+_COURSE: Final = "course.json"
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that an earlier version made know of no jobs:"
     " Create --replace-vms"
@@ -50,37 +45,30 @@ class VmJobs:
 
     def __init__(self, folder: StateFolder) -> None:
         self._folder = folder
+        self._jobs = JobFolder(folder, _TOLD)
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
         self._require_room(spec)
-        if archive is not None:
-            name = f"{_JOBS}files/{archive.sha256}.tar.gz"
-            self._folder.write_once(name, archive.path, "application/gzip")
-        while True:
-            named = job.numbered(spec.name, self.names())
-            text = json.dumps(_document(spec, named, archive))
-            if self._folder.write_once(f"{_JOBS}{named}.json", text, _JSON):
-                break
-        self._change_index(lambda known: [*known, {"name": named, "cancelled": False}])
-        return named
+        name = self._jobs.put(spec, archive)
+        self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
+        return name
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last."""
-        found = self._folder.created(_JOBS)
-        ours = sorted(found, key=lambda name: found[name])
-        names = (it.removeprefix(_JOBS) for it in ours if it != _INDEX)
-        return [it.removesuffix(".json") for it in names if "/" not in it]
+        return self._jobs.names()
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by what the VMs say of it."""
-        text = self._folder.text(f"{_JOBS}{name}.json")
-        if text is None:
+        asked = self._jobs.asked(name)
+        if asked is None:
             return None
-        asked, course = _read(text), self._course(name)
+        course = self._course(name)
         if course:
             return _job(name, asked, course)
-        before = self._before(name)
+        names = self._order()
+        earlier = names[: names.index(name)] if name in names else []
+        before = [it for it in earlier if not self._is_over(it)]
         why = f"{before[0]} is before it" if before else _UNHEARD
         return _job(name, asked, {"why": why}, place=len(before))
 
@@ -90,12 +78,7 @@ class VmJobs:
 
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
-        prefix = f"vms/jobs/{job.name}/logs/{attempt}/0/"
-        for name in self._folder.names(prefix, first=f"{prefix}{after:015d}"):
-            begins = name.removeprefix(prefix)
-            piece = self._folder.data(name) if begins.isdigit() else None
-            if piece is not None:  # what is too old goes
-                yield int(begins), piece
+        return self._jobs.log(job, attempt, after)
 
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""
@@ -119,55 +102,22 @@ class VmJobs:
         """Change the order of jobs, and take those out that are over."""
 
         def changed(text: str | None) -> str:
-            known = json_object.objects(_read(text or "{}").get("jobs"))
+            known = json_object.objects(job_folder.read(text or "{}").get("jobs"))
             left = [it for it in known if not self._is_over(json_object.text(it.get("name")))]
             return json.dumps({"jobs": change(left)})
 
-        self._folder.change(_INDEX, changed, _JSON)
+        self._folder.change(_INDEX, changed, "application/json")
 
     def _is_over(self, name: str) -> bool:
-        return self._folder.text(_course_of(name)) is not None
-
-    def _before(self, name: str) -> list[str]:
-        """The jobs before one that are not over, in their order."""
-        names = self._order()
-        earlier = names[: names.index(name)] if name in names else []
-        return [it for it in earlier if not self._is_over(it)]
+        return self._folder.text(f"{_TOLD}{name}/{_COURSE}") is not None
 
     def _order(self) -> list[str]:
-        index = _read(self._folder.text(_INDEX) or "{}")
+        index = job_folder.read(self._folder.text(_INDEX) or "{}")
         return [json_object.text(it.get("name")) for it in json_object.objects(index.get("jobs"))]
 
     def _course(self, name: str) -> dict[str, Any]:
-        text = self._folder.text(_course_of(name))
-        found = _read(text or self._folder.text(_ORDER) or "{}")
+        found = self._jobs.told(name, _COURSE) or job_folder.read(self._folder.text(_NOW) or "{}")
         return found if found.get("name") == name else {}
-
-
-def _course_of(name: str) -> str:
-    return f"vms/jobs/{name}/course.json"
-
-
-def _document(spec: JobSpec, name: str, archive: Archive | None) -> dict[str, Any]:
-    """A job as VMs read it."""
-    return {
-        "name": name,
-        "command": list(spec.command),
-        "nodes": spec.nodes,
-        "restarts": spec.restarts,
-        "seconds": spec.seconds,
-        "env": dict(spec.env),
-        "files": archive.sha256 if archive else "",
-        "submitted": stamp(time.time()),
-    }
-
-
-def _read(text: str) -> dict[str, Any]:
-    """A document; empty if somebody has spoiled it."""
-    try:
-        return json_object.read(text)
-    except ValueError:
-        return {}
 
 
 def _job(name: str, asked: Mapping[str, Any], course: Mapping[str, Any], place: int = 0) -> Job:
@@ -184,29 +134,9 @@ def _job(name: str, asked: Mapping[str, Any], course: Mapping[str, Any], place: 
         attempt=json_object.whole(course.get("attempt")) or 0,
         restarts=json_object.whole(asked.get("restarts")) or 0,
         submitted=json_object.text(asked.get("submitted")),
-        began=_moment(course.get("began")),
-        ended=_moment(course.get("since")) if state.is_over else None,
-        ends=_moment(course.get("ends")),
-        failure=_failure(json_object.inner(course.get("failure"))),
+        began=job_folder.moment(course.get("began")),
+        ended=job_folder.moment(course.get("since")) if state.is_over else None,
+        ends=job_folder.moment(course.get("ends")),
+        failure=job_folder.failure(json_object.inner(course.get("failure"))),
         events=tuple(json_object.texts(course.get("events"))),
     )
-
-
-def _failure(found: Mapping[str, Any]) -> JobFailure | None:
-    if not found:
-        return None
-    return JobFailure(
-        machine=json_object.text(found.get("vm")),
-        rank=json_object.whole(found.get("rank")) or 0,
-        exit_code=json_object.whole(found.get("code")),
-        cause=json_object.text(found.get("cause")),
-        tail=json_object.text(found.get("tail")),
-    )
-
-
-def _moment(value: object) -> str | None:
-    moment = json_object.number(value)
-    try:
-        return stamp(moment) if moment else None
-    except (OverflowError, ValueError, OSError):  # a year that no calendar has
-        return None

@@ -164,8 +164,9 @@ class VmGroup:
 
         return testing.run(context, cloud, record)
 
-    def jobs(self, cloud: Cloud) -> Jobs:
+    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
         """Jobs by the agents of the VMs."""
+        del context
         from provision.kinds.vms.jobs import VmJobs
 
         return VmJobs(cloud.folder)

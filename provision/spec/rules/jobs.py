@@ -11,11 +11,7 @@ from provision.spec.rules.findings import Case, Finding, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ON_GKE: Final = (
-    "submit a job to the queue with kubectl: docs/how-to/gke.md, and examples/jobs to copy"
-)
 _INSTEAD: Final = {
-    Orchestrator.GKE: ON_GKE,
     Orchestrator.RAY: "submit it with ray job submit, on the head: docs/how-to/ray.md",
 }
 """Orchestrator -> how to run a job there; those that have Run are not in it."""
@@ -28,7 +24,7 @@ def _run(case: Case) -> Iterator[Finding]:
             code=Code.WITHOUT_EFFECT,
             field="orchestrator_type",
             what="has no Run",
-            why="Run is for groups of VMs, ORCHESTRATOR_TYPE=none",
+            why="Run is for groups of VMs and for GKE, ORCHESTRATOR_TYPE=none and gke",
             fix=_INSTEAD[kind],
         )
 

@@ -6,7 +6,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import checks, objects, pools, provisioning, training
+from rehearsal.cloud.kubernetes import checks, objects, pod_jobs, pools, provisioning, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,6 +110,8 @@ def remove(world: World, pod: Object) -> None:
 def stop(world: World, pod: Object) -> None:
     """Delete a pod in order: its programs get SIGTERM, and time to save what they did."""
     training.stop(world, pod)
+    if not is_over(pod):
+        pod_jobs.stop(world, pod)
     remove(world, pod)
 
 

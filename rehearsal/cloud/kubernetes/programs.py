@@ -9,7 +9,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import all_gather, fabric, ray_programs, training
+from rehearsal.cloud.kubernetes import all_gather, fabric, pod_jobs, ray_programs, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,16 +41,20 @@ def begin(world: World, pod: Object, node: Object) -> None:
     pod["_nccl"] = dataclasses.asdict(verdict)
     if verdict.problem and pod["_seconds"] is not None:
         pod["_seconds"] = min(pod["_seconds"], _FAILURE_SECONDS)
+    pod_jobs.begin(world, pod)
 
 
 def exit_code(pod: Object) -> int:
     """With what the main container of a pod ends that has started."""
-    return 1 if (pod.get("_nccl") or {}).get("problem") else 0
+    failed = 1 if (pod.get("_nccl") or {}).get("problem") else 0
+    return failed or int(pod.get("_code", 0))
 
 
 def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
     """What a container that has started wrote so far."""
     text = " ".join(_words(container))
+    if "_course" in pod:
+        return pod_jobs.log(pod)
     if all_gather.PROGRAM in text:
         return all_gather.log(world, pod, text)
     if training.is_one(pod) and not exit_code(pod):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rehearsal.cloud.kubernetes import (
     exits,
     objects,
+    pod_jobs,
     pods,
     pools,
     programs,
@@ -57,7 +58,8 @@ def _stays(world: World, kind: Kind, pod: Object, node: Object | None) -> bool:
     else:
         if pod.pop("_missed", None) is not None:
             objects.tell(world, pod, "Ready", True, "", "")
-            world.put(kind, pod)
+        pod_jobs.go_on(world, pod)
+        world.put(kind, pod)
         return True
     return False
 
@@ -125,7 +127,7 @@ def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
 
 def _end(world: World, kind: Kind, pod: Object) -> None:
     """The program in a pod has ended; where the pod says so, it is begun again."""
-    code = programs.exit_code(pod) or exits.code(pod["spec"])
+    code = programs.exit_code(pod) or ("_course" not in pod and exits.code(pod["spec"])) or 0
     again = pod["spec"].get("restartPolicy")
     if again == "Always" or (code and again == "OnFailure"):
         pod["_restarts"] = pod.get("_restarts", 0) + 1
@@ -136,6 +138,7 @@ def _end(world: World, kind: Kind, pod: Object) -> None:
         world.put(kind, pod)
         return
     training.finish(world, pod)
+    pod_jobs.end(world, pod)
     pod["status"]["phase"] = "Failed" if code else "Succeeded"
     for name in ("ContainersReady", "Ready"):
         objects.tell(world, pod, name, False, "PodFailed" if code else "PodCompleted", "")

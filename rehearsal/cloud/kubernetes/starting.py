@@ -13,6 +13,7 @@ from rehearsal.cloud.kubernetes import (
     installed,
     interfaces,
     objects,
+    pod_jobs,
     shell,
 )
 
@@ -98,6 +99,9 @@ def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
 def _container(
     world: World, pod: Object, node: Object, on_node: Installed, container: Mapping[str, Any]
 ) -> Waiting | None:
+    obstacle = pod_jobs.obstacle(world, pod, container)
+    if obstacle:
+        return Waiting(container["name"], "Error", obstacle, has_failed=True)
     wanted = shell.waits_for(container)
     if wanted is not None:
         return _file(world, pod, on_node, container, *wanted)

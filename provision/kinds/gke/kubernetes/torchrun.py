@@ -116,7 +116,8 @@ exit "${{code}}"
 """
 
 
-def _container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
+def launch_variables(pool: GpuPool, nodes: int) -> list[Object]:
+    """What the processes of a job find each other by: the variables of a pod of a JobSet."""
     values: dict[str, Any] = {
         "NNODES": nodes,
         "NPROC_PER_NODE": pool.gpus,
@@ -125,13 +126,17 @@ def _container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
         "MASTER_PORT": _PORT,
         "GLOO_SOCKET_IFNAME": FIRST,
     }
+    return [
+        {"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": _SET_LABEL}}},
+        {"name": "NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": _INDEX}}},
+        *({"name": name, "value": str(value)} for name, value in values.items()),
+    ]
+
+
+def _container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     return {
         "name": NAME,
         "image": IMAGE,
         "command": ["bash", "-c", _script(facts)],
-        "env": [
-            {"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": _SET_LABEL}}},
-            {"name": "NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": _INDEX}}},
-            *({"name": name, "value": str(value)} for name, value in values.items()),
-        ],
+        "env": launch_variables(pool, nodes),
     }

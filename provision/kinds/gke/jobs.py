@@ -1,0 +1,443 @@
+"""Jobs on a GKE cluster: each is a JobSet, which says how far it is; its pods keep what it said.
+
+Beside what every job has in the state folder (`kinds.job_folder`):
+
+    jobs/cancelled/NAME                    somebody cancelled it
+    pods/jobs/NAME/began.json              when its program first began
+    pods/jobs/NAME/ends/ATTEMPT/RANK.json  how a program ended
+
+What others submit, with kubectl, is listed until it is over.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from provision.codes import Code
+from provision.documents import json_object
+from provision.documents.gke_status import JobState as Queued
+from provision.documents.job import Job, JobFailure, JobState
+from provision.errors import SettingsError, StateError
+from provision.kinds import job_folder
+from provision.kinds.gke import control_plane
+from provision.kinds.gke.kubernetes import job_set, jobs, kueue, pods, status, workloads
+from provision.kinds.gke.kubernetes.client import KubernetesError
+from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.job_folder import JobFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from provision.context import Cloud, Context
+    from provision.documents.gke_status import Workload
+    from provision.files.archive import Archive
+    from provision.kinds.gke.kubernetes.facts import GpuPool
+    from provision.kinds.gke.kubernetes.objects import Object
+    from provision.spec.job import JobSpec
+
+T = TypeVar("T")
+
+_TOLD: Final = "pods/jobs/"
+_CANCELLED: Final = "jobs/cancelled/"
+_ANSWER: Final = 60.0
+"""Seconds of cloud time for which a control plane may not answer."""
+_PAUSE: Final = 2.0
+_TAKEN: Final = 409
+_GONE: Final = (
+    "its JobSet is gone: somebody has deleted it, or the run that submitted it was killed"
+)
+_ENDED: Final = "it was cancelled"
+_LATE: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
+_NO_ROOM: Final = "couldn't assign flavors"
+_LOST: Final = "its node was lost, or drained"
+_OVER: Final = frozenset({"Succeeded", "Failed"})
+"""The phases of pods that have ended."""
+_NOT_FOUND: Final = 127  # a shell's exit code
+_POD: Final = re.compile(r"\S*-(\d+)-[a-z0-9]{5}(?= |$)")
+"""A pod's name, with its rank, in the words of Kubernetes."""
+_STATES: Final[Mapping[Queued, JobState]] = {
+    Queued.PENDING: JobState.WAITING,
+    Queued.WAITING_FOR_NODES: JobState.WAITING,
+    Queued.STARTING: JobState.PREPARING,
+    Queued.RUNNING: JobState.RUNNING,
+    Queued.GIVEN_UP: JobState.FAILED,
+    Queued.FINISHED: JobState.SUCCEEDED,
+}
+
+
+class GkeJobs:
+    """The jobs of a cluster; see `deployment.jobs.Jobs` for what each method does.
+
+    Args:
+        context: The run.
+        cloud: Google and the state folder.
+
+    Raises:
+        StateError: Create has not come to the end of making the cluster.
+    """
+
+    def __init__(self, context: Context, cloud: Cloud) -> None:
+        facts = control_plane.kept(cloud.folder)
+        if facts is None:
+            raise StateError(
+                "There is no cluster to run jobs on",
+                code=Code.NO_CLUSTER,
+                why="its first Create has not come to its end",
+                fix="aiinfra Create",
+            )
+        self._context, self._folder, self._facts = context, cloud.folder, facts
+        self._cluster = control_plane.reach(facts, cloud.api, context.environ)
+        self._jobs = JobFolder(cloud.folder, _TOLD)
+        self._failures: dict[tuple[str, int], JobFailure | None] = {}
+
+    def submit(self, spec: JobSpec, archive: Archive | None) -> str:
+        """Write the folder and the job, and make its JobSet."""
+        pool, nodes = self._room(spec)
+        name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._sets()])
+        where = self._folder.location
+        folder = f"{where.folder}/{job_folder.FILES}{archive.sha256}.tar.gz" if archive else ""
+        wanted = job_set.Wanted(
+            name=name,
+            spec=spec,
+            pool=pool,
+            nodes=nodes,
+            bucket=where.bucket,
+            folder=folder,
+            told=f"{where.folder}/{_TOLD}{name}/",
+        )
+        try:
+            self._ask(
+                lambda: self._cluster.create(job_set.build(self._facts, wanted)), f"submit {name}"
+            )
+        except KubernetesError as error:
+            # A request whose answer was lost is repeated, and finds what it made.
+            if error.code != _TAKEN or self._set(name) is None:
+                self._jobs.forget(name)
+                raise
+        return name
+
+    def names(self) -> Sequence[str]:
+        """The names of all jobs, the newest last; first those that others have submitted."""
+        return [*(it.name for it in self._others()), *self._jobs.names()]
+
+    def unfinished(self) -> Sequence[str]:
+        """The names of those of Run that are not over."""
+        known = self._jobs.names()
+        if not known:
+            return ()
+        alive = {it["metadata"]["name"] for it in self._sets() if not _is_over(it)}
+        return [it for it in known if it in alive]
+
+    def find(self, name: str) -> Job | None:
+        """How far a job is, by its JobSet, the queue, and what its pods have kept."""
+        asked = self._jobs.asked(name)
+        if asked is None:
+            return next((_of_others(it) for it in self._others() if it.name == name), None)
+        job = Job(
+            name=name,
+            state=JobState.FAILED,
+            why=_GONE,
+            nodes=json_object.whole(asked.get("nodes")),
+            restarts=json_object.whole(asked.get("restarts")) or 0,
+            submitted=json_object.text(asked.get("submitted")),
+        )
+        thing = self._set(name)
+        cancelled = self._folder.text(f"{_CANCELLED}{name}")
+        if cancelled is not None and thing is None:
+            return replace(job, state=JobState.CANCELLED, why=_ENDED, ended=cancelled)
+        if thing is None:
+            return replace(job, ended=job.submitted)
+        job = self._of_set(job, thing, json_object.whole(asked.get("seconds")))
+        if cancelled is not None and not job.state.is_over:
+            return replace(job, state=JobState.STOPPING, why=_ENDED)
+        return job
+
+    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
+        """The pieces, in their order."""
+        return self._jobs.log(job, attempt, after)
+
+    def cancel(self, job: Job) -> None:
+        """Delete its JobSet, with which its pods, its place in the queue and its requests go."""
+        if self._jobs.asked(job.name) is None:
+            raise SettingsError(
+                f"{job.name} is no job of Run",
+                code=Code.WITHOUT_EFFECT,
+                why="somebody submitted it with other means, and may need it",
+                fix=f"kubectl delete {job.name.lower()}",
+            )
+        now = job_folder.now()
+        self._folder.write_once(f"{_CANCELLED}{job.name}", now, "text/plain")
+        self._ask(
+            lambda: self._cluster.delete(job_set.API, job_set.KIND, job.name, kueue.NAMESPACE),
+            f"cancel {job.name}",
+        )
+
+    # ------------------------------------------------------------------ what it can have
+
+    def _room(self, spec: JobSpec) -> tuple[GpuPool, int]:
+        """Where a job runs, and on how many nodes.
+
+        Raises:
+            SettingsError: It would wait for ever.
+        """
+        facts = self._facts
+        queues = (kueue.LOCAL_QUEUE, *(it.name for it in facts.queues))
+        if (spec.queue or spec.priority) and not facts.has_queue:
+            raise SettingsError(
+                "The cluster has no queue",
+                code=Code.WITHOUT_EFFECT,
+                why="ENABLE_KUEUE was off when it was made",
+                fix="remove JOB_QUEUE and JOB_PRIORITY, or ENABLE_KUEUE=yes and Create",
+                setting="JOB_QUEUE" if spec.queue else "JOB_PRIORITY",
+            )
+        if spec.queue and spec.queue not in queues:
+            raise SettingsError(
+                f"The cluster has no queue {spec.queue}",
+                why=f"there are {', '.join(queues)}",
+                fix="name one of them, or add it to KUEUE_QUEUES and Create",
+                setting="JOB_QUEUE",
+            )
+        if not facts.pools:
+            raise SettingsError("The cluster has no GPU nodes", fix="GKE_NODE_POOLS and Create")
+        main = jobs.main_pool(facts)
+        fitting = (it for it in (main, *facts.pools) if it.max_nodes >= (spec.nodes or 1))
+        pool = next(fitting, max(facts.pools, key=lambda it: it.max_nodes))
+        most = pool.max_nodes
+        if facts.has_queue:
+            most = min(most, facts.gpu_quota // max(pool.gpus, 1))
+        if (spec.nodes or 1) > most:
+            raise SettingsError(
+                f"The job wants {spec.nodes or 1} nodes, and can have {most}",
+                why=f"the largest pool, {pool.name}, has at most {pool.max_nodes}"
+                + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
+                + "; all begin together, so it would wait for ever",
+                fix=f"JOB_NODES={most}" if most else "KUEUE_GPU_QUOTA, and Create",
+                setting="JOB_NODES",
+            )
+        return pool, spec.nodes or most
+
+    # ------------------------------------------------------------------ how far it is
+
+    def _of_set(self, job: Job, thing: Object, seconds: int | None) -> Job:
+        name, said = job.name, conditions(thing)
+        restarts = json_object.whole((thing.get("status") or {}).get("restarts")) or 0
+        # First the queue: what is said of pods is then not older than what is said of it.
+        if holds(thing, "Completed"):
+            job = replace(job, state=JobState.SUCCEEDED, why="", ended=_since(said["Completed"]))
+        elif holds(thing, "Failed"):
+            why, ended = str(said["Failed"].get("message", "")), _since(said["Failed"])
+            failure = self._failure(name, restarts + 1)
+            job = replace(job, why=why, ended=ended, failure=failure)
+        elif "deletionTimestamp" in thing["metadata"]:
+            job = replace(job, state=JobState.STOPPING, why="its JobSet is being deleted")
+        else:
+            job = self._of_queue(job, thing)
+        started = json_object.number(self._jobs.told(name, "began.json").get("began"))
+        if job.state is JobState.RUNNING and not started:
+            job = replace(job, state=JobState.PREPARING)
+        nodes = [it["spec"].get("nodeName") for it in self._pods(name)]
+        return replace(
+            job,
+            machines=tuple(it for it in nodes if it),
+            attempt=restarts + 1 if started else 0,
+            began=job_folder.moment(started),
+            ends=job_folder.moment(started + seconds) if started and seconds else None,
+            events=tuple(self._restarted(job, number) for number in range(1, restarts + 1)),
+        )
+
+    def _of_queue(self, job: Job, thing: Object) -> Job:
+        """How far a job is that has not ended, by the queue and its pods."""
+        found = self._ask(lambda: status.read(self._cluster), "look at the queue")
+        title = f"{job_set.KIND} {job.name}"
+        mine = next((it for it in (*found.workloads, *found.outside) if it.name == title), None)
+        if mine is None:
+            return replace(job, state=JobState.WAITING, why="Kueue has not taken note of it yet")
+        why = "; ".join(filter(None, [mine.message, *mine.advice.splitlines()]))
+        if mine.state is Queued.GIVEN_UP:
+            return self._given_up(job, thing, why)
+        before = self._before(thing) if mine.state is Queued.PENDING else []
+        if before:
+            # Kueue's own words for that name flavors, of which users have heard nothing.
+            why = "" if why.startswith(_NO_ROOM) else why
+            why = "; ".join(filter(None, [f"{before[0]} is before it", why]))
+        state = _STATES[mine.state]
+        why = "" if state is JobState.RUNNING else why
+        return replace(job, state=state, why=why, place=len(before))
+
+    def _given_up(self, job: Job, thing: Object, why: str) -> Job:
+        """A job to which Kueue gives nothing more: it has run long enough, or got no nodes."""
+        evicted = conditions(self._work(thing) or {}).get("Evicted", {})
+        if evicted.get("reason") == _LATE:
+            why = "JOB_TIME is over, or the time of its nodes"
+        phases = {(it.get("status") or {}).get("phase") for it in self._pods(job.name)}
+        if phases - _OVER:
+            return replace(job, state=JobState.STOPPING, why=why)
+        return replace(job, why=why, ended=_since(evicted) or job.submitted)
+
+    def _work(self, thing: Object) -> Object | None:
+        """The Workload of a JobSet."""
+        every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
+        uid = thing["metadata"]["uid"]
+        return next((it for it in every if uid in set(pods.owners(it))), None)
+
+    def _before(self, thing: Object) -> list[str]:
+        """The jobs of its queue that Kueue has let in, then those that it lets in before it."""
+        every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
+        uid = thing["metadata"]["uid"]
+        mine = next((it for it in every if uid in set(pods.owners(it))), None)
+        if mine is None:
+            return []
+        queue = mine["spec"].get("queueName")
+        alive = [it for it in every if it["spec"].get("queueName") == queue and _is_alive(it)]
+        alive.sort(key=_turn)
+        names = [next(iter(it["metadata"]["ownerReferences"]))["name"] for it in alive]
+        return names[: alive.index(mine)] if mine in alive else []
+
+    def _restarted(self, job: Job, attempt: int) -> str:
+        """What made an attempt fail after which there was another one."""
+        failure = self._failure(job.name, attempt)
+        words = failure.words if failure else _LOST
+        return f"attempt {attempt} failed: {words}; restart {attempt} of {job.restarts}"
+
+    def _failure(self, name: str, attempt: int) -> JobFailure | None:
+        """What failed first in an attempt that has ended; None if nothing is known of it."""
+        if (name, attempt) not in self._failures:
+            self._failures[name, attempt] = self._first(name, attempt)
+        return self._failures[name, attempt]
+
+    def _first(self, name: str, attempt: int) -> JobFailure | None:
+        prefix = f"{_TOLD}{name}/ends/{attempt}/"
+        ends = [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
+        own = {json_object.whole(_rank(it)): it for it in self._pods(name, attempt)}
+        failed = [it for it in ends if it.get("code") != 0 and it.get("told") is not True]
+        failed.sort(key=lambda it: json_object.number(it.get("ended")) or 0.0)
+        for end in failed:
+            rank = json_object.whole(end.get("rank")) or 0
+            cause = _cause(end, own.get(rank))
+            return job_folder.failure({**end, "cause": cause})
+        return next(filter(None, (_unbegun(it) for it in own.values())), None) or self._told_by_job(
+            name, own
+        )
+
+    def _told_by_job(self, name: str, own: Mapping[int | None, Object]) -> JobFailure | None:
+        """What the Job of the last attempt says of the pod that ended it."""
+        selector = f"{job_set.SET_LABEL}={name}"
+        for child in self._ask(
+            lambda: self._cluster.all("batch/v1", "Job", kueue.NAMESPACE, selector),
+            f"look at {name}",
+        ):
+            message = str(conditions(child).get("Failed", {}).get("message", ""))
+            pod = _POD.search(message)
+            if pod:
+                rank = int(pod[1])
+                node = (own.get(rank) or {}).get("spec", {}).get("nodeName", "") or pod[0]
+                cause = _LOST if "DisruptionTarget" in message else message
+                return JobFailure(machine=node, rank=rank, cause=cause, tail="")
+        return None
+
+    # ------------------------------------------------------------------ what the cluster has
+
+    def _set(self, name: str) -> Object | None:
+        found = self._ask(
+            lambda: self._cluster.find(job_set.API, job_set.KIND, name, kueue.NAMESPACE),
+            f"look at {name}",
+        )
+        return found if found is not None and _is_ours(found) else None
+
+    def _sets(self) -> list[Object]:
+        return self._ask(
+            lambda: self._cluster.all(job_set.API, job_set.KIND, kueue.NAMESPACE), "list the jobs"
+        )
+
+    def _pods(self, name: str, attempt: int | None = None) -> list[Object]:
+        """The pods of a job, by their ranks; of one attempt alone if it is given."""
+        selector = f"{job_set.SET_LABEL}={name}"
+        if attempt is not None:
+            selector += f",{job_set.ATTEMPT_LABEL}={attempt - 1}"
+        found = self._ask(
+            lambda: self._cluster.all("v1", "Pod", kueue.NAMESPACE, selector), f"look at {name}"
+        )
+        return sorted(found, key=lambda it: int(_rank(it)))
+
+    def _others(self) -> list[Workload]:
+        """What others have submitted, and is not over."""
+        found = self._ask(lambda: status.read(self._cluster), "list the jobs")
+        ours = {f"{job_set.KIND} {it}" for it in self._jobs.names()}
+        return [
+            it
+            for it in (*found.workloads, *found.outside)
+            if it.name not in ours and it.state is not Queued.FINISHED
+        ]
+
+    def _ask(self, attempt: Callable[[], T], doing: str) -> T:
+        deadline = self._context.progress.deadline(_ANSWER, _PAUSE)
+        return deadline.retry(attempt, doing)
+
+
+def _is_ours(thing: Object) -> bool:
+    return job_set.OURS.items() <= (thing["metadata"].get("labels") or {}).items()
+
+
+def _is_over(thing: Object) -> bool:
+    return holds(thing, "Completed") or holds(thing, "Failed")
+
+
+def _rank(pod: Object) -> str:
+    return str((pod["metadata"].get("labels") or {}).get(job_set.RANK_LABEL, "0"))
+
+
+def _since(condition: Mapping[str, Any]) -> str | None:
+    moment = json_object.text(condition.get("lastTransitionTime"))
+    return moment or None
+
+
+def _is_alive(work: Object) -> bool:
+    return workloads.state(work) not in {Queued.FINISHED, Queued.GIVEN_UP}
+
+
+def _turn(work: Object) -> tuple[bool, int, str]:
+    """What has room comes first; Kueue orders the others by priority, then by age."""
+    waits = workloads.state(work) is Queued.PENDING
+    priority = int(work["spec"].get("priority") or 0)
+    return waits, -priority, str(work["metadata"]["creationTimestamp"])
+
+
+def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
+    """What is known of the reason why a program ended so; "" for nothing."""
+    of_pod = (pod or {}).get("status") or {}
+    if of_pod.get("reason"):  # evicted
+        return f"{of_pod['reason']}: {of_pod.get('message', '')}"
+    for container in of_pod.get("containerStatuses") or []:
+        ended = (container.get("state") or {}).get("terminated") or {}
+        if container["name"] == job_set.CONTAINER and ended.get("reason") == "OOMKilled":
+            return "out of memory"
+    if end.get("code") is None:
+        return "it was killed: out of memory, or with its node"
+    return "command not found" if end.get("code") == _NOT_FOUND else ""
+
+
+def _unbegun(pod: Object) -> JobFailure | None:
+    """What kept the program of a pod from beginning."""
+    for container in (pod.get("status") or {}).get("initContainerStatuses") or []:
+        ended = (container.get("state") or {}).get("terminated") or {}
+        if ended.get("exitCode"):
+            message = str(ended.get("message") or "")
+            lines = message.strip().splitlines()
+            return JobFailure(
+                machine=pod["spec"].get("nodeName", ""),
+                rank=int(_rank(pod)),
+                cause=f"{container['name']} failed: {lines[-1] if lines else 'it said nothing'}",
+                tail=message,
+            )
+    return None
+
+
+def _of_others(work: Workload) -> Job:
+    return Job(
+        name=work.name,
+        state=_STATES[work.state],
+        why="; ".join(filter(None, [work.message, *work.advice.splitlines()])),
+        submitted=work.created or "",
+    )

@@ -1,0 +1,140 @@
+"""What stands of jobs in the state folder, whatever runs them.
+
+    jobs/NAME.json               a job, written once
+    jobs/files/SHA256.tar.gz     a folder, written once
+    LOGS/NAME/logs/ATTEMPT/RANK/ what it said, in pieces named by where they begin
+
+Machines can read what they run and not write it (ADR 54); what is in LOGS any program on them may
+have written.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.documents import json_object
+from provision.documents.events import stamp
+from provision.documents.job import Job, JobFailure
+from provision.spec import job
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from provision.files.archive import Archive
+    from provision.spec.job import JobSpec
+    from provision.state.folder import StateFolder
+
+FILES: Final = "jobs/files/"
+ORDER: Final = "index"
+"""The one object beside the jobs that is none: the order in which VMs take them."""
+_JOBS: Final = "jobs/"
+
+
+class JobFolder:
+    """The jobs of a deployment, as they were asked for, and what they have said.
+
+    Args:
+        folder: The state folder.
+        told: Where machines write of jobs, such as "vms/jobs/".
+    """
+
+    def __init__(self, folder: StateFolder, told: str) -> None:
+        self._folder = folder
+        self._told = told
+
+    def put(self, spec: JobSpec, archive: Archive | None, taken: Collection[str] = ()) -> str:
+        """Write the folder, unless it is there, and the job; its name.
+
+        Args:
+            spec: The job.
+            archive: Its folder; None for none.
+            taken: Names that others have.
+        """
+        if archive is not None:
+            name = f"{FILES}{archive.sha256}.tar.gz"
+            self._folder.write_once(name, archive.path, "application/gzip")
+        while True:
+            named = job.numbered(spec.name, [*self.names(), *taken])
+            text = json.dumps(_document(spec, named, archive))
+            if self._folder.write_once(f"{_JOBS}{named}.json", text, "application/json"):
+                return named
+
+    def names(self) -> Sequence[str]:
+        """The names of all jobs, the newest last."""
+        found = self._folder.created(_JOBS)
+        ours = sorted(found, key=lambda name: found[name])
+        names = (it.removeprefix(_JOBS).removesuffix(".json") for it in ours)
+        return [it for it in names if it != ORDER and "/" not in it]
+
+    def asked(self, name: str) -> dict[str, Any] | None:
+        """A job as it was asked for; None if there is none of this name."""
+        text = self._folder.text(f"{_JOBS}{name}.json")
+        return None if text is None else read(text)
+
+    def told(self, name: str, what: str) -> dict[str, Any]:
+        """A document that machines have written of a job; empty if there is none."""
+        return read(self._folder.text(f"{self._told}{name}/{what}") or "{}")
+
+    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
+        """The pieces of what rank 0 said, in their order."""
+        prefix = f"{self._told}{job.name}/logs/{attempt}/0/"
+        for name in self._folder.names(prefix, first=f"{prefix}{after:015d}"):
+            begins = name.removeprefix(prefix)
+            piece = self._folder.data(name) if begins.isdigit() else None
+            if piece is not None:  # what is too old goes
+                yield int(begins), piece
+
+    def forget(self, name: str) -> None:
+        """Remove a job that nothing will run."""
+        self._folder.remove(f"{_JOBS}{name}.json")
+
+
+def read(text: str) -> dict[str, Any]:
+    """A document; empty if somebody has spoiled it."""
+    try:
+        return json_object.read(text)
+    except ValueError:
+        return {}
+
+
+def failure(found: Mapping[str, Any]) -> JobFailure | None:
+    """A failure as machines write it; None for an empty document."""
+    if not found:
+        return None
+    return JobFailure(
+        machine=json_object.text(found.get("vm")),
+        rank=json_object.whole(found.get("rank")) or 0,
+        exit_code=json_object.whole(found.get("code")),
+        cause=json_object.text(found.get("cause")),
+        tail=json_object.text(found.get("tail")),
+    )
+
+
+def moment(value: object) -> str | None:
+    """A moment as ISO 8601, from seconds since 1970; None for what is none."""
+    seconds = json_object.number(value)
+    try:
+        return stamp(seconds) if seconds else None
+    except (OverflowError, ValueError, OSError):  # a year that no calendar has
+        return None
+
+
+def now() -> str:
+    """This moment, as ISO 8601 in UTC."""
+    return stamp(time.time())
+
+
+def _document(spec: JobSpec, name: str, archive: Archive | None) -> dict[str, Any]:
+    """A job as machines read it."""
+    return {
+        "name": name,
+        "command": list(spec.command),
+        "nodes": spec.nodes,
+        "restarts": spec.restarts,
+        "seconds": spec.seconds,
+        "env": dict(spec.env),
+        "files": archive.sha256 if archive else "",
+        "submitted": now(),
+    }

@@ -1,0 +1,159 @@
+"""Pods that fetch a folder from a bucket, run a program in it, and keep there what it says.
+
+A container of such a pod is told `fetch BUCKET OBJECT`, or `keep BUCKET PREFIX`. It does either
+as the account that its Kubernetes account stands for, if that may. What the program does is as far
+known as on VMs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.cloud import vm_programs
+from rehearsal.cloud.kubernetes import shell
+from rehearsal.cloud.storage import access, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rehearsal.cloud.kubernetes.objects import Object, World
+
+_FOLDER: Final = "/run/aiinfra-job/folder"
+_RANK: Final = "batch.kubernetes.io/job-completion-index"
+_ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
+_ACCOUNT: Final = "iam.gke.io/gcp-service-account"
+_ARGUMENTS: Final = '"$@"'
+_TOLD_TO_END: Final = 143
+_AT_ONCE: Final = 5.0
+
+
+def obstacle(world: World, pod: Object, container: Mapping[str, Any]) -> str:
+    """With what an init container that is to fetch a folder ends; "" where it does it."""
+    asked = _told(container, "fetch")
+    if asked is None:
+        return ""
+    if not access.may_read(world.store, asked[0], _member(world, pod), asked[1]):
+        return "urllib.error.HTTPError: HTTP Error 403: Forbidden"
+    found = objects.live(world.store, *asked)
+    return "" if found is not None else "urllib.error.HTTPError: HTTP Error 404: Not Found"
+
+
+def begin(world: World, pod: Object) -> None:
+    """Let the program of a pod begin, if it is such a pod."""
+    kept = _kept(pod)
+    if kept is None:
+        return
+    files: Mapping[str, str] = {}
+    for container in pod["spec"].get("initContainers") or []:
+        asked = _told(container, "fetch")
+        found = objects.live(world.store, *asked) if asked else None
+        if found is not None:
+            files = vm_programs.files_of(objects.content(world.store, found))
+    problem = pod["_nccl"]["problem"]
+    done = vm_programs.course(_command(pod), files, "job", _FOLDER)
+    if problem:
+        done = vm_programs.Course(_AT_ONCE, 1, [(0.0, problem)])
+    pod["_course"], pod["_seconds"] = asdict(done), done.seconds
+    pod["_code"], pod["_since"], pod["_kept"] = done.code, world.now, 0
+    if _rank(pod) == 0:
+        _write(world, pod, "began.json", json.dumps({"began": world.now}).encode(), only_new=True)
+    for at, _ in done.said:
+        world.wake(world.request.after(at))
+
+
+def go_on(world: World, pod: Object) -> None:
+    """Keep what the program has said by now."""
+    if "_course" in pod:
+        _say(world, pod, _said(world, pod))
+
+
+def end(world: World, pod: Object) -> None:
+    """Keep all that the program has said, and how it ended."""
+    if "_course" in pod:
+        _finish(world, pod, [line for _, line in pod["_course"]["said"]], pod["_code"], told=False)
+
+
+def stop(world: World, pod: Object) -> None:
+    """SIGTERM to the program."""
+    if "_course" in pod:
+        _finish(world, pod, _said(world, pod), _TOLD_TO_END, told=True)
+
+
+def log(pod: Object) -> str:
+    """What the program has said, as far as it was looked at."""
+    return str(pod.get("_text", ""))
+
+
+def _finish(world: World, pod: Object, lines: Sequence[str], code: int, *, told: bool) -> None:
+    _say(world, pod, lines)
+    ended = {"code": code, "told": told, "ended": world.now, "tail": "\n".join(lines[-20:])}
+    ended |= {"vm": pod["spec"]["nodeName"], "rank": _rank(pod)}
+    _write(world, pod, f"ends/{_attempt(pod)}/{_rank(pod)}.json", json.dumps(ended).encode())
+
+
+def _said(world: World, pod: Object) -> list[str]:
+    rate = world.request.rate
+    return [line for at, line in pod["_course"]["said"] if pod["_since"] + at * rate <= world.now]
+
+
+def _say(world: World, pod: Object, lines: Sequence[str]) -> None:
+    pod["_text"] = "".join(f"{line}\n" for line in lines)
+    more = pod["_text"].encode()[pod["_kept"] :]
+    if more:
+        name = f"logs/{_attempt(pod)}/{_rank(pod)}/{pod['_kept']:015d}"
+        _write(world, pod, name, more)
+        pod["_kept"] += len(more)
+
+
+def _write(world: World, pod: Object, name: str, content: bytes, *, only_new: bool = False) -> None:
+    kept = _kept(pod)
+    if kept is None:
+        return
+    bucket, prefix = kept
+    name = f"{prefix}{name}"
+    if only_new and objects.live(world.store, bucket, name) is not None:
+        return
+    if access.may_write(world.store, bucket, _member(world, pod), name):
+        plain = replace(world.request, query={}, parameters=(), headers={})
+        objects.create(plain, world.store, bucket, {"name": name}, content)
+
+
+def _kept(pod: Object) -> tuple[str, str] | None:
+    """The bucket and the prefix where a pod keeps what it says; None for other pods."""
+    init = pod["spec"].get("initContainers") or []
+    beside = (_told(it, "keep") for it in init if it.get("restartPolicy") == "Always")
+    return next(filter(None, beside), None)
+
+
+def _told(container: Mapping[str, Any], what: str) -> tuple[str, str] | None:
+    match shell.words(container):
+        case [*_, done, bucket, path] if done == what:
+            return bucket, path
+    return None
+
+
+def _command(pod: Object) -> list[str]:
+    """The program and its arguments, without the scripts of bash that run them."""
+    words = shell.words(pod["spec"]["containers"][0])
+    while words[:2] == ["bash", "-c"] and _ARGUMENTS in words[2]:
+        words = words[4:]
+    return [word.replace("$$", "$") for word in words]
+
+
+def _member(world: World, pod: Object) -> str:
+    """Whom Google takes a pod for; "" for nobody."""
+    kind = world.kind("v1", "serviceaccounts")
+    name = pod["spec"].get("serviceAccountName", "default")
+    found = world.get(kind, pod["metadata"]["namespace"], name) if kind else None
+    email = ((found or {"metadata": {}})["metadata"].get("annotations") or {}).get(_ACCOUNT, "")
+    return f"serviceAccount:{email}"
+
+
+def _rank(pod: Object) -> int:
+    return int(pod["metadata"]["labels"].get(_RANK, 0))
+
+
+def _attempt(pod: Object) -> int:
+    return int(pod["metadata"]["labels"].get(_ATTEMPT, 0)) + 1
