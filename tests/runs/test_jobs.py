@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.runs import cluster_side
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -282,3 +284,44 @@ def test_a_destroy_takes_all_that_jobs_have_left(
     assert _run(rehearsal, "--", "true", folder=folder).code == 0
     assert rehearsal.run("Destroy").code == 0
     assert not [name for name in rehearsal.objects() if "job" in name]
+
+
+def test_jobs_of_others_are_listed_and_left_alone_and_a_name_never_comes_again(
+    standing: Callable[..., Rehearsal], made_once: Callable[..., Any], folder: Path
+) -> None:
+    rehearsal = standing(GKE, rate=0.01)
+    rehearsal.settings |= GKE
+    connection = made_once(GKE).created.document["connection"]
+    cluster = cluster_side.kubectl(rehearsal, connection)
+    sample = cluster_side.job(rehearsal, connection, "sample-job-np-nodepool-1.yaml")
+    sample["spec"]["template"]["spec"]["containers"][0]["args"] = ["90000s"]
+    sample = cluster.create(sample)
+    theirs = f"Job {sample['metadata']['name']}"
+    options = ("--nodes=1", "--priority=high", "--detach")
+    assert _run(rehearsal, *options, "--", "sleep", "90000", folder=folder).code == 0
+    listed = rehearsal.run("Jobs").document["jobs"]
+    assert [job["name"] for job in listed] == [theirs, "sleep-1"]
+    refused = rehearsal.run("Cancel", behind=(theirs,))
+    assert (refused.code, refused.problem["code"]) == (2, "without-effect")
+    (ours,) = cluster.all("jobset.x-k8s.io/v1alpha2", "JobSet")
+    assert ours["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "high"
+
+    assert "sleep-1" in rehearsal.run("Destroy").problem["what"], "it asks before jobs end"
+    cluster.delete("jobset.x-k8s.io/v1alpha2", "JobSet", "sleep-1", "default")
+    gone = _job(rehearsal.run("Jobs", behind=("sleep-1",)))
+    assert (gone["state"], "its JobSet is gone" in gone["why"]) == ("failed", True)
+    again = _run(rehearsal, *options, "--", "sleep", "1", folder=folder)
+    assert _job(again)["name"] == "sleep-2"
+
+
+@pytest.mark.parametrize(
+    ("options", "setting"), [(("--queue=team-a",), "JOB_QUEUE"), (("--nodes=9",), "JOB_NODES")]
+)
+def test_what_a_cluster_can_never_run_is_refused_before_anything_is_written(
+    standing: Callable[..., Rehearsal], options: tuple[str, ...], setting: str
+) -> None:
+    rehearsal = standing(GKE)
+    rehearsal.settings |= GKE
+    refused = _run(rehearsal, *options, "--", "true")
+    assert (refused.code, refused.problem["setting"]) == (2, setting)
+    assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
