@@ -95,8 +95,8 @@ def cancel(context: Context, jobs: Jobs, job: Job) -> None:
                 raise ClusterError(
                     f"{job.name} is to end, and has not ended yet: {job.state}",
                     code=Code.NOT_IN_TIME,
-                    why="the VMs do not answer, or wait for one that comes before it",
-                    fix=f"aiinfra Jobs {job.name} shows when it is over; Status shows the VMs",
+                    why="its machines do not answer, or wait for one that comes before it",
+                    fix=f"aiinfra Jobs {job.name} shows when it is over; Status shows them",
                 )
             deadline.pause()
         stage.counts(f"{job.name}: {job.state}")

@@ -97,8 +97,8 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
         ),
         Action.JOBS: _About(
             "list the jobs, or show the one whose NAME follows",
-            "Show each job: how far it is, since when, on how many VMs, and what it waits for; or"
-            " with a NAME behind it, all about that one.",
+            "Show each job: how far it is, since when, on how many machines, and what it waits for;"
+            " or with a NAME behind it, all about that one.",
             "docs/how-to/run.md",
         ),
         Action.LOGS: _About(

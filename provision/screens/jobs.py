@@ -56,17 +56,18 @@ def whole(job: Job) -> list[Line]:
 
 def words(job: Job) -> str:
     """How far a job is, in a few words."""
-    machines = layout.counted(len(job.machines), "VM")
+    machines = layout.counted(len(job.machines), "machine")
     again = f", attempt {job.attempt} of {1 + job.restarts}" if job.attempt > 1 else ""
     match job.state:
         case JobState.WAITING:
             return job.why or "it waits"
         case JobState.PREPARING:
-            return f"{machines} get ready{again}"
+            ready = f"{machines} get ready{again}" if job.machines else ""
+            return "; ".join(filter(None, [ready, job.why])) or "it gets ready"
         case JobState.RUNNING:
             return f"runs on {machines}{again}"
         case JobState.STOPPING:
-            ending = job.why or "a VM of it failed"
+            ending = job.why or "a machine of it failed"
             return f"{ending}; its programs have two minutes to end"
         case JobState.FAILED:
             return job.failure.words if job.failure else job.why or "failed"

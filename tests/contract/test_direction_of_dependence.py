@@ -175,6 +175,8 @@ def test_only_the_console_prints_and_only_the_command_line_exits() -> None:
         ("preflight.facts", "sys.exit"),
         ("preflight.facts", "sys.stdout.write"),
         ("terraform.__main__", "sys.exit"),
+        # The one that pods run beside a job.
+        ("kinds.gke.kubernetes.job_attendant", "sys.stdout.write"),
         ("settings.documentation", "sys.exit"),
     }
 

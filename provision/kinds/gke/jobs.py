@@ -221,59 +221,66 @@ class GkeJobs:
     # ------------------------------------------------------------------ how far it is
 
     def _of_set(self, job: Job, thing: Object, seconds: int | None) -> Job:
-        name = job.name
+        name, said = job.name, conditions(thing)
         restarts = json_object.whole((thing.get("status") or {}).get("restarts")) or 0
+        # First the queue: what is said of pods is then not older than what is said of it.
+        if holds(thing, "Completed"):
+            job = replace(job, state=JobState.SUCCEEDED, why="", ended=_since(said["Completed"]))
+        elif holds(thing, "Failed"):
+            why, ended = str(said["Failed"].get("message", "")), _since(said["Failed"])
+            failure = self._failure(name, restarts + 1)
+            job = replace(job, why=why, ended=ended, failure=failure)
+        elif "deletionTimestamp" in thing["metadata"]:
+            job = replace(job, state=JobState.STOPPING, why="its JobSet is being deleted")
+        else:
+            job = self._of_queue(job, thing)
         started = json_object.number(self._jobs.told(name, "began.json").get("began"))
-        own = self._pods(name)
-        said = conditions(thing)
-        job = replace(
+        if job.state is JobState.RUNNING and not started:
+            job = replace(job, state=JobState.PREPARING)
+        nodes = [it["spec"].get("nodeName") for it in self._pods(name)]
+        return replace(
             job,
-            why="",
-            machines=tuple(it["spec"]["nodeName"] for it in own if it["spec"].get("nodeName")),
+            machines=tuple(it for it in nodes if it),
             attempt=restarts + 1 if started else 0,
             began=job_folder.moment(started),
             ends=job_folder.moment(started + seconds) if started and seconds else None,
             events=tuple(self._restarted(job, number) for number in range(1, restarts + 1)),
         )
-        if holds(thing, "Completed"):
-            return replace(job, state=JobState.SUCCEEDED, ended=_since(said["Completed"]))
-        if holds(thing, "Failed"):
-            failure = self._failure(name, restarts + 1)
-            why = str(said["Failed"].get("message", ""))
-            ended = _since(said["Failed"])
-            return replace(job, state=JobState.FAILED, why=why, failure=failure, ended=ended)
-        if "deletionTimestamp" in thing["metadata"]:
-            return replace(job, state=JobState.STOPPING, why="its JobSet is being deleted")
-        return self._of_queue(job, thing, own)
 
-    def _of_queue(self, job: Job, thing: Object, own: Sequence[Object]) -> Job:
+    def _of_queue(self, job: Job, thing: Object) -> Job:
         """How far a job is that has not ended, by the queue and its pods."""
         found = self._ask(lambda: status.read(self._cluster), "look at the queue")
         title = f"{job_set.KIND} {job.name}"
         mine = next((it for it in (*found.workloads, *found.outside) if it.name == title), None)
         if mine is None:
             return replace(job, state=JobState.WAITING, why="Kueue has not taken note of it yet")
-        state = _STATES[mine.state]
         why = "; ".join(filter(None, [mine.message, *mine.advice.splitlines()]))
         if mine.state is Queued.GIVEN_UP:
-            return self._given_up(job, thing, own, why)
+            return self._given_up(job, thing, why)
         before = self._before(thing) if mine.state is Queued.PENDING else []
         if before:
             # Kueue's own words for that name flavors, of which users have heard nothing.
             why = "" if why.startswith(_NO_ROOM) else why
             why = "; ".join(filter(None, [f"{before[0]} is before it", why]))
-        why = why if state is not JobState.RUNNING else ""
+        state = _STATES[mine.state]
+        why = "" if state is JobState.RUNNING else why
         return replace(job, state=state, why=why, place=len(before))
 
-    def _given_up(self, job: Job, thing: Object, own: Sequence[Object], why: str) -> Job:
+    def _given_up(self, job: Job, thing: Object, why: str) -> Job:
         """A job to which Kueue gives nothing more: it has run long enough, or got no nodes."""
-        work = next(iter(self._works(thing)), {})
-        evicted = conditions(work).get("Evicted", {}) if work else {}
+        evicted = conditions(self._work(thing) or {}).get("Evicted", {})
         if evicted.get("reason") == _LATE:
-            why = "JOB_TIME is over" if job.ends else "the time of its nodes is over"
-        if any((it.get("status") or {}).get("phase") not in _OVER for it in own):
+            why = "JOB_TIME is over, or the time of its nodes"
+        phases = {(it.get("status") or {}).get("phase") for it in self._pods(job.name)}
+        if phases - _OVER:
             return replace(job, state=JobState.STOPPING, why=why)
-        return replace(job, state=JobState.FAILED, why=why, ended=_since(evicted) or job.submitted)
+        return replace(job, why=why, ended=_since(evicted) or job.submitted)
+
+    def _work(self, thing: Object) -> Object | None:
+        """The Workload of a JobSet."""
+        every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
+        uid = thing["metadata"]["uid"]
+        return next((it for it in every if uid in set(pods.owners(it))), None)
 
     def _before(self, thing: Object) -> list[str]:
         """The jobs of its queue that Kueue has let in, then those that it lets in before it."""
@@ -343,10 +350,6 @@ class GkeJobs:
         return self._ask(
             lambda: self._cluster.all(job_set.API, job_set.KIND, kueue.NAMESPACE), "list the jobs"
         )
-
-    def _works(self, thing: Object) -> list[Object]:
-        every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
-        return [it for it in every if thing["metadata"]["uid"] in set(pods.owners(it))]
 
     def _pods(self, name: str, attempt: int | None = None) -> list[Object]:
         """The pods of a job, by their ranks; of one attempt alone if it is given."""

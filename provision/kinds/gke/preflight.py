@@ -31,6 +31,7 @@ SERVICE_RANGE: Final = "10.32.0.0/20"
 def of(spec: GkeSpec) -> OfKind:
     """What the online checks need to know about a GKE cluster."""
     return OfKind(
+        grants_in_state_folder=True,
         checks=(VERSION, secrets.SECRETS),
         apis=(
             *("container", "logging", "monitoring"),

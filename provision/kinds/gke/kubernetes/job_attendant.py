@@ -144,6 +144,8 @@ class Keeper:
     def begin(self) -> None:
         """Find where an earlier pod left the log, and say when the job began."""
         self._begins = self._bucket.end_of_log(self._pieces)
+        if (SHARED / "read").exists():  # this program has died here
+            self._read = int((SHARED / "read").read_text())
         if self._rank == "0":
             moment = json.dumps({"began": time.time()}).encode()
             self._bucket.put(f"{self._prefix}began.json", moment, only_new=True)
@@ -213,6 +215,7 @@ class Keeper:
             begins, text = self._pending
             self._bucket.put(f"{self._pieces}{begins:015d}", text, only_new=True)
             self._pending = None
+            (SHARED / "read").write_text(str(self._read - len(self._held)))
 
 
 def _secret_values() -> list[bytes]:
@@ -253,13 +256,18 @@ def main(what: str, bucket_name: str, path: str) -> None:
         return
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
+    if (SHARED / "kept").exists():  # the kubelet begins this again until the pod's turn has come
+        over.wait()
+        return
     keeper = Keeper(bucket, path)
     # GKE's metadata server takes some seconds until it knows a new pod.
     _patiently(keeper.begin)
-    while not over.wait(_EVERY):
+    # A program may have ended before this could be told so.
+    while not over.wait(_EVERY) and not (SHARED / "code").exists():
         _patiently(lambda: keeper.keep(is_over=False))
     _patiently(lambda: keeper.keep(is_over=True))
     _patiently(keeper.end)
+    (SHARED / "kept").touch()
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ _JAX_PORT: Final = 29600
 _SHARED: Final = str(job_attendant.SHARED)
 # The program is no child of a shell's job control, gets the pod's SIGTERM, and its exit code stays
 # where the log is kept. What still writes when it has ended has ten seconds.
-_PROGRAM: Final = f"""\
+PROGRAM: Final = f"""\
 cd {_SHARED}/folder
 JOB_ATTEMPT=$((JOB_RESTART + 1)) && export JOB_ATTEMPT
 mkfifo {_SHARED}/said
@@ -168,7 +168,7 @@ def _container(wanted: Wanted) -> Object:
         "name": CONTAINER,
         "image": spec.image or torchrun.IMAGE,
         "command": [
-            *("bash", "-c", _PROGRAM, CONTAINER),
+            *("bash", "-c", PROGRAM, CONTAINER),
             *map(_as_it_is, spec.command),
         ],
         "env": [*(it for it in ours if it["name"] not in spec.env), *given],

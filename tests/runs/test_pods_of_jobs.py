@@ -1,0 +1,247 @@
+"""A job's pods, with the programs that run in them: real bash, a real program beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import http.server
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from provision.kinds.gke.kubernetes import job_attendant, job_set, run_ends
+from provision.settings.choices import Priority
+from provision.spec.job import JobSpec
+from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.kinds.gke.kubernetes.objects import Object
+
+LINES = 100_000
+PREFIX = "np-deployment/pods/jobs/train-1/"
+
+
+class _Storage(http.server.BaseHTTPRequestHandler):
+    """A bucket and a metadata server, as far as pods ask them."""
+
+    objects: dict[str, bytes]
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        if "token" in parts.path:
+            self._say({"access_token": "t", "expires_in": 3600})
+        elif parts.path.endswith("/o"):
+            prefix = parse_qs(parts.query)["prefix"][0]
+            found = {k: v for k, v in self.objects.items() if k.startswith(prefix)}
+            self._say({"items": [{"name": k, "size": str(len(v))} for k, v in found.items()]})
+        else:
+            self._say(self.objects[unquote(parts.path.rpartition("/")[2])])
+
+    def do_POST(self) -> None:
+        query = parse_qs(urlsplit(self.path).query)
+        name = query["name"][0]
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if "ifGenerationMatch" in query and name in self.objects:
+            self.send_error(412)
+            return
+        self.objects[name] = content
+        self._say({})
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        """Say nothing."""
+
+    def _say(self, answer: Any) -> None:
+        text = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+@dataclasses.dataclass
+class Node:
+    """Where a pod runs: its folder, and the bucket that it reaches."""
+
+    folder: Path
+    objects: dict[str, bytes]
+    environ: dict[str, str]
+
+    def container(self, thing: Object) -> subprocess.Popen[bytes]:
+        """Start the job's container, as the kubelet would without a GPU network."""
+        command = [
+            word.replace("/run/aiinfra-job", str(self.folder)).replace("$$", "$")
+            for word in _container(thing)["command"]
+        ]
+        (self.folder / "folder").mkdir(exist_ok=True)
+        return subprocess.Popen(command, env=self.environ, stdout=subprocess.DEVNULL)
+
+    def beside(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start what goes with it."""
+        program = Path(job_attendant.__file__).read_text()
+        return subprocess.Popen([sys.executable, "-c", program, *arguments], env=self.environ)
+
+    def log(self) -> bytes:
+        """What is kept of it, in whole: each piece begins where the last one ends."""
+        pieces = sorted(it for it in self.objects if it.startswith(f"{PREFIX}logs/1/0/"))
+        text = b""
+        for name in pieces:
+            assert int(name.rpartition("/")[2]) == len(text)
+            text += self.objects[name]
+        return text
+
+    def run(self, *command: str, told: bool = False) -> dict[str, Any]:
+        """Run a program to its end; what is kept of that."""
+        keeper = self.beside("keep", "b", PREFIX)
+        with self.container(_job_set(command)) as job:
+            if told:
+                while not (self.folder / "folder/ready").exists():
+                    time.sleep(0.02)
+                job.send_signal(signal.SIGTERM)
+        assert keeper.wait(30) == 0
+        end: dict[str, Any] = json.loads(self.objects[f"{PREFIX}ends/1/0.json"])
+        assert job.returncode == end["code"]
+        return end
+
+    def evict(self) -> None:
+        """Let the pod go, with all that is in it."""
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    """A node with a bucket."""
+    with _served() as (objects, port):
+        secrets = tmp_path / "secrets"
+        secrets.mkdir()
+        (secrets / "TOKEN").write_text("hunter2-hunter2")
+        (tmp_path / "job").mkdir()
+        variables = {
+            "AIINFRA_SHARED": str(tmp_path / "job"),
+            "AIINFRA_SECRETS": str(secrets),
+            "AIINFRA_EVERY": "0.1",
+            "GCE_METADATA_HOST": f"127.0.0.1:{port}",
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"http://127.0.0.1:{port}/",
+            "NODE_RANK": "0",
+            "JOB_RESTART": "0",
+            "NODE_NAME": "node-1",
+        }
+        yield Node(tmp_path / "job", objects, {**os.environ, **variables})
+
+
+@contextmanager
+def _served() -> Iterator[tuple[dict[str, bytes], int]]:
+    objects: dict[str, bytes] = {}
+    handler = type("Handler", (_Storage,), {"objects": objects})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield objects, server.server_address[1]
+        server.shutdown()
+
+
+def _job_set(command: tuple[str, ...] = ("true",), **asked: Any) -> Object:
+    facts = samples.TWO_QUEUED
+    wanted = job_set.Wanted(
+        name="train-1",
+        spec=JobSpec(name="train", command=command, **asked),
+        pool=facts.pools[0],
+        nodes=2,
+        bucket="b",
+        folder="np-deployment/jobs/files/x.tar.gz",
+        told=PREFIX,
+    )
+    return job_set.build(facts, wanted)
+
+
+def _pod(thing: Object) -> Object:
+    (part,) = thing["spec"]["replicatedJobs"]
+    pod: Object = part["template"]["spec"]["template"]["spec"]
+    return pod
+
+
+def _container(thing: Object) -> Object:
+    container: Object = _pod(thing)["containers"][0]
+    # What comes before is for the network of GPUs, which this machine has not.
+    command = container["command"]
+    return container | {"command": command[command.index(job_set.PROGRAM) - 2 :]}
+
+
+def test_of_many_lines_none_is_lost_and_none_is_doubled_and_secrets_are_masked(node: Node) -> None:
+    end = node.run("bash", "-c", f"seq {LINES}; echo $TOKEN-hunter2-hunter2; echo '$HOME $(A)'")
+    expected = [*map(str, range(1, LINES + 1)), "-***", "$HOME $(A)"]
+    assert node.log().decode().splitlines() == expected
+    assert (end["code"], end["told"], end["vm"]) == (0, False, "node-1")
+    assert end["tail"].splitlines() == expected[-20:]
+    assert json.loads(node.objects[f"{PREFIX}began.json"])["began"] <= end["ended"]
+    # It has read them all, and a program may say more than the disk has room for.
+    assert (node.folder / "log").stat().st_blocks * 512 < LINES
+
+
+def test_a_pod_that_begins_again_after_an_eviction_goes_on_with_the_log(node: Node) -> None:
+    node.run("echo", "first")
+    node.evict()
+    node.run("echo", "second")
+    assert node.log() == b"first\nsecond\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("exit 3", 3), ("torchrum train.py", 127), ("kill -9 $$", 137)]
+)
+def test_the_exit_code_is_that_of_the_program(node: Node, command: str, code: int) -> None:
+    end = node.run("bash", "-c", command)
+    assert (end["code"], end["told"]) == (code, False)
+
+
+def test_a_signal_to_the_pod_reaches_the_program_which_has_time_to_save(node: Node) -> None:
+    script = "trap 'echo saved; exit 75' TERM; touch ready; sleep 30 & wait"
+    end = node.run("bash", "-c", script, told=True)
+    assert (end["code"], end["told"], end["tail"]) == (75, True, "saved")
+
+
+def test_a_folder_is_unpacked_if_it_is_the_one_that_was_asked_for(node: Node) -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        member = tarfile.TarInfo("src/train.py")
+        member.size = 2
+        archive.addfile(member, io.BytesIO(b"hi"))
+    right = f"files/{hashlib.sha256(packed.getvalue()).hexdigest()}.tar.gz"
+    wrong = f"files/{'0' * 64}.tar.gz"
+    node.objects |= {right: packed.getvalue(), wrong: packed.getvalue()}
+    assert node.beside("fetch", "b", wrong).wait(30) == 1
+    assert not (node.folder / "folder").exists()
+    assert node.beside("fetch", "b", right).wait(30) == 0
+    assert (node.folder / "folder/src/train.py").read_text() == "hi"
+
+
+def test_a_job_says_what_its_processes_need_and_what_somebody_set_wins() -> None:
+    given = {"MASTER_PORT": "1", "PRICE": "$5 $(NNODES)"}
+    container = _container(_job_set(env=given, image="i:1"))
+    values = {it["name"]: it.get("value", "") for it in container["env"]}
+    assert len(values) == len(container["env"])
+    assert {"PET_NNODES", "PET_NODE_RANK", "JAX_PROCESS_ID", "JOB_NAME"} <= values.keys()
+    assert (values["MASTER_PORT"], values["PRICE"]) == ("1", "$$5 $$(NNODES)")
+    assert container["image"] == "i:1"
+
+
+def test_a_time_limit_is_the_queues_and_restarts_are_the_sets() -> None:
+    thing = _job_set(seconds=3600, restarts=2, queue="team-a", priority=Priority.HIGH)
+    labels = thing["metadata"]["labels"]
+    assert labels[run_ends.LABEL] == "3600"
+    assert labels["kueue.x-k8s.io/queue-name"] == "team-a"
+    assert labels["kueue.x-k8s.io/priority-class"] == "high"
+    assert thing["spec"]["failurePolicy"]["maxRestarts"] == 2
