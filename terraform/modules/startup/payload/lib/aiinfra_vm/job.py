@@ -259,11 +259,7 @@ class Runner:
 
 
 def ranks(course: Course, node: Node, slots: peers.Slots) -> dict[str, str]:
-    """The variables by which programs find each other; none is a user's word.
-
-    torchrun takes the default of each option from PET_<OPTION> (torch/distributed/run.py), JAX its
-    coordinator's address from JAX_COORDINATOR_ADDRESS (jax/_src/distributed.py).
-    """
+    """The variables by which programs find each other; none is a user's word."""
     first = next(it.address for it in course.nodes if it.rank == 0)
     # Of this attempt alone, so that what is left of another is not met.
     number = zlib.crc32(f"{course.name} {course.attempt}".encode()) % _PORTS
@@ -277,10 +273,7 @@ def ranks(course: Course, node: Node, slots: peers.Slots) -> dict[str, str]:
     }
     return {
         **usual,
-        **{f"PET_{name}": value for name, value in usual.items()},
-        "JAX_COORDINATOR_ADDRESS": f"{first}:{port}",
-        "JAX_NUM_PROCESSES": usual["NNODES"],
-        "JAX_PROCESS_ID": usual["NODE_RANK"],
+        **peers.launchers(usual),
         "JOB_NAME": course.name,
         "JOB_ATTEMPT": str(course.attempt),
     }
