@@ -33,7 +33,7 @@ class JobSpec:
         restarts: How often it is begun again after a failure.
         seconds: How long it may run; None for no limit.
         env: More of its environment.
-        files: The SHA-256 of its folder's archive; "" for none.
+        image: The container image that it runs in; None for the usual one.
         ends_cluster: Whether the cluster goes with it (`--destroy-after`).
     """
 
@@ -43,7 +43,7 @@ class JobSpec:
     restarts: int = 0
     seconds: int | None = None
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    files: str = ""
+    image: str | None = None
     ends_cluster: bool = False
 
 
@@ -75,6 +75,7 @@ def of(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> Jo
         restarts=settings.job_restarts,
         seconds=settings.job_time,
         env={**settings.job_env, **env},
+        image=settings.job_image,
     )
 
 

@@ -190,13 +190,14 @@ def test_a_job_gets_its_command_and_its_variables_from_settings_too(
     ended = _run(
         rehearsal, "--env", "LEVEL=high", "--env=EMPTY=", folder=folder,
         JOB_COMMAND='echo "from the settings"', JOB_ENV='{ LEVEL = "low", MORE = "yes" }',
-        JOB_NAME="told", JOB_NODES="1",
+        JOB_NAME="told", JOB_NODES="1", JOB_IMAGE="ghcr.io/a/b:1",
     )  # fmt: skip
     assert ended.code == 0, ended.said
     assert "from the settings" in ended.said.splitlines()
     assert (_job(ended)["name"], len(_job(ended)["machines"])) == ("told-1", 1)
     assert rehearsal.cloud is not None
     spec = rehearsal.object("jobs/told-1.json")
+    assert spec["image"] == "ghcr.io/a/b:1"
     assert spec["env"] == {"LEVEL": "high", "MORE": "yes", "EMPTY": ""}
     assert "low" not in str(ended.document["settings"]["JOB_ENV"])
 

@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # The step fabric of startup.sh, which brings the functions that are used here.
 
+# shellcheck source=/dev/null
+source "$PROGRAMS/steps/containers.sh"
+
 readonly DMABUF=dmabuf-import-helper DMABUF_VERSION=1.1
 readonly AI_INFRA='ar+https://us-apt.pkg.dev/projects/gce-ai-infra'
 
@@ -77,20 +80,6 @@ install_import_helper() {
   # Builds it first.
   dkms install --force -m "$DMABUF" -v "$DMABUF_VERSION" || return "$HOPELESS"
 }
-
-# pull IMAGE: by name and digest, with the VM's own account, which is not kept for docker.
-pull() {
-  local image=$1 folder code=0
-  docker image inspect "$image" >/dev/null 2>&1 && return
-  folder=$(mktemp --directory)
-  vm metadata token | docker --config "$folder" login --username oauth2accesstoken \
-    --password-stdin "https://${image%%/*}" || log "no login at ${image%%/*}: goes on without"
-  timeout 900 docker --config "$folder" pull --quiet "$image" || code=$?
-  rm -rf "$folder"
-  return "$code"
-}
-
-install_docker() { command -v docker >/dev/null || apt_install docker.io; }
 
 # The plugin comes out of its image once per version.
 unpack_plugin() {
