@@ -361,3 +361,26 @@ def test_vms_without_work_are_off_until_the_next_create_which_starts_them(
     assert "again" in again.said
     assert again.document["plan"]["change"] == "nothing"
     assert rehearsal.run("Status", **asked).document["status"]["running"] == 2
+
+
+def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(TWO)
+    told = rehearsal.object("connection.json")
+    spoiled = {"name": "x; rm -rf ~", "rank": 7, "ssh": "rm -rf ~"}
+    vms = [vm | {"ssh": "rm -rf ~"} for vm in told["vms"]]
+    (path,) = [it for it in rehearsal.objects() if it.endswith("/connection.json")]
+    bucket, _, name = path.removeprefix("b/").partition("/o/")
+    rehearsal.google(
+        "POST", f"upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}",
+        {**told, "vms": [*vms, spoiled]},
+    )  # fmt: skip
+    for vm in told["vms"]:
+        for word in (vm["name"], str(vm["rank"])):
+            ended = rehearsal.run("Ssh", behind=(word,), **TWO)
+            assert ended.code == 0, ended.said
+            (shown,) = ended.document["connection"]["vms"]
+            assert (shown["name"], shown["ssh"]) == (vm["name"], vm["ssh"])
+    unknown = rehearsal.run("Ssh", behind=("7",), **TWO)
+    assert (unknown.code, unknown.problem["what"]) == (2, "There is no VM 7")
