@@ -6,6 +6,7 @@ import re
 import signal
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -313,6 +314,29 @@ def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
     assert "Destroy --yes" in ended.document["notes"][-1]["fix"]
     states = {it["name"]: it["state"] for it in rehearsal.run("Jobs", **TWO).document["jobs"]}
     assert states == {"sleep-1": "running", "echo-1": "cancelled"}
+
+
+def test_a_destroy_that_fails_after_a_job_that_succeeded_is_how_the_run_ends(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.005)
+    started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
+    _when(rehearsal, started, "epoch 1")
+    lock = {
+        "ID": "1f0c6a0e-0000-4000-8000-000000000000",
+        "Operation": "apply",
+        "Who": "ann@elsewhere",
+        "Version": "1.11.0",
+        "Created": "2026-11-24T00:00:00Z",
+    }
+    name = quote("np-deployment/terraform/state/default.tflock", safe="")
+    bucket = "upload/storage/v1/b/aiinfra-terraform-my-project/o"
+    rehearsal.google("POST", f"{bucket}?uploadType=media&name={name}", lock)
+    ended = rehearsal.finish(started)
+    assert (ended.code, ended.problem["code"]) == (5, "state-locked"), ended.said
+    assert _job(ended)["state"] == "succeeded"
+    assert "The job has not succeeded" not in ended.said
+    assert _logs(rehearsal, "train-1"), "it is kept before the cluster goes"
 
 
 def test_what_may_not_be_destroyed_is_said_before_the_job_runs(

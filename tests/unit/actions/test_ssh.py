@@ -27,7 +27,7 @@ VMS = [
     ],
 )
 def test_gcloud_is_run_where_a_person_sits_and_the_command_printed_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, wanted: str, at_terminal: bool, ran: str
+    monkeypatch: pytest.MonkeyPatch, *, wanted: str, at_terminal: bool, ran: str
 ) -> None:
     calls: list[list[str]] = []
     printed: list[str] = []
