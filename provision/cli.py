@@ -48,7 +48,7 @@ _OF_A_JOB = (*_IDENTITY, "ACTION", "ORCHESTRATOR_TYPE", "CAPACITY_TIMEOUT", *(
 ), *(f"JOB_{it}" for it in ("PRIORITY", "QUEUE", "RESTARTS", "TIME")))  # fmt: skip
 _OF_WHAT_EXISTS = {
     **dict.fromkeys((Action.DESTROY, Action.STATUS, Action.TEST), _IDENTITY),
-    **dict.fromkeys((Action.JOBS, Action.LOGS, Action.CANCEL), _IDENTITY),
+    **dict.fromkeys((Action.JOBS, Action.LOGS, Action.CANCEL, Action.SSH), _IDENTITY),
     Action.RUN: _OF_A_JOB,
 }
 """Actions that work on an existing deployment -> the settings that matter, whatever the others."""
@@ -208,7 +208,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         run.stages.close()
 
 
-def _perform(context: Context) -> bool:
+def _perform(context: Context) -> bool:  # noqa: C901 - a row for each action
     """Run the action; returns whether a Plan found changes, or a Status something broken."""
     match Action(context.report.action):
         case Action.CREATE:
@@ -247,6 +247,10 @@ def _perform(context: Context) -> bool:
             from provision.actions import jobs
 
             jobs.act(context, action)
+        case Action.SSH:
+            from provision.actions.ssh import ssh
+
+            ssh(context)
     return False
 
 

@@ -159,6 +159,11 @@ class Console:
         return None
 
     @property
+    def opens_shells(self) -> bool:
+        """Whether a person sits at a terminal, on a machine that is not the image."""
+        return self.is_terminal and not self._in_image
+
+    @property
     def is_terminal(self) -> bool:
         """Whether there is a terminal, so that a person can be asked."""
         return sys.stdin.isatty() and sys.stderr.isatty()

@@ -57,7 +57,7 @@ class Context:
         destroy_after: Whether Run destroys it at the end, whatever happened (`--destroy-after`).
         detach: Whether a job is not followed (`--detach`).
         follow: Whether a log is followed to its end (`--follow`).
-        job: The job that the command line names; "" for none.
+        job: The job, or the VM, that the command line names; "" for none.
         command: The job's program and its arguments, which stand behind `--`.
         env: The job's variables on the command line (`--env`).
         guesses: Notes from dated lists, to tell where Google is not asked.

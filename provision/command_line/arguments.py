@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
-_ABOUT_A_JOB: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL})
-"""The actions behind which a job's name may stand."""
+_ABOUT_ONE: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH})
+"""The actions behind which the name of a job, or of a VM, may stand."""
 _SETTINGS: Final = "settings"
 """The topic that `--help` accepts besides an action."""
 
@@ -57,7 +57,7 @@ def read(argv: Sequence[str]) -> CommandLine:
     acting = [number for number, word in enumerate(words) if suggestions.action(word)]
     first = suggestions.action(words[acting[0]]) if acting else None
     job = ""
-    if first in _ABOUT_A_JOB and words[acting[0] + 1 :] and not helps:
+    if first in _ABOUT_ONE and words[acting[0] + 1 :] and not helps:
         job = words.pop(acting[0] + 1)
     if first is not Action.RUN:
         words += rest

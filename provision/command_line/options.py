@@ -134,7 +134,7 @@ class Options:
     Attributes:
         action: The action; None if the command line has none.
         given: The options, with their values, of one that came again the last; "" for none.
-        job: The job that is named behind an action about one; "" for none.
+        job: The job, or the VM, that is named behind an action about one; "" for none.
         command: What stands behind `--`.
         env: The variables of the job.
         about_settings: Whether --help is about the settings.

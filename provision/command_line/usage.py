@@ -113,6 +113,12 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             " over is no error.",
             "docs/how-to/run.md",
         ),
+        Action.SSH: _About(
+            "open a shell on a VM: Ssh [VM|RANK]",
+            "Print the command that opens a shell on the VM of this name or rank, of rank 0 if none"
+            " is given; on a terminal outside of the image, run it.",
+            "docs/how-to/multi-node.md",
+        ),
     }
 )
 
@@ -129,7 +135,6 @@ def overview() -> str:
             "",
             "actions, in upper or lower case:",
             *_table((str(action), _ABOUT[action].line) for action in Action),
-            "",
             *_paragraph(
                 f"Options, which ACTION --help explains: {', '.join(common)}; for some actions"
                 f" only, {others}"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied
     from provision.documents.cost import Amount, Cost
     from provision.spec.cluster import ClusterSpec
+    from provision.state.location import Place
 
 _SHELLS: Final = 3
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
@@ -35,6 +36,18 @@ NOTEBOOK: Final = "http://localhost:8080"
 """Where a notebook is while its tunnel is open."""
 _FORWARDED: Final = "-- -L 8080:localhost:8080"
 """What makes an ssh command the tunnel to a notebook (Deep Learning VM, "Use JupyterLab")."""
+
+
+def ssh(name: str, place: Place, *, is_public: bool) -> str:
+    """The command that opens a shell on a VM.
+
+    Args:
+        name: The VM's name.
+        place: Where it is.
+        is_public: Whether it has an external address.
+    """
+    through = "" if is_public else " --tunnel-through-iap"
+    return f"gcloud compute ssh {name} --project {place.project_id} --zone {place.zone}{through}"
 
 
 def tunnel(ssh: str) -> str:

@@ -135,6 +135,7 @@ def _document(spec: JobSpec, name: str, archive: Archive | None) -> dict[str, An
         "restarts": spec.restarts,
         "seconds": spec.seconds,
         "env": dict(spec.env),
+        "image": spec.image or "",
         "files": archive.sha256 if archive else "",
         "ends_cluster": spec.ends_cluster,
         "submitted": now(),

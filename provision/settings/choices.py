@@ -24,6 +24,7 @@ class Action(enum.StrEnum):
     JOBS = "Jobs"
     LOGS = "Logs"
     CANCEL = "Cancel"
+    SSH = "Ssh"
 
 
 ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = MappingProxyType(

@@ -638,9 +638,10 @@ class Settings(BaseSettings):
         {},
     )
     job_image: Image | None = _setting(
-        "The container image in which a job runs; if unset, a public one with PyTorch.",
+        "The container image in which a job runs; if unset, a public one with PyTorch, or on VMs"
+        " no container.",
         "nvcr.io/nvidia/pytorch:25.01-py3",
-        only_with=_GKE,
+        only_with=(Orchestrator.NONE, Orchestrator.GKE),
     )
     job_queue: QueueName | None = _setting(
         "The queue in which a job waits, one of KUEUE_QUEUES; if unset, that of all.",

@@ -6,6 +6,7 @@ import re
 import signal
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -239,13 +240,14 @@ def test_a_job_gets_its_command_and_its_variables_from_settings_too(
     ended = _run(
         rehearsal, "--env", "LEVEL=high", "--env=EMPTY=", folder=folder,
         JOB_COMMAND='echo "from the settings"', JOB_ENV='{ LEVEL = "low", MORE = "yes" }',
-        JOB_NAME="told", JOB_NODES="1",
+        JOB_NAME="told", JOB_NODES="1", JOB_IMAGE="ghcr.io/a/b:1",
     )  # fmt: skip
     assert ended.code == 0, ended.said
     assert "from the settings" in ended.said.splitlines()
     assert (_job(ended)["name"], len(_job(ended)["machines"])) == ("told-1", 1)
     assert rehearsal.cloud is not None
     spec = rehearsal.object("jobs/told-1.json")
+    assert spec["image"] == "ghcr.io/a/b:1"
     assert spec["env"] == {"LEVEL": "high", "MORE": "yes", "EMPTY": ""}
     assert "low" not in str(ended.document["settings"]["JOB_ENV"])
 
@@ -363,6 +365,29 @@ def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
     assert states == {"sleep-1": "running", "echo-1": "cancelled"}
 
 
+def test_a_destroy_that_fails_after_a_job_that_succeeded_is_how_the_run_ends(
+    standing: Callable[..., Rehearsal], folder: Path
+) -> None:
+    rehearsal = standing(TWO, rate=0.005)
+    started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
+    _when(rehearsal, started, "epoch 1")
+    lock = {
+        "ID": "1f0c6a0e-0000-4000-8000-000000000000",
+        "Operation": "apply",
+        "Who": "ann@elsewhere",
+        "Version": "1.11.0",
+        "Created": "2026-11-24T00:00:00Z",
+    }
+    name = quote("np-deployment/terraform/state/default.tflock", safe="")
+    bucket = "upload/storage/v1/b/aiinfra-terraform-my-project/o"
+    rehearsal.google("POST", f"{bucket}?uploadType=media&name={name}", lock)
+    ended = rehearsal.finish(started)
+    assert (ended.code, ended.problem["code"]) == (5, "state-locked"), ended.said
+    assert _job(ended)["state"] == "succeeded"
+    assert "The job has not succeeded" not in ended.said
+    assert _logs(rehearsal, "train-1"), "it is kept before the cluster goes"
+
+
 def test_what_may_not_be_destroyed_is_said_before_the_job_runs(
     standing: Callable[..., Rehearsal], folder: Path
 ) -> None:
@@ -450,3 +475,26 @@ def test_what_a_cluster_can_never_run_is_refused_before_anything_is_written(
     refused = _run(rehearsal, *options, "--", "true")
     assert (refused.code, refused.problem["setting"]) == (2, setting)
     assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
+
+
+def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(TWO)
+    told = rehearsal.object("connection.json")
+    spoiled = {"name": "x; rm -rf ~", "rank": 7, "ssh": "rm -rf ~"}
+    vms = [vm | {"ssh": "rm -rf ~"} for vm in told["vms"]]
+    (path,) = [it for it in rehearsal.objects() if it.endswith("/connection.json")]
+    bucket, _, name = path.removeprefix("b/").partition("/o/")
+    rehearsal.google(
+        "POST", f"upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}",
+        {**told, "vms": [*vms, spoiled]},
+    )  # fmt: skip
+    for vm in told["vms"]:
+        for word in (vm["name"], str(vm["rank"])):
+            ended = rehearsal.run("Ssh", behind=(word,), **TWO)
+            assert ended.code == 0, ended.said
+            (shown,) = ended.document["connection"]["vms"]
+            assert (shown["name"], shown["ssh"]) == (vm["name"], vm["ssh"])
+    unknown = rehearsal.run("Ssh", behind=("7",), **TWO)
+    assert (unknown.code, unknown.problem["what"]) == (2, "There is no VM 7")

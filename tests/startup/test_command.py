@@ -153,7 +153,7 @@ def test_what_a_failed_attempt_left_behind_is_gone_before_the_next(vm: VM) -> No
 def test_each_attempt_has_the_environment_of_its_moment(vm: VM) -> None:
     _restarting(
         vm,
-        "echo $NODE_RANK of $NNODES, $NCCL_DEBUG >>/out;"
+        "echo $NODE_RANK of $NNODES, $PET_NNODES $JAX_PROCESS_ID, $NCCL_DEBUG >>/out;"
         " echo NODE_RANK=1 >/run/aiinfra/peers.env; echo NNODES=2 >>/run/aiinfra/peers.env;"
         " [[ $NODE_RANK == 1 ]]",
         "on-failure",
@@ -167,7 +167,7 @@ def test_each_attempt_has_the_environment_of_its_moment(vm: VM) -> None:
 
     vm.boot()
 
-    assert vm.read("out") == "0 of 2, WARN\n1 of 2, WARN\n"
+    assert vm.read("out") == "0 of 2, 2 0, WARN\n1 of 2, 2 1, WARN\n"
 
 
 def test_programs_of_ray_are_found_where_it_is(vm: VM) -> None:

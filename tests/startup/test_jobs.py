@@ -39,7 +39,10 @@ __all__ = ["state"]  # the fixture
 
 _PROGRAM = """\
 import json, pathlib, signal, sys
-from aiinfra_vm import job, jobs, storage
+from aiinfra_vm import containers, job, jobs, storage
+job.CONTAINED = pathlib.Path(sys.argv[4] + ".env")
+ask = containers.metadata.get
+containers.metadata.get = lambda path: sys.argv[5] if path.endswith("startup-script") else ask(path)
 asked = json.loads(sys.argv[1])
 course = jobs.course(json.dumps(asked["course"]).encode())
 node = course.node(asked["name"], asked["instance_id"])
@@ -47,6 +50,26 @@ wanted, shared = (storage.Folder(sys.argv[2], f"{sys.argv[3]}/{it}") for it in (
 runner = job.Runner(course, node, wanted, shared, pathlib.Path(sys.argv[4]), pace=0.02)
 signal.signal(signal.SIGTERM, runner.stop)
 runner.run()
+"""
+
+
+# In place of startup.sh, of which a job begins the step containers.
+_CONTAINERS = """\
+[[ $1 == step && $2 == containers ]] || exit 9
+[[ $JOB_IMAGE != *missing* ]] || { echo "the image $JOB_IMAGE can't be pulled"; exit 1; }
+"""
+# In place of docker: what it is to run, with the environment that a container would have.
+_DOCKER = """\
+#!/bin/bash
+echo "$* ${GREETING-}" >>"${0%/*}/calls"
+[[ $1 == run ]] || exit 0
+while shift; [[ $1 == -* ]]; do
+  case $1 in
+    --workdir=*) cd "${1#*=}" || exit 125 ;;
+    --env-file=*) mapfile -t variables <"${1#*=}" && stat --format=%a "${1#*=}" ;;
+  esac
+done
+exec env -i PATH="$PATH" LD_LIBRARY_PATH=/of/the/image "${variables[@]}" "${@:2}"
 """
 
 
@@ -63,8 +86,12 @@ class _Process(Unit):
         document = json.dumps({**about, "course": course.document()})
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-c", _PROGRAM, document, BUCKET, FOLDER,
-             str(self.asked / "homes" / member.name)],
-            env={**os.environ, "PYTHONPATH": str(self._programs / "lib")},
+             str(self.asked / "homes" / member.name), _CONTAINERS],
+            env={
+                **os.environ,
+                "PYTHONPATH": str(self._programs / "lib"),
+                "PATH": f"{self._programs}/bin:{os.environ['PATH']}",
+            },
         )  # fmt: skip
 
     def is_active(self) -> bool:
@@ -200,6 +227,60 @@ def test_a_folder_is_run_on_all_vms_which_know_their_ranks(world: World) -> None
         assert re.fullmatch(rf"{rank} of 2 at {first}:2\d{{4}} x 8 hello there", lines[rank][0])
         assert lines[rank][1] == "1 2 3"
     assert lines[0][0][1:] == lines[1][0][1:]
+
+
+@pytest.fixture
+def docker(world: World) -> Path:
+    """What docker was called with, a line each."""
+    program = world.programs / "bin" / "docker"
+    program.parent.mkdir()
+    program.write_text(_DOCKER)
+    program.chmod(0o755)
+    return program.with_name("calls")
+
+
+def test_a_job_with_an_image_runs_in_a_container_as_it_would_without(
+    world: World, docker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/of/the/fabric")
+    world.group("vm-1")
+    files = world.send({"show.sh": SHOW, "data/numbers": "1 2 3\n"})
+    show = './show.sh; echo "$LD_LIBRARY_PATH"; exit 3'
+    env = {"GREETING": "hello there"}
+
+    world.submit("show-1", "bash", "-c", show, env=env, files=files, image="ghcr.io/a/b:1")
+
+    course = world.over("show-1")
+    assert course["failure"]["code"] == 3, course
+    mode, first, second, libraries = world.log("show-1").splitlines()[:4]
+    assert mode == "600"
+    assert re.fullmatch(r"0 of 1 at \S+:2\d{4} x 8 hello there", first)
+    assert second == "1 2 3"
+    assert libraries == "/of/the/fabric:/of/the/image"
+    before, begun, after = docker.read_text().splitlines()
+    assert before == after == "rm --force aiinfra-job "
+    assert re.search("--gpus=all --.* ghcr.io/a/b:1 sh -c ", begun)
+    assert "hello there" not in begun, "neither a word of docker's, nor in its environment"
+    assert not list(world.programs.parent.glob("homes/*.env"))
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "why"),
+    [
+        ("ghcr.io/a/missing:1", {}, "the image ghcr.io/a/missing:1 can't be pulled"),
+        ("ghcr.io/a/b:1", {"KEY": "a\nb"}, "KEY has more than one line"),
+    ],
+)
+def test_a_job_whose_container_can_not_be_is_refused_before_it_begins(
+    world: World, docker: Path, image: str, env: dict[str, str], why: str
+) -> None:
+    world.group("vm-1")
+    world.submit("no-1", "true", env=env, image=image, restarts=3)
+    course = world.over("no-1")
+    assert course["state"] == "failed"
+    assert why in course["failure"]["cause"]
+    assert course["attempt"] == 1, "another attempt would end so, too"
+    assert " run " not in docker.read_text() if docker.exists() else True
 
 
 def test_100_000_lines_arrive_none_lost_and_none_doubled(world: World) -> None:

@@ -26,9 +26,7 @@ NAMES = ("train-vm-a", "train-vm-b", "train-vm-c")
 # while rank 0 is still away has its old address: it must not wait for that as long as it does by
 # default, some ten minutes.
 COMMAND = """\
-torchrun --redirects 1 --tee 1 --rdzv_conf timeout=30 \\
-  --nnodes $NNODES --node_rank $NODE_RANK --nproc_per_node $NPROC_PER_NODE \\
-  --master_addr $MASTER_ADDR --master_port $MASTER_PORT /srv/shared/train.py
+torchrun --redirects 1 --tee 1 --rdzv_conf timeout=30 /srv/shared/train.py
 """
 # Each step is an average over all ranks. The checkpoint is written whole or not at all.
 TRAIN = """\

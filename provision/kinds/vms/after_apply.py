@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
+    from provision.state.location import Place
 
 
 def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
@@ -163,7 +164,6 @@ def _connection(
     told: Mapping[str, Startup],
 ) -> Callable[..., VmsConnection]:
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
-    project, zone = made.target.spec.project_id, made.target.spec.zone
     found = instances.documents(cloud.api, made.target.spec)
     seats = roster.seats(cloud)
     with_notebook = {name for name, it in told.items() if it.has_notebook}
@@ -171,7 +171,7 @@ def _connection(
     vms = tuple(
         _vm(
             one,
-            (project, zone),
+            made.target.spec,
             rank=seats[one["name"]].rank if one["name"] in seats else None,
             url=urls.get(one["name"]),
             tunnel=one["name"] in shown,
@@ -191,17 +191,15 @@ def _connection(
 
 def _vm(
     instance: Mapping[str, Any],
-    where: tuple[str, str],
+    place: Place,
     *,
     rank: int | None,
     url: str | None,
     tunnel: bool,
 ) -> VmConnection:
-    project, zone = where
     interface = instance["networkInterfaces"][0]
     external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
-    through = "" if external else " --tunnel-through-iap"
-    ssh = f"gcloud compute ssh {instance['name']} --project {project} --zone {zone}{through}"
+    ssh = connection.ssh(instance["name"], place, is_public=external is not None)
     return VmConnection(
         name=instance["name"],
         rank=rank,

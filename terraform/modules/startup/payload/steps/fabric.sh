@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # The step fabric of startup.sh, which brings the functions that are used here.
 
+# shellcheck source=/dev/null
+source "$PROGRAMS/steps/containers.sh"
+
 readonly DMABUF=dmabuf-import-helper DMABUF_VERSION=1.1
 readonly AI_INFRA='ar+https://us-apt.pkg.dev/projects/gce-ai-infra'
 
@@ -76,28 +79,6 @@ install_import_helper() {
   fi
   # Builds it first.
   dkms install --force -m "$DMABUF" -v "$DMABUF_VERSION" || return "$HOPELESS"
-}
-
-# pull IMAGE: by name and digest, with the VM's own account, which is not kept for docker.
-pull() {
-  local image=$1 folder code=0
-  docker image inspect "$image" >/dev/null 2>&1 && return
-  folder=$(mktemp --directory)
-  vm metadata token | docker --config "$folder" login --username oauth2accesstoken \
-    --password-stdin "https://${image%%/*}" || log "no login at ${image%%/*}: goes on without"
-  timeout 900 docker --config "$folder" pull --quiet "$image" || code=$?
-  rm -rf "$folder"
-  return "$code"
-}
-
-# Held: an update would stop the daemon, and with it every job on the GPU network.
-install_docker() {
-  local names
-  command -v docker >/dev/null || apt_install docker.io || return
-  names=$(dpkg-query --show --showformat='${db:Status-Abbrev} ${Package}\n' \
-    docker.io docker-ce containerd containerd.io runc 2>/dev/null | sed -n 's/^ii *//p')
-  # shellcheck disable=SC2086  # one word each
-  [[ -z $names ]] || apt-mark hold $names
 }
 
 # The plugin comes out of its image once per version.

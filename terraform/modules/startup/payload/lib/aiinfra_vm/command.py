@@ -20,6 +20,7 @@ from aiinfra_vm import (
     configuration,
     notices,
     output,
+    peers,
     report,
     secrets,
 )
@@ -110,7 +111,8 @@ def run() -> int:
 
 
 def _environment(values: dict[str, bytes]) -> dict[bytes, bytes]:
-    environment = {os.fsencode(name): os.fsencode(text) for name, text in os.environ.items()}
+    own = {**peers.launchers(os.environ), **os.environ}
+    environment = {os.fsencode(name): os.fsencode(text) for name, text in own.items()}
     environment.pop(b"PYTHONPATH", None)  # of this very program
     if configuration.value("ray.version"):
         # As in login shells: without the token Ray lets nobody in.

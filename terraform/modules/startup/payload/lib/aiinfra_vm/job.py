@@ -24,6 +24,7 @@ from typing import Any, Callable
 
 from aiinfra_vm import (
     configuration,
+    containers,
     gpu_health,
     job_log,
     jobs,
@@ -43,6 +44,8 @@ HOME = Path("/var/lib/aiinfra-job")
 
 ASKED = Path("/run/aiinfra/job.json")
 """What the agent asks of the unit."""
+CONTAINED = Path("/run/aiinfra/job.env")
+"""The environment of a job in a container."""
 _SHUTDOWN = "the VM goes down, or somebody stopped aiinfra-job.service"
 _LOOK = 1.0  # seconds between looks at what the leader says, before the program begins
 _LOOK_LATER = 4.0  # and while it runs
@@ -108,11 +111,15 @@ class Runner:
             spec = self._spec()
             folder = self._unpacked(spec)
             values = secrets.of_command() if configuration.value("secrets") else {}
-        except (Refused, secrets.Unreadable, ValueError) as error:
+            environment = self._environment(spec, values)
+            program = ["/bin/bash", "-c", '"$@"; exit', spec.name]
+            program += self._contained(spec, folder, environment) if spec.image else spec.command
+        except (Refused, containers.Unusable, secrets.Unreadable, OSError, ValueError) as error:
             self._tell(Phase.REFUSED, why=str(error), final=True)
             return
         self._tell(Phase.READY)
         if not self._may_begin():
+            _forget()
             self._tell(Phase.ENDED, why="it was called off before it began", told=True)
             return
         log = job_log.Log(self._shared, self._prefix, list(values.values()), age=5.0 * self._pace)
@@ -130,12 +137,16 @@ class Runner:
         notices.watch(self._attempt.notice, run_ends)
         code = self._attempt.run(
             # bash itself says what can't be found, and waits for the program.
-            ["/bin/bash", "-c", '"$@"; exit', spec.name, *spec.command],
-            self._environment(spec, values),
+            program,
+            {b"PATH": os.environb.get(b"PATH", b"")} if spec.image else environment,
             sink,
             cwd=str(folder),
-            preexec_fn=self._become,  # as root, an environment with LD_PRELOAD would act
+            # As root, an environment with LD_PRELOAD would act.
+            preexec_fn=None if spec.image else self._become,
         )
+        if spec.image:
+            containers.remove()
+            _forget()
         ended = time.time()
         log.close(_DRAIN, _SENDING)
         if self._attempt.why:
@@ -187,6 +198,18 @@ class Runner:
                 raise Refused(f"its folder can't be unpacked: {report.tail(done.stderr)}")
         draft.rename(folder)
         return folder
+
+    def _contained(self, spec: Spec, folder: Path, environment: dict[bytes, bytes]) -> list[str]:
+        """The same program in a container, whose image is there."""
+        containers.prepare(spec.image)
+        containers.remove()
+        containers.environment(environment, CONTAINED)
+        config = configuration.load()
+        paths = [mount["local_mount"] for mount in config.get("mounts") or ()]
+        return containers.command(
+            spec.image, spec.command, folder, self._user, self._groups, CONTAINED, paths,
+            has_gpus=bool(config.get("gpus")),
+        )  # fmt: skip
 
     def _make(self, folder: Path) -> None:
         """Make a folder of the jobs' user."""
@@ -282,12 +305,14 @@ class Runner:
             self._tried(lambda: self._shared.write(name, told.document()))
 
 
-def ranks(course: Course, node: Node, slots: peers.Slots) -> dict[str, str]:
-    """The variables by which programs find each other; none is a user's word.
+def _forget() -> None:
+    """Delete what a container was given."""
+    with contextlib.suppress(FileNotFoundError):
+        CONTAINED.unlink()
 
-    torchrun takes the default of each option from PET_<OPTION> (torch/distributed/run.py), JAX its
-    coordinator's address from JAX_COORDINATOR_ADDRESS (jax/_src/distributed.py).
-    """
+
+def ranks(course: Course, node: Node, slots: peers.Slots) -> dict[str, str]:
+    """The variables by which programs find each other; none is a user's word."""
     first = next(it.address for it in course.nodes if it.rank == 0)
     # Of this attempt alone, so that what is left of another is not met.
     number = zlib.crc32(f"{course.name} {course.attempt}".encode()) % _PORTS
@@ -301,10 +326,7 @@ def ranks(course: Course, node: Node, slots: peers.Slots) -> dict[str, str]:
     }
     return {
         **usual,
-        **{f"PET_{name}": value for name, value in usual.items()},
-        "JAX_COORDINATOR_ADDRESS": f"{first}:{port}",
-        "JAX_NUM_PROCESSES": usual["NNODES"],
-        "JAX_PROCESS_ID": usual["NODE_RANK"],
+        **peers.launchers(usual),
         "JOB_NAME": course.name,
         "JOB_ATTEMPT": str(course.attempt),
     }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from aiinfra_vm.roster import Roster
 
 _PREPARING = 900.0  # seconds until a VM that does not get ready is given up
+_PULLING = 2700.0  # the same of one that may have to install docker, and to pull an image
 STOPPING = 150.0
 """Seconds until nobody waits any longer for VMs that were told to end; they kill after 120."""
 _MOST_EVENTS = 50
@@ -103,7 +104,7 @@ def _preparing(  # noqa: PLR0913 - as above
             return _to(course, State.STOPPING, now, failure=_failure(node, found))
     late = (
         []
-        if now - course.since < _PREPARING
+        if now - course.since < (_PULLING if spec.image else _PREPARING)
         else [node for node in course.nodes if node.name not in told]
     )
     if lost or late:

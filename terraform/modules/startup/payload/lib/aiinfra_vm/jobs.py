@@ -25,6 +25,8 @@ USER = "aiinfra-job"
 
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,26}[a-z0-9])?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+# No option of docker's: it begins with a letter or a digit.
+_IMAGE = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:/@]{0,511}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_SECONDS = 10**8
 
@@ -60,6 +62,7 @@ class Spec(NamedTuple):
         seconds: How long an attempt may last together with those before; None for no limit.
         env: More of its environment.
         files: The SHA-256 of its folder's archive; "" for none.
+        image: The container image that it runs in; "" for none.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Spec(NamedTuple):
     seconds: int | None
     env: dict[str, str]
     files: str
+    image: str = ""
 
 
 class State(enum.Enum):
@@ -237,6 +241,7 @@ def spec(text: bytes, name: str) -> Spec:
         None if seconds is None else roster.whole(seconds, 1, _MOST_SECONDS),
         {members.matched(_VARIABLE, key): _word(value) for key, value in env.items()},
         members.matched(_SHA256, found["files"]) if found.get("files") else "",
+        members.matched(_IMAGE, found["image"]) if found.get("image") else "",
     )
 
 

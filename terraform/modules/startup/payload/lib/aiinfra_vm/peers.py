@@ -16,13 +16,14 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from aiinfra_vm import configuration, roster
 
 FOLDER = "run/aiinfra"
 """Where it is, below the root."""
 
+_USUAL = frozenset({"NODE_RANK", "NNODES", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE"})
 _MASTER_PORT = 29500  # torchrun's own default
 _POLL = 1.0  # seconds
 
@@ -50,6 +51,20 @@ def environment(known: roster.Roster, name: str, slots: Slots) -> dict[str, str]
         "MASTER_PORT": str(_MASTER_PORT),
         "NPROC_PER_NODE": str(slots.number),
     }
+
+
+def launchers(usual: Mapping[str, str]) -> dict[str, str]:
+    """What torchrun and JAX read of the variables above by themselves, as far as those are there.
+
+    torchrun takes the default of each option from PET_<OPTION> (torch/distributed/run.py), JAX its
+    coordinator's address from JAX_COORDINATOR_ADDRESS (jax/_src/distributed.py). They are for
+    commands and jobs alone: in a login shell, torchrun for one VM would wait for all.
+    """
+    found = {f"PET_{name}": text for name, text in usual.items() if name in _USUAL}
+    if "MASTER_ADDR" in usual and "MASTER_PORT" in usual:
+        found["JAX_COORDINATOR_ADDRESS"] = f"{usual['MASTER_ADDR']}:{usual['MASTER_PORT']}"
+    known = {"JAX_NUM_PROCESSES": "NNODES", "JAX_PROCESS_ID": "NODE_RANK"}
+    return {**found, **{name: usual[own] for name, own in known.items() if own in usual}}
 
 
 def hostfile(known: roster.Roster, slots: Slots) -> str:

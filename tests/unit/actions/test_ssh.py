@@ -1,0 +1,51 @@
+"""What Ssh runs on a terminal, and where it only prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provision.actions import ssh
+
+GCLOUD = "/bin/gcloud compute ssh"
+VMS = [
+    {"name": "np-vm-a", "rank": 1, "external_ip": None, "ssh": "rm -rf ~"},
+    {"name": "np-vm-b", "rank": 0, "external_ip": "192.0.2.1", "ssh": "rm -rf ~"},
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "at_terminal", "ran"),
+    [
+        ("", True, f"{GCLOUD} np-vm-b --project p --zone z"),
+        ("np-vm-a", True, f"{GCLOUD} np-vm-a --project p --zone z --tunnel-through-iap"),
+        ("1", False, ""),
+    ],
+)
+def test_gcloud_is_run_where_a_person_sits_and_the_command_printed_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, *, wanted: str, at_terminal: bool, ran: str
+) -> None:
+    calls: list[list[str]] = []
+    printed: list[str] = []
+    text = json.dumps({"vms": VMS})
+    location = SimpleNamespace(url="gs://b/np-deployment")
+    folder = SimpleNamespace(text=lambda _: text, location=location)
+    record = SimpleNamespace(project_id="p", zone="z", name_prefix="np")
+    monkeypatch.setattr(ssh, "connect", lambda _: SimpleNamespace(folder=folder))
+    monkeypatch.setattr("provision.lifecycle.ownership.existing", lambda *_: record)
+    monkeypatch.setattr("shutil.which", lambda _: "/bin/gcloud")
+    monkeypatch.setattr(subprocess, "run", lambda argv, **_: calls.append(argv))
+    console = SimpleNamespace(
+        opens_shells=at_terminal, result=printed.append, progress=lambda _: None
+    )
+    context: Any = SimpleNamespace(job=wanted, console=console, report=SimpleNamespace())
+
+    ssh.ssh(cast("Any", context))
+
+    assert calls == ([ran.split()] if ran else [])
+    assert len(printed) == (not ran)
+    assert "rm" not in " ".join(printed)
