@@ -131,8 +131,9 @@ COPY --from=environment /opt/venv /opt/venv
 COPY image/terraform.rc /etc/terraform.rc
 COPY --from=program /opt/aiinfra /opt/aiinfra
 
-# HOME is /root whoever runs: there the documented mounts are, for Python and for Terraform alike.
-ENV AIINFRA_IMAGE=yes \
+# The name under which the wrapper runs it. HOME is /root whoever runs: there the documented mounts are, for Python and for Terraform alike.
+ARG NAME=aiinfra
+ENV AIINFRA_IMAGE=${NAME} \
     AIINFRA_MANIFESTS=/opt/aiinfra/manifests \
     AIINFRA_REHEARSAL_FOLDER=/var/lib/aiinfra/rehearsal \
     CLOUDSDK_PYTHON=/usr/local/bin/python3 \

@@ -84,7 +84,7 @@ class Option(enum.StrEnum):
         *("--detailed-exitcode", "", "exit like Terraform: 0 no changes, 2 changes, 1 error"),
         Action.PLAN,
     )
-    ENV_FILE = "--env-file", "FILE", "read settings from it; the environment overrides it"
+    ENV_FILE = "--env-file", "FILE", "settings' file, else ./env.list; the environment wins"
     OUTPUT = (
         *("--output", "FORMAT"),
         "text, json (one document), or ndjson (events too)",
