@@ -59,7 +59,7 @@ _OF_WHAT_EXISTS = {
 
 
 _ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE)
-"""Actions that ask Google what the settings ask for is to be had."""
+"""Actions that ask Google what the settings ask for is available."""
 
 
 def entrypoint() -> NoReturn:

@@ -203,7 +203,7 @@ def test_the_first_commands_of_the_how_tos_work_one_after_the_other(
         (place / "env.list").write_text(lines)
     (_made(reader.folder / "train") / "train.py").write_text("print()\n")
     pages = [page for page in HOW_TOS if not _is_settings(_first(page))]
-    # First what makes the cluster; last what would leave its VM older than the settings, and removes.
+    # First what makes the cluster; last what leaves its VM older than the settings, and Destroy.
     turns = {"report": -1, "files-and-startup": 1, "after-a-kill": 2}
     for page in sorted(pages, key=lambda it: turns.get(it.stem, 0)):
         ours = [line for line in _first(page) if _OURS.match(line)]

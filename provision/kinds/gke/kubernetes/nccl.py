@@ -38,7 +38,7 @@ READY_VOLUME: Final = "nccl-is-ready"
 # All pods of a job need the same plugin, so nodes change all at once, not one after the other.
 _AT_ONCE: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}}
 
-# Libraries must not be replaced under a running job when only the installer's pod is made anew.
+# Libraries must not be replaced under a running job when only the installer's pod is recreated.
 _ONCE: Final = """\
 set -ex
 [ ! -e {marker} ] || exit 0
