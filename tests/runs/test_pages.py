@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from provision.catalogue import prices
+from provision.cost import estimate
 from provision.intake import load
+from provision.kinds import registry
 from tests.runs import cluster_side
 from tests.runs.conftest import MANDATORY, PROGRAM, rehearsed
 
@@ -169,6 +172,18 @@ def test_first_steps_go_as_the_page_says(rehearsal: Rehearsal) -> None:
 @pytest.mark.slow(sibling="tests/runs/test_pages.py::test_first_steps_go_as_the_page_says")
 def test_a_job_on_gke_goes_as_the_page_says(rehearsal: Rehearsal) -> None:
     _follow(DOCS / "tutorial" / "gke.md", rehearsal)
+
+
+def test_the_prices_of_the_readme_are_those_of_the_list() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    image = {"IMAGE_FAMILY_NAME": "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"}
+
+    for machine in ("g2-standard-8", "a3-highgpu-8g"):
+        assert machine in readme
+        settings = load(MANDATORY | image | {"VM_TYPE": machine}).settings
+        assert settings is not None
+        cost = estimate.of(registry.of(settings).spec(settings), prices.listed())
+        assert f"${cost.now.per_hour:.2f}" in readme
 
 
 def _first(page: Path) -> list[str]:
