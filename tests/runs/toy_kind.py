@@ -11,6 +11,7 @@ from provision.deployment.deployment import NOTHING_HELD, Left
 from provision.documents.connection import VmsConnection
 from provision.documents.plan import Contents
 from provision.documents.status import Status
+from provision.errors import SettingsError
 from provision.google import resources
 from provision.kinds import connection
 from provision.kinds.vms import variables
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, Held, OutOfDate, RunInputs
+    from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Kept
     from provision.errors import Problem
@@ -139,6 +141,10 @@ class Toy:
     def test(self, context: Context, cloud: Cloud, record: Record) -> str:
         del context, cloud, record
         return "They play"
+
+    def jobs(self, cloud: Cloud) -> Jobs:
+        del cloud
+        raise SettingsError("Toys run no jobs")
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         del context, cloud, record
