@@ -24,12 +24,11 @@ PAGES: Final = sorted(
     [
         *(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")),
         *(ROOT / "examples").rglob("*.md"),
-        ROOT / "docs" / "index.md",
+        *(ROOT / "docs").glob("*.md"),
         *(
             page
             for shelf in ("tutorial", "how-to", "reference", "explanation")
             for page in (ROOT / "docs" / shelf).glob("*.md")
-            if page.stem != "rules-of-the-simulated-cloud"
         ),
     ]
 )
