@@ -53,6 +53,19 @@ def test_the_readme_is_one_screen_more_or_less() -> None:
     assert readme.count("](") <= 25
 
 
+def test_the_changes_are_short_until_there_is_a_release() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    assert changes.count("\n## ") == 1
+    assert len(changes.splitlines()) <= 60
+
+
+def test_what_makers_read_is_on_a_shelf_of_its_own() -> None:
+    shelves = {path.name for path in (ROOT / "docs").iterdir()}
+
+    assert shelves == {*SHELVES, "development", "index.md", "rehearsal.svg"}
+
+
 def test_every_example_is_in_the_page_of_examples() -> None:
     examples = ROOT / "examples"
 
