@@ -116,9 +116,11 @@ RUN python3 -m compileall -q --invalidation-mode unchecked-hash . \
 
 FROM ${PYTHON_IMAGE} AS image
 # Bytecode of the standard library is made here, as nobody may be able to write it later. pip would
-# only be of use to an intruder. Whoever --user names must get through /root to what is mounted in
-# it, and write the rehearsal's cloud.
+# only be of use to an intruder. CI systems that run a shell in the image call `aiinfra`. Whoever
+# --user names must get through /root to what is mounted in it, and write the rehearsal's cloud.
 RUN rm -rf /usr/local/lib/python3*/site-packages/* /usr/local/lib/python3*/ensurepip /usr/local/bin/pip* \
+ && printf '#!/bin/sh\nexec /opt/venv/bin/python /opt/aiinfra/entrypoint.py "$@"\n' >/usr/local/bin/aiinfra \
+ && chmod 0755 /usr/local/bin/aiinfra \
  && python3 -m compileall -q --invalidation-mode unchecked-hash \
       -x '/(test|idlelib|lib2to3|pydoc_data|tkinter|turtledemo)/' /usr/local/lib/python3* \
  && chmod 0755 /root \
@@ -131,8 +133,9 @@ COPY --from=environment /opt/venv /opt/venv
 COPY image/terraform.rc /etc/terraform.rc
 COPY --from=program /opt/aiinfra /opt/aiinfra
 
-# HOME is /root whoever runs: there the documented mounts are, for Python and for Terraform alike.
-ENV AIINFRA_IMAGE=yes \
+# The name under which the wrapper runs it. HOME is /root whoever runs: there the documented mounts are, for Python and for Terraform alike.
+ARG NAME=aiinfra
+ENV AIINFRA_IMAGE=${NAME} \
     AIINFRA_MANIFESTS=/opt/aiinfra/manifests \
     AIINFRA_REHEARSAL_FOLDER=/var/lib/aiinfra/rehearsal \
     CLOUDSDK_PYTHON=/usr/local/bin/python3 \

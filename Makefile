@@ -104,6 +104,7 @@ IMAGE ?= aiinfra
 .PHONY: image
 image: ## the container image; IMAGE=NAME:TAG names it. Needs a container engine and the network
 	DOCKER_BUILDKIT=1 $(DOCKER) build --tag $(IMAGE) \
+		--build-arg NAME="$(IMAGE)" \
 		--build-arg VERSION="$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' provision/__init__.py)" \
 		--build-arg REVISION="$$(git rev-parse HEAD 2>/dev/null || echo unknown)" \
 		--build-arg CREATED="$$(date -u +%FT%TZ)" \

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _SLOW_IMPORT_MS = 10
 _KEEPS_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 _ROOT = Path(__file__).parents[1]
-_PAGE = _ROOT / "docs" / "reference" / "performance.md"
+_PAGE = _ROOT / "docs" / "development" / "performance.md"
 _HEAD = """# Performance
 
 Made by `python -m bench`: what the program costs on top of Terraform, and how it grows.

@@ -6,6 +6,7 @@ import functools
 import gc
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from provision import __version__, endpoints, signals
@@ -35,7 +36,13 @@ _NO_ACTION = Problem(
 )
 
 _IMAGE = "AIINFRA_IMAGE"
-"""The environment of the container image has it."""
+"""The environment of the container image has its name by it."""
+
+_WRAPPER = "wrapper"
+"""What the image answers with a shell script that runs it."""
+
+_ENV_FILE = Path("env.list")
+"""What is read where no file is named, and the environment describes no cluster."""
 
 _ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""
@@ -55,7 +62,7 @@ _OF_WHAT_EXISTS = {
 
 
 _ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE)
-"""Actions that ask Google what the settings ask for is to be had."""
+"""Actions that ask Google what the settings ask for is available."""
 
 
 def entrypoint() -> NoReturn:
@@ -87,6 +94,9 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     changes_found = False
     try:
         with signals.interruptible():
+            if list(argv) == [_WRAPPER] and environ.get(_IMAGE):
+                console.help(usage.wrapper(environ[_IMAGE]))
+                return ExitCode.DONE
             answer = _answer(line)
             if answer is not None:
                 console.help(answer)
@@ -138,7 +148,10 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     from provision import intake
 
     options = line.options
-    load = functools.partial(intake.load, environ, options.env_file, flags=options.settings)
+    env_file = _env_file(options, environ)
+    if env_file != options.env_file:
+        console.progress(f"Settings are from ./{env_file}")
+    load = functools.partial(intake.load, environ, env_file, flags=options.settings)
     loaded = load()
     if not line.problems:
         report.action = str(options.action or loaded.effective.get("ACTION") or "")
@@ -208,6 +221,12 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         run.stages.close()
 
 
+def _env_file(options: Options, environ: Mapping[str, str]) -> Path | None:
+    """The file that is named; else ./env.list, where the environment does not say which cluster."""
+    said = all(environ.get(name, "").strip() for name in ("PROJECT_ID", "NAME_PREFIX", "ZONE"))
+    return options.env_file or (None if said or not _ENV_FILE.is_file() else _ENV_FILE)
+
+
 def _perform(context: Context) -> bool:  # noqa: C901 - a row for each action
     """Run the action; returns whether a Plan found changes, or a Status something broken."""
     match Action(context.report.action):
@@ -271,7 +290,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     from provision.settings import reading
 
     rest = [argument for argument in argv if argument.partition("=")[0] != "--rehearse"]
-    given = reading.read(environ, options.env_file, {}).given
+    given = reading.read(environ, _env_file(options, environ), {}).given
     texts = {name.upper(): value.text for name, value in given.items()}
     try:
         session.run(rest, environ, options.scenario or "", texts)

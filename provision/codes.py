@@ -112,7 +112,7 @@ class Code(enum.StrEnum):
     INVALID_ENV_FILE = (
         "invalid-env-file",
         "the env file can't be read, or has a line that is not NAME=value",
-        "mend the file",
+        "fix the file",
         _USAGE,
     )
     AMBIGUOUS_ENV_FILE = (
@@ -178,7 +178,7 @@ class Code(enum.StrEnum):
     INVALID_FOLDER = (
         "invalid-folder",
         "the folder that is copied to the VMs is missing, unreadable or too large",
-        "mend the folder",
+        "fix the folder",
         _USAGE,
     )
     UNSAFE_ENDPOINT = (
@@ -341,7 +341,7 @@ class Code(enum.StrEnum):
     BUCKET_UNSAFE = (
         "bucket-unsafe",
         "the bucket of the state is open to others, another project's, or keeps no versions",
-        "mend it with the command in `fix`, or use another bucket",
+        "fix it with the command in `fix`, or use another bucket",
         _STATE,
     )
     STATE_LOCKED = (
@@ -404,7 +404,7 @@ class Code(enum.StrEnum):
     TERRAFORM_FAILED = (
         "terraform-failed",
         "Terraform failed for a reason that this program does not know",
-        "mend what `why` names, then run the same action again: it continues",
+        "fix what `why` names, then run the same action again: it continues",
         (ExitCode.TERRAFORM,),
     )
     TERRAFORM_MISSING = (
@@ -416,7 +416,7 @@ class Code(enum.StrEnum):
     NOT_REMOVED = (
         "not-removed",
         "something of the cluster could not be removed, and may be billed",
-        "mend what Google names, then run Destroy again",
+        "fix what Google names, then run Destroy again",
         (ExitCode.TERRAFORM, ExitCode.CLUSTER),
     )
     # ---------------------------------------------------------------- capacity
@@ -450,7 +450,7 @@ class Code(enum.StrEnum):
     OUT_OF_DATE = (
         "out-of-date",
         "machines run that were made before the settings changed",
-        "run Create --replace-vms to make them anew",
+        "run Create --replace-vms to replace them",
         _CLUSTER,
     )
     MACHINES_GONE = (

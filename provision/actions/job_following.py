@@ -99,7 +99,7 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
             if deadline.is_over:
                 raise StillWaiting(
                     f"{name} still waits: {screen.words(job)}",
-                    why="CAPACITY_TIMEOUT is over; the job stays, and begins by itself",
+                    why="CAPACITY_TIMEOUT is over; the job stays, and begins when it can",
                     fix=f"aiinfra Logs {name} --follow to wait on; aiinfra Cancel {name} to give it"
                     " up",
                 )

@@ -62,7 +62,7 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
     if context.detach:
         job_following.find(context, jobs, name)
-        context.console.result(f"{name} goes on by itself: aiinfra Logs {name} --follow")
+        context.console.result(f"{name} keeps running: aiinfra Logs {name} --follow")
         return
     ended = job_following.follow(context, jobs, name)
     context.console.result(f"{ended.name} succeeded")

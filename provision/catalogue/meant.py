@@ -121,7 +121,7 @@ def _bare(name: str) -> str:
 
 
 def _carrying(meant: Iterable[Gpu], count: int | None) -> Iterator[MachineType]:
-    """The machine types with these GPUs: whoever is to be had on demand comes first."""
+    """The machine types with these GPUs: whoever is available on demand comes first."""
     order = [gpu.name for gpu in meant]
     fit = [
         it

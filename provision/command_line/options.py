@@ -92,7 +92,7 @@ class Option(enum.StrEnum):
         *("--detailed-exitcode", "", "exit with 2 if there are changes, or faults; 1 for errors"),
         *(Action.PLAN, Action.STATUS),
     )
-    ENV_FILE = "--env-file", "FILE", "read settings from it; the environment overrides it"
+    ENV_FILE = "--env-file", "FILE", "settings' file, else ./env.list; the environment wins"
     OUTPUT = (
         *("--output", "FORMAT"),
         "text, json (one document), or ndjson (events too)",

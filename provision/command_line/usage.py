@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -169,6 +170,16 @@ def of_action(action: Action) -> str:
             ),
         ]
     )
+
+
+def wrapper(image: str) -> str:
+    """A shell script that runs an image by docker or podman, with what it needs of the machine.
+
+    Args:
+        image: Its name, as the engine knows it.
+    """
+    script = Path(__file__).with_name("wrapper.sh").read_text(encoding="utf-8")
+    return script.replace("@IMAGE@", image)
 
 
 def _usage(action: str) -> Iterator[str]:

@@ -162,7 +162,7 @@ def _sum(amounts: Sequence[tuple[Part, Decimal | None]]) -> Amount:
 
 
 def _in_all(pools: Sequence[Pool], prices: Prices) -> Decimal | None:
-    """What the machines that end by themselves cost until the last of them has ended."""
+    """What the machines that expire cost until the last of them has ended."""
     total, ends = Decimal(0), False
     for pool in pools:
         seconds = _longest_run(pool)

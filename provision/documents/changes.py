@@ -10,9 +10,9 @@ class Changes:
     """The number of resources that all plans of a run would create, change and delete.
 
     Attributes:
-        add: How many are created, those made anew included.
+        add: How many are created, those replaced included.
         change: How many are changed in place.
-        destroy: How many are deleted, those made anew included; for a Destroy also what it finds
+        destroy: How many are deleted, those replaced included; for a Destroy also what it finds
             outside of the state.
     """
 

@@ -225,7 +225,7 @@ class NodeRequest:
         message: The autoscaler's message.
         advice: What to do; "" if there is nothing to do but wait.
         created: When it was made, in RFC 3339 format; None if not known.
-        waits_for: What it waits for, or got no nodes for want of, such as "quota"; "" if it lacks
+        waits_for: What it waits for, or got no nodes for lack of, such as "quota"; "" if it lacks
             nothing, or nobody says what.
         since: Since when it is in that state, in RFC 3339 format; None if not known.
         until: When that ends by itself, likewise; None for never, or if not known.

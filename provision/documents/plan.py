@@ -115,9 +115,9 @@ class Count:
 
     Attributes:
         noun: What they are called, such as "subnetwork".
-        add: How many are made, those made anew included.
+        add: How many are made, those replaced included.
         change: How many are changed in place.
-        destroy: How many are deleted, those made anew included.
+        destroy: How many are deleted, those replaced included.
     """
 
     noun: str
@@ -166,9 +166,9 @@ class Kept:
 
     Attributes:
         machines: How many.
-        words: What holds for them, such as "stay as they are until they are made anew".
+        words: What holds for them, such as "stay as they are until they are replaced".
         new: What new ones get; "" if it is the same.
-        command: What makes them anew now; "" for nothing.
+        command: What replaces them now; "" for nothing.
     """
 
     machines: int

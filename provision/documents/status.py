@@ -172,7 +172,7 @@ class Older:
         differences: What differs, in words.
         count: How many.
         names: Their names; without --full the first ones.
-        anew: What makes them anew: "Create --replace-vms", or "Destroy, then Create".
+        anew: What replaces them: "Create --replace-vms", or "Destroy, then Create".
     """
 
     differences: tuple[str, ...]

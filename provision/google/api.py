@@ -87,7 +87,7 @@ class GoogleApi(Rest):
             zone: The zone.
             group: The group.
             names: The VMs.
-            action: What may happen to them: REFRESH changes running VMs, REPLACE makes them anew.
+            action: What may happen to them: REFRESH changes running VMs, REPLACE replaces them.
         """
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}"
         body = {

@@ -23,7 +23,7 @@ QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
 """The page of the Google Cloud console where one requests an increase of a quota."""
 
 AGAIN: Final = "run the same action again; if it keeps failing, see https://status.cloud.google.com"
-"""What mends an outage."""
+"""What fixes an outage."""
 
 QUOTA_ROLE: Final = "needs the role Quota Administrator, roles/servicemanagement.quotaAdmin"
 
@@ -82,7 +82,7 @@ PERMANENT: Final = frozenset(
         Refusal.ADDRESSES,
     }
 )
-"""The refusals that no waiting mends: somebody has to change something first."""
+"""The refusals that no waiting fixes: somebody has to change something first."""
 
 
 class Reach(enum.Enum):

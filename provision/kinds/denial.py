@@ -1,4 +1,4 @@
-"""When Google refuses machines for a reason that no waiting mends: who has to change what."""
+"""When Google refuses machines for a reason that no waiting fixes: who has to change what."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def problem(
         code=kind.code,
         setting=_setting(kind),
         what=f"Google refuses the {group.members}: {_REASONS[kind]}; {standing}",
-        why=f"{said}\nwaiting does not mend that",
+        why=f"{said}\nwaiting does not fix that",
         fix="\n".join(
             [
                 *filter(None, _mending(kind, group, said)),
@@ -74,7 +74,7 @@ def _mending(kind: Refusal, group: Group, said: str) -> list[str]:
             asking = constraints.exception_for(name, group.project)
             return [asking, known.instead if known else ""]
         case Refusal.MISSING:
-            return ["check the setting that names it, or make it anew"]
+            return ["check the setting that names it, or create it again"]
         case Refusal.RESERVATION:
             listing = f"gcloud compute reservations list --project {group.project}"
             fitting = f"one in {group.zone} whose machine type is {group.machine_type}"

@@ -45,7 +45,7 @@ class RefusalTexts:
         "run Create again to keep waiting: Google keeps trying, and machines may become available"
     )
     after_quota: str = (
-        "once it is granted, Google creates the VMs by itself: run Create again to wait for them"
+        "once it is granted, Google creates the VMs: run Create again to wait for them"
     )
     end: str = _KEPT
 

@@ -1,7 +1,7 @@
 """Who is asked before money is spent, or machines, jobs or data go: one table for all actions.
 
 A slip on a terminal is caught by a question; a pipeline has nobody to ask, so what it may not do
-unasked is refused there. `--yes` is a yes to all of it.
+without a question is refused there. `--yes` is a yes to all of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Stake(enum.StrEnum):
     COST = "Create: `ASK_ABOVE` dollars per hour, or more, on top of what the cluster costs"
     LOSS = (
         "Create: a machine ends, data is lost, or a cluster, a network or a part of one is deleted"
-        " or made anew"
+        " or replaced"
     )
     MACHINES = "Destroy: machines that exist"
     DATA = "Destroy: data that nothing brings back, such as a Filestore share"
@@ -82,7 +82,7 @@ This page is made from `provision/lifecycle/consent.py`; `make docs` renews it.
 | --- | --- | --- |
 {rows}
 
-Everything else goes on without a word: what ends no machine and loses no data needs none. `--yes`
+Everything else goes on without a question: what ends no machine and loses no data needs none. `--yes`
 agrees to all of it beforehand. Where several are at stake, the strictest counts. `MAX_HOURLY_COST`
 decides about money where nobody is asked. `--replace-vms` is itself the word for the machines that
 it replaces, and `--destroy-after` for those of the cluster: it asks as where there is no terminal.
@@ -119,7 +119,7 @@ def unanswered(words: str) -> Iterator[None]:
 
 
 def matters(loss: Loss) -> bool:
-    """Whether a loss takes more than what is made anew without anybody's notice."""
+    """Whether a loss takes more than what is recreated without anybody's notice."""
     return bool(loss.machines) or loss.data or loss.noun in _CARRY
 
 

@@ -1,6 +1,6 @@
 """The resources that Google counts against quotas of their own: networks and what belongs to them.
 
-A network that moves to another place is made anew beside the old one, under another name. So what
+A network that moves to another place is recreated beside the old one, under another name. So what
 counts as there already are the resources whose names the next Create would give, not whatever this
 deployment has.
 """

@@ -55,8 +55,8 @@ def _usable(asked: Asked, found: Document) -> Iterator[Finding]:
             what=f"the reservation {asked.path.name} can't be named",
             why="it is open: any machine that fits uses it (specificReservationRequired is false),"
             " and Google refuses machines that name such a one",
-            fix=f"remove {asked.setting}: machines on demand that fit then use it by themselves\n"
-            "or make one anew with: gcloud compute reservations create ..."
+            fix=f"remove {asked.setting}: machines on demand that fit then use it automatically\n"
+            "or create another with: gcloud compute reservations create ..."
             " --require-specific-reservation",
         )
 

@@ -44,7 +44,7 @@ _OF_METHOD: Final[Mapping[str, str]] = {
     "serviceusage.services.consumerQuotaMetrics.get": "serviceusage.quotas.get",
 }
 """A method of an online check -> its permission, where the method's name is not the permission's.
-Believed, as nobody could look them up: docs/gotchas.md, 2026-11-23."""
+Believed, as nobody could look them up: docs/development/gotchas.md, 2026-11-23."""
 
 
 def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:

@@ -177,13 +177,13 @@ def _ends(plan: Plan) -> str:
     limited = [it for it in own if it.max_run_seconds is not None]
     if not limited and all(mode.means.queued for mode in modes):
         longest = amounts.span(limits.LONGEST_RUN)
-        return f"each GPU node as its job asks, after {longest} at most; the rest never by itself"
+        return f"each GPU node as its job asks, after {longest} at most; the rest at Destroy"
     if not limited:
         if bound:
-            return f"machines end with their reservation; the rest never by itself{spot}"
+            return f"machines end with their reservation; the rest at Destroy{spot}"
         limit = plan.contents.limit
         would = f" ({limit} would end its machines)" if limit else ""
-        return f"never by itself{would}{spot}"
+        return f"at Destroy only{would}{spot}"
     each = "VM" if len(plan.topology.machines) == 1 else "GPU node"
     spans = list(dict.fromkeys(it.max_run_seconds for it in limited))
     if len(spans) == 1 and len(limited) == len(own):
@@ -193,7 +193,7 @@ def _ends(plan: Plan) -> str:
             f"each node of {it.name} {amounts.span(it.max_run_seconds or 0)} after it came"
             for it in limited
         )
-    return f"{which}; the rest never by itself{spot}"
+    return f"{which}; the rest at Destroy{spot}"
 
 
 def _price(cost: Cost | None, kind: PartKind) -> str:

@@ -148,7 +148,7 @@ def _changed(plan: Plan) -> Iterator[Row]:
         if kept.new:
             yield Row("new VMs", kept.new)
         if kept.command:
-            yield Row("anew", f"to make {'it' if one else 'them'} anew now: {kept.command}")
+            yield Row("now", f"to replace {'it' if one else 'them'}: {kept.command}")
 
 
 # ------------------------------------------------------------------ cost
@@ -161,7 +161,7 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     if cost.most.per_hour != cost.now.per_hour or cost.most.unknown != cost.now.unknown:
         text = f"now {text}; with {_all(plan.topology)} {amounts.per_hour_and_day(cost.most)}"
     if cost.at_most_in_all is not None:
-        text += f"; at most {amounts.usd(cost.at_most_in_all)} till they end"
+        text += f"; at most {amounts.usd(cost.at_most_in_all)} until they end"
     if plan.kept is not None and plan.kept.new:
         text += ", once all VMs are new"
     if cost.before is not None and cost.before != cost.most.per_hour:

@@ -36,7 +36,7 @@ TITLES: Final[Mapping[StageName, str]] = {
     StageName.TEST: "test",
     StageName.TEST_CLEANING: "test's end",
     StageName.JOB: "job",
-    StageName.RELEASE: "let go",
+    StageName.RELEASE: "released",
     StageName.SWEEP: "leftovers",
 }
 _WIDEST_TITLE: Final = max(map(len, TITLES.values()))

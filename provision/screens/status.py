@@ -160,7 +160,7 @@ def _older(found: Sequence[Older], width: int, *, full: bool) -> Iterator[Line]:
         yield from items.below([", ".join(shown) + more], width)
         label = ""
     if found:
-        mend = f"{found[0].anew} makes them anew, boot disks included; they run until then"
+        mend = f"{found[0].anew} replaces them, boot disks included; they run until then"
         yield from items.hint("fix", mend, width)
 
 
@@ -292,7 +292,7 @@ def _vms(found: VmGroup, width: int, *, full: bool) -> Iterator[Line]:
 
 
 def _state(vm: Vm, *, full: bool) -> str:
-    # The start-up of a VM that is down says nothing: it begins anew.
+    # The start-up of a VM that is down says nothing: it starts again.
     parts = [vm.startup.words if vm.status == "RUNNING" else vm.status]
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]

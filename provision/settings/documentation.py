@@ -26,8 +26,17 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
+_FIRST: Final = (
+    *("project_id", "name_prefix", "zone", "vm_type", "instance_count", "orchestrator_type"),
+    *("enable_spot", "enable_flex_start", "reservation_name", "max_run_duration"),
+    *("max_hourly_cost", "gcs_mount_list", "startup_command"),
+)
+"""The settings that a beginner needs; the others follow by theme."""
+
+_WITHOUT_EFFECT: Final = ("minimize_terraform_logging",)
+"""Settings that are accepted, and change nothing any more."""
+
 _SECTIONS: Final = {
-    "project_id": "Mandatory",
     "action": "The run",
     "orchestrator_type": "Machines",
     "image_name": "Image and disk",
@@ -45,34 +54,30 @@ _WIDTH: Final = 80
 def settings_table() -> str:
     """All settings as Markdown: a table for each section, then the other spellings."""
     lines: list[str] = []
-    for name, about in Settings.model_fields.items():
-        if name in _SECTIONS:
-            lines += [
-                "",
-                f"### {_SECTIONS[name]}",
-                "",
-                "| name | default | what it does | example |",
-            ]
-            lines += ["| --- | --- | --- | --- |"]
-        cells = (f"`{name.upper()}`", _default(about), _meaning(about), f"`{_example(about)}`")
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    for heading, settings in _sections().items():
+        lines += ["", f"### {heading}", "", "| name | default | what it does | example |"]
+        lines += ["| --- | --- | --- | --- |"]
+        for name, about in settings.items():
+            cells = (f"`{name.upper()}`", _default(about), _meaning(about), f"`{_example(about)}`")
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     lines += ["", "### Other spellings", ""]
     lines += [f"* {_other(name)}" for name in spelling.SPELLINGS]
+    lines += [f"* `{name.upper()}` is accepted, and changes nothing" for name in _WITHOUT_EFFECT]
     return "\n".join(lines).strip()
 
 
 def env_list_help() -> str:
     """All settings as plain text, for `--help settings`."""
     paragraphs = ["NAME=value lines without quotes; comments on lines of their own."]
-    for name, about in Settings.model_fields.items():
-        if name in _SECTIONS:
-            paragraphs.append(f"\n{_SECTIONS[name]}")
-        default = _default(about)
-        kind = default if about.is_required() else f"default: {default}"
-        heading = _filled(f"  {name.upper()}  ({kind})")
-        text = _filled(f"      {_meaning(about)}")
-        example = f"      {name.upper()}={_example(about)}"
-        paragraphs.append(f"{heading}\n{text}\n{example}".replace("`", ""))
+    for section, settings in _sections().items():
+        paragraphs.append(f"\n{section}")
+        for name, about in settings.items():
+            default = _default(about)
+            kind = default if about.is_required() else f"default: {default}"
+            heading = _filled(f"  {name.upper()}  ({kind})")
+            text = _filled(f"      {_meaning(about)}")
+            example = f"      {name.upper()}={_example(about)}"
+            paragraphs.append(f"{heading}\n{text}\n{example}".replace("`", ""))
     paragraphs.append("\nOther spellings")
     paragraphs += [f"  {_other(name)}".replace("`", "") for name in spelling.SPELLINGS]
     return "\n".join(paragraphs) + "\n"
@@ -101,6 +106,18 @@ def renew(text: str) -> str:
     if not found:
         raise ValueError("the document has no <!-- settings:begin --> ... <!-- settings:end -->")
     return text
+
+
+def _sections() -> dict[str, dict[str, FieldInfo]]:
+    """Heading -> its settings: those to begin with, then the others by theme."""
+    fields = Settings.model_fields
+    found = {"To begin with": {name: fields[name] for name in _FIRST}}
+    heading = ""
+    for name, about in fields.items():
+        heading = _SECTIONS.get(name, heading)
+        if name not in (*_FIRST, *_WITHOUT_EFFECT):
+            found.setdefault(heading, {})[name] = about
+    return found
 
 
 def _default(about: FieldInfo) -> str:

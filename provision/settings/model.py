@@ -489,9 +489,9 @@ class Settings(BaseSettings):
         only_with=_GKE,
     )
     gke_maintenance: Maintenance = _setting(
-        "When GKE may upgrade nodes by itself: `hold` for not before the version's end of support,"
-        " so that no training is cut off, or a weekly window in UTC; nodes of flex start and queues"
-        " are held in any case.",
+        "When GKE may upgrade nodes automatically: `hold` for not before the version's end of"
+        " support, so that no training is cut off, or a weekly window in UTC; nodes of flex start"
+        " and queues are held in any case.",
         "Sat,Sun 02:00-08:00",
         None,
         only_with=_GKE,

@@ -277,7 +277,7 @@ class GkeSpec(ClusterSpec):
         system_pool: The node pool for system pods.
         version: The full version or a prefix of it; None for the channel's default version.
         release_channel: The release channel.
-        maintenance: The window in which GKE may upgrade nodes by itself; None for none.
+        maintenance: The window in which GKE may upgrade nodes automatically; None for none.
         authorized_cidrs: The CIDR blocks that may access its IP endpoint.
         driver: The GPU driver that GKE installs, by its name in the API.
         ray_operator: Whether to enable the Ray operator.

@@ -1,4 +1,4 @@
-"""Whether the bucket of a state is fit to hold one, and the commands that mend it."""
+"""Whether the bucket of a state is fit to hold one, and the commands that fix it."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _loss(change: Mapping[str, Any], words: str, machines: int, *, data: bool) -
 
 
 def _gone(change: Mapping[str, Any], before: Values, *, anew: bool) -> tuple[str, int]:
-    """What is deleted or made anew, in words, and how many machines end."""
+    """What is deleted or replaced, in words, and how many machines end."""
     moved = moves.sentence(change)
     count = moves.machines(change)
     noun, name = called(change)
@@ -91,15 +91,15 @@ def _gone(change: Mapping[str, Any], before: Values, *, anew: bool) -> tuple[str
         case resources.NODE_POOL.type if count:
             words = f"{moves.counted(count, 'node')} {end}, with the {what}"
         case resources.CLUSTER.type:
-            how = "is made anew: all that runs in it ends" if anew else "ends, with all in it"
+            how = "is replaced: all that runs in it ends" if anew else "ends, with all in it"
             words = f"{what} {how}"
         case resources.FILESTORE.type:
-            how = "is made anew, empty" if anew else "is deleted"
+            how = "is replaced by an empty one" if anew else "is deleted"
             words = f"{what} {how}: all files on its {_capacity(before)} GB{_LOST}"
         case resources.TEMPLATE.type if anew:
-            words = f"{what} is made anew, for VMs that come"
+            words = f"{what} is replaced, for VMs that come"
         case _:
-            words = f"{what} is {'made anew' if anew else 'deleted'}"
+            words = f"{what} is {'replaced' if anew else 'deleted'}"
     return words, count
 
 

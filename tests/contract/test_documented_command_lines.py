@@ -20,16 +20,20 @@ PLACES = [
 STARTED = re.compile(
     r"(?:docker run (?![^`#\n]*--entrypoint)[^`#\n]*\bIMAGE"
     r"|\bpython entrypoint\.py|\.venv/bin/aiinfra(?: \\\n)?|`aiinfra(?= )|BIN\)/aiinfra"
-    r"|\"\$submit\" \"\$\{job\[@\]\}\")"
-    r"(?P<arguments>[^`#>\n\\;]*)"
+    r"|\"\$submit\" \"\$\{job\[@\]\}\"|^(?: {4})?(?:\./)?aiinfra(?= (?!ACTION)))"
+    r"(?P<arguments>[^`#>\n\\;|]*)",
+    re.MULTILINE,
 )
+OPTIONAL = str.maketrans("", "", "[]")
+WRAPPER = "wrapper"  # no action: the image's answer is a script
 SHOWN = sorted(
     {
         # The Makefile's loop runs each of its actions.
-        found["arguments"].replace('"$$action"', "Create").strip()
+        found["arguments"].replace('"$$action"', "Create").translate(OPTIONAL).strip()
         for place in PLACES
         for found in STARTED.finditer(place.read_text(encoding="utf-8"))
     }
+    - {WRAPPER}
 )
 
 

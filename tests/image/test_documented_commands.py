@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.image.conftest import Image
 
 _LINE = re.compile(r"^(?: {4})?(docker run [^`#\n]*\bIMAGE\b[^`#\n]*)", re.MULTILINE)
-_ACTION = re.compile(r"\bIMAGE (\w+)(?! --rehearse)(?!.*--rehearse)")
+_ACTION = re.compile(r"\bIMAGE (?!wrapper)(\w+)(?! --rehearse)(?!.*--rehearse)")
 
 
 def _commands() -> Iterator[str]:

@@ -106,7 +106,7 @@ def test_another_region_would_replace_the_cluster_and_is_asked_for(
     refused = rehearsal.run("Create", ZONE="us-east4-a")
     assert refused.code == 2
     lost = refused.problem["why"]
-    assert "cluster np-gke is made anew: all that runs in it ends" in lost
+    assert "cluster np-gke is replaced: all that runs in it ends" in lost
     assert "node pool np-nodepool-1: " in lost
     assert "begin in us-east4-a" in lost
     assert _left(rehearsal) == before

@@ -108,7 +108,7 @@ MOVES = [
         "gke_l4_to_a3_mega",
         {**GKE, "VM_TYPE": "g2-standard-24"},
         {"VM_TYPE": "a3-megagpu-8g"},
-        "cluster np-gke is made anew: all that runs in it ends",
+        "cluster np-gke is replaced: all that runs in it ends",
     ),
     Move(
         "gke_a3_mega_to_l4",

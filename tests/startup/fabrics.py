@@ -1,7 +1,7 @@
 """Machines with a GPU network, as the step `fabric` finds them, and stand-ins for what it calls.
 
 What the images, packages and devices hold is told by the sources that the catalogue names; what is
-only believed of them stands in docs/gotchas.md.
+only believed of them stands in docs/development/gotchas.md.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-PAGE: Final = Path(__file__).parents[2] / "docs/reference/seeds.md"
+PAGE: Final = Path(__file__).parents[2] / "docs/development/seeds.md"
 MANDATORY: Final = {"project_id": "my-project", "name_prefix": "dws", "orchestrator_type": "gke"}
 
 POOL: Final = 'module.gke_nodepool["{}"].google_container_node_pool.gpu'

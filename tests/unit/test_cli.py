@@ -276,3 +276,23 @@ def test_a_password_in_netrc_does_not_take_the_place_of_the_access_token(
     gc.set_threshold(*before)
     gc.unfreeze()
     assert requests.utils.get_netrc_auth("https://compute.googleapis.com") is None
+
+
+def test_the_env_list_of_the_folder_is_read_and_said_where_nothing_else_says_which_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "env.list").write_text("PROJECT_ID=from-file\nNAME_PREFIX=np\nZONE=us-central1-a\n")
+    other = tmp_path / "b.list"
+    other.write_text("PROJECT_ID=other-file\nNAME_PREFIX=np\nZONE=us-central1-a\n")
+    offline = ("Validate", "--offline", "--output=json")
+
+    for argv, environ, project in (
+        ((), {}, "from-file"),
+        (("--env-file", str(other)), {}, "other-file"),
+        ((), {**MANDATORY}, "my-project"),
+    ):
+        assert _run(*offline, *argv, **environ) == 0
+        told = capsys.readouterr()
+        assert json.loads(told.out)["settings"]["PROJECT_ID"] == project
+        assert ("Settings are from ./env.list" in told.err) is (project == "from-file")

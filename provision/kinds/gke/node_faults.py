@@ -212,8 +212,8 @@ def _commands(
     """What has the VMs of nodes replaced, through the groups of their pool.
 
     A node that kubectl deletes may leave its VM behind, which is billed. In a pool of a fixed size
-    the group makes the VM anew; one that scales gets another node when pods want one, and VMs of
-    flex start can't be made anew.
+    the group recreates the VM; one that scales gets another node when pods want one, and VMs of
+    flex start can't be recreated.
     """
     scales = (document.get("autoscaling") or {}).get("enabled")
     again = not scales and mode not in {PoolMode.FLEX_START, PoolMode.FLEX_START_QUEUED}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TEXTS: Final = shortage.RefusalTexts(
     words="",
     after_stockout="wait: Google goes on trying, and machines may become available",
-    after_quota="once it is granted, Google makes the nodes by itself",
+    after_quota="once it is granted, Google makes the nodes",
     end="",
 )
 

@@ -195,7 +195,7 @@ def _requests(case: Case) -> Iterator[Trouble]:
             yield Trouble(
                 about=About.REQUEST,
                 what=f"the request {request.name} failed"
-                + (f" for want of {request.waits_for}" if request.waits_for else ""),
+                + (f" for lack of {request.waits_for}" if request.waits_for else ""),
                 names=(request.name,),
                 why=_why(request),
                 fix=request.advice,

@@ -22,7 +22,7 @@ _IN_PLACE: Final = frozenset({"LABELS", _METADATA})
 
 
 def anew(*, flex_start: bool) -> str:
-    """What makes VMs anew.
+    """What replaces VMs.
 
     Args:
         flex_start: Whether their group is of flex start: Google gives it VMs only by a request, and
@@ -72,7 +72,7 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
         gets = "runs on, and gets" if one else "run on, and get"
         but = ", but for what is read at a start alone" if _METADATA in changed else ""
         return Kept(machines=running, words=f"{gets} the change without a restart{but}")
-    then = "it is made anew" if one else "they are made anew"
+    then = "it is replaced" if one else "they are replaced"
     return Kept(
         machines=running,
         words=f"{stay}, and {'is' if one else 'are'} billed so, until {then}",

@@ -132,7 +132,7 @@ def notes(members: Sequence[Member], known: Mapping[str, Interruption]) -> list[
             code=Code.MACHINES_GONE,
             what=f"{words.listed([one.name for one in them])} {what}",
             why="\n".join(dict.fromkeys(reason for one in them for reason in one.reasons)),
-            fix="keep checkpoints in a bucket: such a VM begins anew, with an empty boot disk"
+            fix="keep checkpoints in a bucket: such a VM starts again, with an empty boot disk"
             " if its group made it again",
         )
         for what, them in _alike(members, known)

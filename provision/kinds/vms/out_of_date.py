@@ -145,7 +145,7 @@ def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenSta
 def replace(
     api: GoogleApi, place: Place, found: Sequence[OutOfDate], progress: Progress
 ) -> list[OutOfDate]:
-    """Make VMs anew, a few at a time; returns those that are not new in time.
+    """Replace VMs, a few at a time; returns those that are not new in time.
 
     Args:
         api: Google.

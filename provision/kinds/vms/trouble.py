@@ -185,7 +185,7 @@ def _refused(case: Case) -> Iterator[Trouble]:
     texts = shortage.RefusalTexts(
         words=f"{running} of {case.group.size} VMs run",
         after_stockout="wait: Google goes on trying, and machines may become available",
-        after_quota="once it is granted, Google makes the VMs by itself",
+        after_quota="once it is granted, Google makes the VMs",
         end="",
     )
     for problem in shortage.explain(case.group, case.errors, texts, case.api):

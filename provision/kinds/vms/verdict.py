@@ -1,4 +1,4 @@
-"""What a Test of VMs came to, in words: the faults, whose they are, and what mends them."""
+"""What a Test of VMs came to, in words: the faults, whose they are, and what fixes them."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def _still(
     texts = shortage.RefusalTexts(
         words=request.words,
         after_stockout="",
-        after_quota="once it is granted, Google fulfills the request by itself",
+        after_quota="once it is granted, Google fulfills the request",
         end="",
     )
     explained = shortage.explain(group, request.errors, texts, api)

@@ -142,9 +142,9 @@ def _ending(topology: Topology) -> ET.Element:
     runs = {pool.max_run_seconds for pool in topology.machines if not pool.is_system}
     limited = sorted(run for run in runs if run is not None)
     if not limited:
-        return _fact("Ends", "never by itself", "Destroy ends it")
+        return _fact("Ends", "at Destroy only", "nothing expires")
     rest = (
-        "the rest never by itself"
+        "the rest at Destroy"
         if None in runs or topology.what == "GKE cluster"
         else ("what is left after that costs until Destroy")
     )

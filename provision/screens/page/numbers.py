@@ -45,5 +45,5 @@ def mode(pool: Machines) -> str:
 def ends(pool: Machines) -> str:
     """When machines end, in words."""
     if pool.max_run_seconds is None:
-        return "never by itself"
+        return "at Destroy only"
     return f"{amounts.span(pool.max_run_seconds)} after it came"

@@ -186,7 +186,7 @@ def _caveat(it: Cost) -> str:
     in_all = ""
     if it.at_most_in_all is not None:
         in_all = (
-            f" The machines that end by themselves cost {numbers.money(it.at_most_in_all)} at most"
+            f" The machines that expire cost {numbers.money(it.at_most_in_all)} at most"
             " in all, if each comes once and runs as long as it may."
         )
     return f"By {listed}, without tax, traffic, discounts and contracts.{unknown}{in_all}"
@@ -259,7 +259,7 @@ def _told(rows: Iterable[tuple[str, str]]) -> ET.Element | None:
 
 def _kept(it: Kept) -> str:
     told = f"{layout.counted(it.machines, 'machine')} that run: {it.words}"
-    anew = f"to make them anew now: {it.command}" if it.command else ""
+    anew = f"to replace them now: {it.command}" if it.command else ""
     return "; ".join(filter(None, [told, it.new, anew]))
 
 
@@ -288,7 +288,7 @@ def checks(it: Checks) -> ET.Element:
 
 
 def problems(title: str, found: Sequence[Problem], name: str) -> ET.Element:
-    """Problems or notes: what, why, and what mends it."""
+    """Problems or notes: what, why, and what fixes it."""
     return _section(title, tag("ul", *map(_problem, found), class_="plain"), name=name)
 
 

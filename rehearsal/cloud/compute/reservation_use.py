@@ -2,7 +2,7 @@
 
 The sentences are Google's, as the autoscaler of Kubernetes knows them (client and tests of
 kubernetes/autoscaler, cluster-autoscaler/cloudprovider/gce), which meets them with the code
-CONDITION_NOT_MET; what is only believed of them stands in docs/gotchas.md.
+CONDITION_NOT_MET; what is only believed of them stands in docs/development/gotchas.md.
 """
 
 from __future__ import annotations

@@ -56,7 +56,9 @@ def test_what_vms_get_is_pinned() -> None:
 
 
 def test_images_without_a_digest_are_listed_where_the_beliefs_stand() -> None:
-    gotchas = (Path(__file__).parents[3] / "docs" / "gotchas.md").read_text(encoding="utf-8")
+    gotchas = (Path(__file__).parents[3] / "docs" / "development" / "gotchas.md").read_text(
+        encoding="utf-8"
+    )
     by_tag = {it for it in fabrics.container_images() if not it.digest}
     listed = {it for it in fabrics.container_images() if f"`{it.name}:{it.version}`" in gotchas}
     assert by_tag == listed

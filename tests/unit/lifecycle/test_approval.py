@@ -23,7 +23,7 @@ from tests.unit.screens import stories
 if TYPE_CHECKING:
     from provision.context import Context
 
-_TEMPLATE = Loss(address="t", noun="template", name="np-1", words="template np-1 is made anew")
+_TEMPLATE = Loss(address="t", noun="template", name="np-1", words="template np-1 is replaced")
 _VMS = Loss(address="g", noun="group", name="np-mig", words="1 VM ends", machines=1)
 _NEW = Plan(add=6, nouns=(Count(noun="group", add=1, change=0, destroy=0),))
 

@@ -118,7 +118,7 @@ def change(example: str, running: int, **settings: str) -> tuple[Plan, Cost]:
         address="module.gpu_mig.google_compute_instance_template.gpu",
         noun="template",
         name=name,
-        words=f"template {name} is made anew, for VMs that come",
+        words=f"template {name} is replaced, for VMs that come",
     )
     return (
         dataclasses.replace(

@@ -197,7 +197,7 @@ def test_a_moved_group_is_told_by_its_vms() -> None:
 
     assert [loss.words for loss in plan.losses] == [
         "4 VMs in us-central1-b end, 2 begin in us-central1-a",
-        "network np-net is made anew",
+        "network np-net is replaced",
     ]
 
 

@@ -30,7 +30,7 @@ def test_counts_are_terraforms_own_with_a_replacement_on_both_sides() -> None:
         }
     )
     assert plan.counts == Changes(add=2, change=1, destroy=2)
-    assert _words(plan) == ["the any is made anew", "the any is deleted"]
+    assert _words(plan) == ["the any is replaced", "the any is deleted"]
     assert [loss.address for loss in plan.losses] == ["c", "d"]
 
 
@@ -116,17 +116,17 @@ def _share(size: int) -> dict[str, object]:
         ),
         (
             _change(SHARE, {"name": "np-nfs", **_share(2560)}, {}, "delete", "create"),
-            "Filestore np-nfs is made anew, empty: all files on its 2560 GB are lost",
+            "Filestore np-nfs is replaced by an empty one: all files on its 2560 GB are lost",
             0,
         ),
         (
             _change("google_container_cluster", {"name": "np-gke"}, {}, "delete", "create"),
-            "cluster np-gke is made anew: all that runs in it ends",
+            "cluster np-gke is replaced: all that runs in it ends",
             0,
         ),
         (
             _change("google_compute_instance_template", TEMPLATE, {}, "create", "delete"),
-            "template np-1 is made anew, for VMs that come",
+            "template np-1 is replaced, for VMs that come",
             0,
         ),
         (

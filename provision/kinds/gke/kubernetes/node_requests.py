@@ -1,4 +1,4 @@
-"""ProvisioningRequests: where each stands, what it waits for, how long yet, what mends it."""
+"""ProvisioningRequests: where each stands, what it waits for, how long yet, what fixes it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _EXPIRED: Final = (
 _UNKNOWN: Final = (
     "no job of the queue made it: its nodes stay as long as pods run on them, and go when none does"
 )
-_RETRIED: Final = "Kueue makes another attempt by itself"
-_MADE_BY_HAND: Final = "no job of the queue made it: mend the cause, and make it anew"
+_RETRIED: Final = "Kueue tries again"
+_MADE_BY_HAND: Final = "no job of the queue made it: fix the cause, and submit it again"
 _PLACELESS_SECONDS: Final = 120
 """How long a request may be without a pool that takes it (the autoscaler's source)."""
 _BOOKED_SECONDS: Final = 600
@@ -125,7 +125,7 @@ def _advice(state: RequestState, reason: str, message: str, job: JobState | None
 
 
 def _waits_for(state: RequestState, reason: str, message: str) -> str:
-    """What a request waits for, or got no nodes for want of."""
+    """What a request waits for, or got no nodes for lack of."""
     match state:
         case RequestState.PENDING:
             return reasons.lacks(reason, message) or "a pool that takes it"

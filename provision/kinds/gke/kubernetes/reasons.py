@@ -42,7 +42,7 @@ class Reason(enum.Enum):
 
     Attributes:
         word: Its word in the API.
-        lacks: What a request with it waits for, or got no nodes for want of, such as "room in the
+        lacks: What a request with it waits for, or got no nodes for lack of, such as "room in the
             pool"; "" where the autoscaler itself does not know.
         advice: What a person can do.
         begins: How its message begins, where that is always the same; "" where it is not.

@@ -30,7 +30,7 @@ _KEPT: Final = 86400  # seconds for which an ended job is there; its log goes wi
 _PORT: Final = 29500
 _STEPS: Final = 500
 _NOTE: Final = """\
-echo 'No bucket or share is mounted: checkpoints go with the pod, and each attempt begins anew.'
+echo 'No bucket or share is mounted: checkpoints go with the pod, and each attempt starts over.'
 """
 _FAILURE_POLICY: Final[dict[str, Any]] = {
     # Of failures of the program itself.

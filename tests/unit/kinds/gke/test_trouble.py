@@ -191,7 +191,7 @@ def test_a_job_that_was_given_up_and_a_request_that_failed_are_broken() -> None:
     found = list(trouble.found(_case(works=(work,), requests=(request,))))
     assert [one.what for one in found] == [
         "Job a given up",
-        "the request r failed for want of quota",
+        "the request r failed for lack of quota",
     ]
     assert [one.fix for one in found] == ["ask for it", "ask"]
     assert _waits(works=(work,), requests=(request,)) == []

@@ -96,7 +96,7 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
             "pending",
             "raise GKE_MAX_NODE_COUNT",
         ),
-        ((("Accepted", "True", "", ""), ("Failed", "True", "", "")), "failed", "make it anew"),
+        ((("Accepted", "True", "", ""), ("Failed", "True", "", "")), "failed", "submit it again"),
     ],
 )
 def test_q13_every_state_of_a_request_has_its_advice(
@@ -110,7 +110,7 @@ def test_q13_every_state_of_a_request_has_its_advice(
 
 @pytest.mark.parametrize(
     ("job", "advice"),
-    [(JobState.PENDING, "another attempt by itself"), (JobState.GIVEN_UP, "no more attempts")],
+    [(JobState.PENDING, "Kueue tries again"), (JobState.GIVEN_UP, "no more attempts")],
 )
 def test_after_the_last_attempt_nobody_is_told_to_wait_for_another(
     job: JobState, advice: str
@@ -215,7 +215,7 @@ def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -
     found = node_requests.read(_request(("Failed", "True", reason, "no words")))
     assert found.state == "failed"
     assert found.advice
-    assert "by itself" not in found.advice
+    assert "tries again" not in found.advice
     # What is internal to Google does not say what was lacking.
     assert found.waits_for or reason.startswith(("InternalError", "Duplicate"))
 

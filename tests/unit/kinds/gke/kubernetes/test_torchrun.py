@@ -105,7 +105,7 @@ def test_checkpoints_go_where_they_outlast_the_pod_or_the_log_says_that_they_do_
 ) -> None:
     script = _script(facts)
     assert f"--checkpoints {folder} " in script
-    assert ("each attempt begins anew" in script) == (not folder.startswith("/mnt"))
+    assert ("each attempt starts over" in script) == (not folder.startswith("/mnt"))
 
 
 @pytest.mark.parametrize(

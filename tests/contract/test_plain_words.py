@@ -1,0 +1,68 @@
+"""What users read keeps to the words of the glossary in CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT: Final = Path(__file__).parents[2]
+_ROW: Final = re.compile(r"^\| (?!say |---)[^|]+ \| ([^|]+) \|$", re.MULTILINE)
+NOT: Final = [
+    word.strip()
+    for row in _ROW.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    for word in row.split(",")
+]
+_NOT: Final = re.compile(rf"\b(?:{'|'.join(map(re.escape, NOT))})\b", re.IGNORECASE)
+PAGES: Final = sorted(
+    [
+        *(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")),
+        *(ROOT / "examples").rglob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(
+            page
+            for shelf in ("tutorial", "how-to", "reference", "explanation")
+            for page in (ROOT / "docs" / shelf).glob("*.md")
+        ),
+    ]
+)
+MODULES: Final = sorted((ROOT / "provision").rglob("*.py"))
+
+
+def test_the_glossary_is_read() -> None:
+    assert {"anew", "let go", "no machine ends by that"} < set(NOT)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
+    text = " ".join(page.read_text(encoding="utf-8").split())
+
+    assert [text[it.start() - 30 : it.end() + 30] for it in _NOT.finditer(text)] == []
+
+
+def test_messages_use_the_words_of_the_glossary() -> None:
+    found = [
+        f"{module.relative_to(ROOT)}:{line}: {text}"
+        for module in MODULES
+        for line, text in _said(module)
+        if _NOT.search(text)
+    ]
+
+    assert found == []
+
+
+def _said(module: Path) -> Iterator[tuple[int, str]]:
+    """The strings of a module that are no docstrings, each with its line."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(tree))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in docstrings:
+                yield node.lineno, " ".join(text.split())

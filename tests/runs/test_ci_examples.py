@@ -1,0 +1,147 @@
+"""The recipes for CI: each fits its system's published schema, and its commands do what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.runs.conftest import MANDATORY, PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.runs.conftest import Rehearsal
+
+FOLDER = Path(__file__).parents[2] / "examples" / "ci"
+SCHEMAS = {
+    "github-actions.yml": "vendor.github-workflows",
+    "gitlab-ci.yml": "vendor.gitlab-ci",
+    "cloudbuild.yaml": "vendor.cloudbuild",
+}
+MOST_LINES = 25
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_ci_examples.py::test_a_recipe_plans_creates_and_looks"
+)
+
+
+def test_every_recipe_is_one_of_these_and_short() -> None:
+    recipes = {path.name: path for path in FOLDER.glob("*.y*ml")}
+
+    assert recipes.keys() == SCHEMAS.keys()
+    for name, path in recipes.items():
+        assert len(path.read_text().splitlines()) <= MOST_LINES, name
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_recipe_fits_the_published_schema_of_its_system(name: str) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "check_jsonschema",
+            "--builtin-schema",
+            SCHEMAS[name],
+            FOLDER / name,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout
+
+
+def _scripts(name: str) -> dict[str, str]:
+    """What a recipe runs for each action, without what leads to the image."""
+    recipe: Any = yaml.safe_load((FOLDER / name).read_text())
+    if name == "cloudbuild.yaml":
+        (step,) = recipe["steps"]
+        assert (step["entrypoint"], step["args"][0]) == ("sh", "-euc")
+        return {
+            action: step["args"][1].replace("$_ACTION", action)
+            for action in ("Plan", "Create", "Status")
+        }
+    if name == "gitlab-ci.yml":
+        return {
+            job.capitalize(): "\n".join(recipe[job]["script"])
+            for job in ("plan", "create", "status")
+        }
+    by_event = {
+        step["if"].rpartition("'")[0].rpartition("'")[2]: step["run"]
+        for step in recipe["jobs"]["cluster"]["steps"]
+        if "run" in step and "if" in step
+    }
+    return {
+        "Plan": by_event["pull_request"],
+        "Create": by_event["push"],
+        "Status": by_event["schedule"],
+    }
+
+
+def _run(rehearsal: Rehearsal, script: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as CI does: in a checkout with an env.list, without a terminal."""
+    checkout = rehearsal.folder / "checkout"
+    programs = rehearsal.folder / "programs"
+    for folder in (checkout, programs):
+        folder.mkdir(exist_ok=True)
+    settings = "".join(f"{name}={value}\n" for name, value in MANDATORY.items())
+    (checkout / "env.list").write_text(settings)
+    for place in (programs, checkout):
+        (place / "aiinfra").write_text(f'#!/bin/sh\nexec {" ".join(PROGRAM)} "$@"\n')
+        (place / "aiinfra").chmod(0o755)
+    path = f"{programs}{os.pathsep}{rehearsal.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-ec", script],  # noqa: S607 - of PATH
+        cwd=checkout,
+        env={**rehearsal.environ, "CI": "true", "PATH": path},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name.startswith("github") else [SLOW], id=name)
+        for name in SCHEMAS
+    ],
+)
+def test_a_recipe_plans_creates_and_looks(rehearsal: Rehearsal, name: str) -> None:
+    scripts = _scripts(name)
+
+    planned = _run(rehearsal, scripts["Plan"])
+    assert planned.returncode == 0, planned.stderr
+    assert "Plan: " in planned.stderr + planned.stdout
+    assert rehearsal.resources() == []
+    for action in ("Create", "Status"):
+        done = _run(rehearsal, scripts[action])
+        assert done.returncode == 0, done.stderr
+    reports = {path.name for path in (rehearsal.folder / "checkout").glob("*.html")}
+    assert reports == (set() if name == "cloudbuild.yaml" else {"plan.html", "create.html"})
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_nightly_look_alarms_where_something_is_broken(
+    rehearse: Callable[..., Rehearsal], name: str
+) -> None:
+    rehearsal = rehearse()
+    found = {"status": {"trouble": [{"what": "1 VM failed in the step gpu"}]}}
+    told = rehearsal.folder / "told.json"
+    told.write_text(json.dumps(found, indent=2))
+    stand_in = (
+        f'aiinfra() {{ [ "$*" = "Status --output json" ] && cat "{told}" || echo broken; }}\n'
+    )
+    script = _scripts(name)["Status"].replace("./aiinfra", "aiinfra")
+
+    assert _run(rehearsal, stand_in + script).returncode == 1
+    told.write_text(json.dumps({"status": {"trouble": []}}, indent=2))
+    assert _run(rehearsal, stand_in + script).returncode == 0

@@ -1,0 +1,230 @@
+"""The commands of the pages are run in a rehearsal, and what the pages show is what they say."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from provision.catalogue import prices
+from provision.cost import estimate
+from provision.intake import load
+from provision.kinds import registry
+from tests.runs import cluster_side
+from tests.runs.conftest import MANDATORY, PROGRAM, rehearsed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.runs.conftest import Rehearsal
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+_COMMANDS: Final = re.compile(
+    r"(?:\./|\.venv/bin/)?(?:aiinfra|docker|gcloud|kubectl|make|export|printf|for|nvidia-smi|python3)\b"
+)
+_OURS: Final = re.compile(r"(?:\./|\.venv/bin/)?aiinfra (?!ACTION)(?P<arguments>[^#|]*)")
+_SETTING: Final = re.compile(r"(?:#.*|[A-Z_]+=.*)")
+_JOB: Final = re.compile(r"gcloud storage cat gs://\S+/jobs/(\S+) \| kubectl create --filename -")
+# What differs from run to run.
+_DIFFERS: Final = (
+    (re.compile(r"\b\d+:\d\d\b"), "<time>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z"), "<date>"),
+    (re.compile(r"\b\d{8}T[\d.]+Z"), "<date>"),
+    (re.compile(r"\b(?:[\d.]+ (?:h|min|s)\b ?)+"), "<span> "),
+    (re.compile(r"so far \$[\d.]+"), "so far <sum>"),
+    (re.compile(r"-vm-[a-z0-9]{4}\b"), "-vm-<id>"),
+    (re.compile(r"\b(?=[a-z]*\d)[a-z0-9]{5}\b(?=$|,|:| )"), "<id>"),
+    (re.compile(r"aiinfra-cluster=\w+"), "aiinfra-cluster=<id>"),
+    (re.compile(r"\s+"), " "),
+)
+OTHERS: Final = {
+    "boot-image.md": "runs on a VM",
+    "credentials.md": "shows no command of ours",
+    "gpu-network.md": "runs on a VM",
+    "image.md": "is run by tests/image",
+    "multi-node.md": "is run by tests/startup",
+    "notebooks.md": "is gcloud's",
+    "run.md": "is run by test_jobs.py",
+    "terraform.md": "is run by tests/terraform",
+    "test-on-google.md": "is run by test_smoke.py",
+}
+"""How-tos whose first block is neither settings nor commands for a rehearsal, and why."""
+
+
+def _blocks(page: Path) -> Iterator[list[str]]:
+    """The blocks of code of a page, each its lines; long lines are put together."""
+    for block in re.findall(r"(?:^    .*\n)+", page.read_text("utf-8"), re.MULTILINE):
+        yield [line[4:] for line in block.replace("\\\n", "").splitlines()]
+
+
+def _normal(line: str) -> str:
+    for pattern, stand_in in _DIFFERS:
+        line = pattern.sub(stand_in, line)
+    return line.strip()
+
+
+class Reader:
+    """Somebody who does what a page says, in a folder of their own.
+
+    Args:
+        rehearsal: What is used in place of Google.
+    """
+
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self._rehearsal = rehearsal
+        self.folder = rehearsal.folder / "work"
+        programs = rehearsal.folder / "programs"
+        for folder in (self.folder, programs):
+            folder.mkdir()
+        (programs / "aiinfra").write_text(f'#!/bin/sh\nexec {" ".join(PROGRAM)} "$@"\n')
+        (programs / "aiinfra").chmod(0o755)
+        path = f"{programs}{os.pathsep}{rehearsal.environ['PATH']}"
+        self._environ = {**rehearsal.environ, "PATH": path}
+        self.said: list[str] = []
+
+    def type(self, line: str, code: int = 0) -> None:
+        """Type a line into a shell; what is not for the rehearsal is left out."""
+        if job := _JOB.match(line):
+            self._submit(job[1])
+        ours = _OURS.match(line)
+        if ours:
+            line = f"aiinfra {ours['arguments']}".replace(" --rehearse ", " ")
+        elif not line.startswith("printf"):
+            return
+        environ = self._environ if ours else {**self._environ, "PROJECT_ID": "my-project"}
+        done = subprocess.run(
+            ["bash", "-c", line],  # noqa: S607 - of PATH
+            cwd=self.folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, f"{line}\n{done.stdout}"
+        self.said += done.stdout.splitlines()
+
+    def _submit(self, name: str) -> None:
+        """Submit a job that Create has rendered, and wait for its end."""
+        settings = (self.folder / "env.list").read_text().split()
+        self._rehearsal.settings = dict(line.split("=", 1) for line in settings)
+        connection = self._rehearsal.object("connection.json")
+        cluster = cluster_side.kubectl(self._rehearsal, connection)
+        made = cluster.create(cluster_side.job(self._rehearsal, connection, name))
+        deadline = time.monotonic() + 60
+        while True:
+            found = cluster.find("batch/v1", "Job", made["metadata"]["name"], "default")
+            if found and (found.get("status") or {}).get("succeeded"):
+                return
+            assert time.monotonic() < deadline, found
+            time.sleep(0.2)
+
+    def compare(self, shown: list[str]) -> None:
+        """Each line that a page shows must be one that was said, in this order."""
+        said = [_normal(line) for line in self.said]
+        rest = iter(said)
+        for line in shown:
+            wanted = _normal(line)
+            if wanted == "...":
+                continue
+            near = "\n    ".join(difflib.get_close_matches(wanted, said, 3, 0.5))
+            assert wanted in rest, f"the page shows\n    {line.strip()}\nand said was\n    {near}"
+
+
+def _follow(page: Path, rehearsal: Rehearsal) -> None:
+    reader = Reader(rehearsal)
+    compared = 0
+    for block in _blocks(page):
+        if _COMMANDS.match(block[0]):
+            if any(_OURS.match(line) for line in block):
+                reader.said = []
+            for line in block:
+                reader.type(line)
+        elif block[0].startswith("Validate failed: "):
+            with rehearsed(_made(rehearsal.folder / "quota"), scenario="quota") as poor:
+                other = Reader(poor)
+                (other.folder / "env.list").write_text((reader.folder / "env.list").read_text())
+                other.type("aiinfra Validate", code=4)
+                other.compare(block)
+        else:
+            reader.compare(block)
+            compared += 1
+    assert compared >= 4
+    assert "contains only logs now" in reader.said[-1]
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_first_steps_go_as_the_page_says(rehearsal: Rehearsal) -> None:
+    _follow(DOCS / "tutorial" / "first-steps.md", rehearsal)
+
+
+@pytest.mark.slow(sibling="tests/runs/test_pages.py::test_first_steps_go_as_the_page_says")
+def test_a_job_on_gke_goes_as_the_page_says(rehearsal: Rehearsal) -> None:
+    _follow(DOCS / "tutorial" / "gke.md", rehearsal)
+
+
+def test_the_prices_of_the_readme_are_those_of_the_list() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    image = {"IMAGE_FAMILY_NAME": "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"}
+
+    for machine in ("g2-standard-8", "a3-highgpu-8g"):
+        assert machine in readme
+        settings = load(MANDATORY | image | {"VM_TYPE": machine}).settings
+        assert settings is not None
+        cost = estimate.of(registry.of(settings).spec(settings), prices.listed())
+        assert f"${cost.now.per_hour:.2f}" in readme
+
+
+def _first(page: Path) -> list[str]:
+    return next(_blocks(page), [])
+
+
+def _is_settings(block: list[str]) -> bool:
+    return bool(block) and all(map(_SETTING.fullmatch, block))
+
+
+HOW_TOS: Final = sorted(page for page in (DOCS / "how-to").glob("*.md") if page.name not in OTHERS)
+
+
+@pytest.mark.parametrize("page", [it for it in HOW_TOS if _is_settings(_first(it))], ids=str)
+def test_the_first_settings_of_a_how_to_are_accepted(page: Path) -> None:
+    settings = dict(line.split("=", 1) for line in _first(page) if not line.startswith("#"))
+    if settings.get("ORCHESTRATOR_TYPE") == "gke":
+        settings["ZONE"] = "us-east5-a"
+
+    assert load(MANDATORY | settings).problems == ()
+
+
+@pytest.mark.timeout(600)  # a dozen whole runs
+@pytest.mark.slow(sibling="tests/runs/test_pages.py::test_first_steps_go_as_the_page_says")
+def test_the_first_commands_of_the_how_tos_work_one_after_the_other(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    # A provider that is served from here would look for the folder's archive in another place.
+    reader = Reader(rehearse(real=True))
+    lines = "".join(f"{name}={value}\n" for name, value in MANDATORY.items())
+    for place in (reader.folder, _made(reader.folder / "examples")):
+        (place / "env.list").write_text(lines)
+    (_made(reader.folder / "train") / "train.py").write_text("print()\n")
+    pages = [page for page in HOW_TOS if not _is_settings(_first(page))]
+    # First what makes the cluster; last what leaves its VM older than the settings, and Destroy.
+    turns = {"report": -1, "files-and-startup": 1, "after-a-kill": 2}
+    for page in sorted(pages, key=lambda it: turns.get(it.stem, 0)):
+        ours = [line for line in _first(page) if _OURS.match(line)]
+        assert ours, f"{page.name} begins with no command: name it in OTHERS"
+        for line in ours:
+            if page.stem == "rehearse" and "Destroy" in line:
+                continue
+            reader.type(line)
+    assert "contains only logs now" in reader.said[-1]
