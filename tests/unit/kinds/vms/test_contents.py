@@ -1,0 +1,37 @@
+"""What the plan says is on VMs, by the image that they boot from."""
+
+from __future__ import annotations
+
+import pytest
+
+from provision.kinds.vms import contents
+from provision.settings.model import Settings
+from provision.spec import cluster
+
+MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
+ACCELERATOR = "ubuntu-accelerator-2404-amd64-with-nvidia-580"
+
+
+@pytest.mark.parametrize(
+    ("settings", "jupyter"),
+    [
+        ({}, "Jupyter"),
+        ({"vm_type": "a3-ultragpu-8g"}, ""),
+        ({"image_name": f"{ACCELERATOR}-v20260428"}, ""),
+        ({"image_family_name": "mine"}, "Jupyter, if the image has it"),
+        ({"enable_notebook": "no"}, ""),
+    ],
+)
+def test_jupyter_is_on_images_that_have_it(settings: dict[str, str], jupyter: str) -> None:
+    spec = cluster.vms(Settings(texts=MANDATORY | settings))
+
+    software = contents.of(spec).software
+
+    assert next((it for it in software if it.startswith("Jupyter")), "") == jupyter
+
+
+@pytest.mark.parametrize(("asked", "said"), [("yes", "updates while idle"), ("no", "no updates")])
+def test_whether_vms_update_themselves_is_said(asked: str, said: str) -> None:
+    spec = cluster.vms(Settings(texts=MANDATORY | {"os_updates": asked}))
+
+    assert said in contents.of(spec).software
