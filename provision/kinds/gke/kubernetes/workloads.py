@@ -27,6 +27,10 @@ NEXT_RUN: Final = (
 )
 """What to do about a job whose run is over, or that was stopped at the limit of its label."""
 
+_MORE_TIME: Final = (
+    "; a job that is to have more time at once says so by the annotation"
+    " provreq.kueue.x-k8s.io/maxRunDurationSeconds, 7 days at most"
+)
 _RAY_LOST: Final = (
     "the queue does not see that a Ray cluster has lost a worker: its other nodes are billed until"
     " it is deleted, with `kubectl delete {kind} {name} --namespace {namespace}`; then submit the"
@@ -211,7 +215,8 @@ def _said(
             is_over = conditions(thing).get("Evicted", {}).get("reason") == _STOPPED
             cause = reasons.named(reasons.passed_on(said.get(kind, "")))
             if is_over or cause is reasons.Reason.CAPACITY_REVOKED:
-                found = said[kind], NEXT_RUN.format_map(thing["metadata"])
+                more = "" if is_over else _MORE_TIME
+                found = said[kind], NEXT_RUN.format_map(thing["metadata"]) + more
             else:
                 found = _refused(said.get(kind, ""), said_before, GIVEN_UP)
         case JobState.WAITING_FOR_NODES:

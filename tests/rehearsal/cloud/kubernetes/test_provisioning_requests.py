@@ -291,7 +291,10 @@ def test_the_example_jobs_ask_for_no_more_than_the_settings_allow(
     asked = requests_of(MAX_RUN_DURATION="20m")
     asked.cluster.api.create(jobs.ray_job(asked.cluster.facts, asked.pool))
     (request,) = asked.cluster.api.all(REQUESTS, "ProvisioningRequest")
-    assert request["spec"]["parameters"] == {"maxRunDurationSeconds": "1200"}
+    assert request["spec"]["parameters"] == {
+        "maxRunDurationSeconds": "1200",
+        "ValidUntilSeconds": "43200",
+    }
 
 
 @pytest.mark.parametrize(
