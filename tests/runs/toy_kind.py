@@ -11,6 +11,7 @@ from provision.deployment.deployment import NOTHING_HELD, Left
 from provision.documents.connection import VmsConnection
 from provision.documents.plan import Contents
 from provision.documents.status import Status
+from provision.errors import SettingsError
 from provision.google import resources
 from provision.kinds import connection
 from provision.kinds.vms import variables
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, Held, OutOfDate, RunInputs
+    from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Kept
     from provision.errors import Problem
@@ -58,6 +60,10 @@ class Toy:
         self, spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
         return variables.variables(spec, owner, location, inputs)
+
+    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
+        del context, cloud
+        raise SettingsError("toys run no jobs")
 
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         return dict(variables)
