@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from provision.actions import watching
 from provision.context import connect
 from provision.documents.deployed import Deployed
 from provision.documents.status import Status
-from provision.errors import ProvisionError
+from provision.errors import ClusterError, ProvisionError, SettingsError, StateError
 from provision.kinds import registry, status
 from provision.lifecycle import ownership
 from provision.screens import deployed as screen
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.context import Cloud, Context
+    from provision.deployment.kind import Kind
+    from provision.documents.job import Job
 
 
 def show_status(context: Context) -> bool:
@@ -86,4 +88,14 @@ def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
         ownership.require_nothing(context, cloud, registry.ALL)
         return Status(state=cloud.folder.location.url)
     kind = registry.named(record.kind)
+    context.report.jobs = _jobs(context, cloud, kind) or None
     return status.look(context, cloud, record, kind, before)
+
+
+def _jobs(context: Context, cloud: Cloud, kind: Kind[Any]) -> list[Job]:
+    """The jobs of Run that are not over; none where nothing answers that would know them."""
+    try:
+        jobs = kind.jobs(context, cloud)
+        return list(filter(None, map(jobs.find, jobs.unfinished())))
+    except (SettingsError, StateError, ClusterError):
+        return []  # what does not answer is told beside it

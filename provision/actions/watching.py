@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from provision.documents.older_machine import OlderMachine
 from provision.documents.status import Status
 from provision.errors import Interrupted, ProvisionError
+from provision.screens import jobs
 from provision.screens import status as screen
 from provision.screens.layout import Line, Look
 
@@ -60,7 +61,8 @@ def report(context: Context, found: Status) -> None:
 def lines(context: Context) -> list[Line]:
     """What is in the report as lines for people."""
     found = context.report.status or Status()
-    return list(screen.lines(found, context.console.width, full=context.full))
+    told = list(screen.lines(found, context.console.width, full=context.full))
+    return [*told, *jobs.lines(context.report.jobs)] if context.report.jobs else told
 
 
 def _watch(context: Context, found: Status, look: Callable[[Status], Status]) -> None:

@@ -55,7 +55,8 @@ class Run:
         deployments: All deployments of the state bucket, for a Status without NAME_PREFIX.
         checks: VM, group of VMs or node pool -> what Test has found.
         role: The permissions of a custom role for this env.list (`Validate --role`).
-        jobs: The jobs that the action is about: the one that was run, or all.
+        jobs: The jobs that the action is about: the one that was run, or all; of Status those
+            that are not over.
         timeline: The stages of the run, in the order in which they began.
     """
 

@@ -178,6 +178,9 @@ def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
     ended = _run(rehearsal, "--", "echo", "second", folder=folder, CAPACITY_TIMEOUT="10s")
     assert ended.code == 75
     assert "echo-1 still waits: sleep-1 is before it" in ended.problem["what"]
+    status = rehearsal.run("Status")
+    assert [it["name"] for it in status.document["jobs"]] == ["sleep-1", "echo-1"]
+    assert re.search(r"^sleep-1 +running ", status.said, re.MULTILINE), status.said
     cancelled = rehearsal.run("Cancel", behind=("echo-1",))
     assert (cancelled.code, _job(cancelled)["state"]) == (0, "cancelled"), cancelled.said
 

@@ -61,6 +61,10 @@ class Toy:
     ) -> dict[str, Any]:
         return variables.variables(spec, owner, location, inputs)
 
+    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
+        del context, cloud
+        raise SettingsError("toys run no jobs")
+
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         return dict(variables)
 

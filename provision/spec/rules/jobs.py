@@ -24,7 +24,7 @@ def _run(case: Case) -> Iterator[Finding]:
             code=Code.WITHOUT_EFFECT,
             field="orchestrator_type",
             what="has no Run",
-            why="Run is for groups of VMs and for GKE, ORCHESTRATOR_TYPE=none and gke",
+            why="Run is for groups of VMs and GKE clusters, ORCHESTRATOR_TYPE=none and gke",
             fix=_INSTEAD[kind],
         )
 
