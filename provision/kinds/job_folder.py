@@ -73,6 +73,10 @@ class JobFolder:
         text = self._folder.text(f"{_JOBS}{name}.json")
         return None if text is None else read(text)
 
+    def ends_cluster(self, name: str) -> bool:
+        """Whether the cluster is destroyed after a job, to which its Run has agreed."""
+        return bool((self.asked(name) or {}).get("ends_cluster"))
+
     def told(self, name: str, what: str) -> dict[str, Any]:
         """A document that machines have written of a job; empty if there is none."""
         return read(self._folder.text(f"{self._told}{name}/{what}") or "{}")

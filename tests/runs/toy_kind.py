@@ -146,10 +146,6 @@ class Toy:
         del context, cloud, record
         return "They play"
 
-    def jobs(self, cloud: Cloud) -> Jobs:
-        del cloud
-        raise SettingsError("Toys run no jobs")
-
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         del context, cloud, record
         return ()

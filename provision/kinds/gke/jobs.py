@@ -128,7 +128,7 @@ class GkeJobs:
         if not known:
             return ()
         alive = {it["metadata"]["name"] for it in self._sets() if not _is_over(it)}
-        return [it for it in known if it in alive]
+        return [it for it in known if it in alive and not self._jobs.ends_cluster(it)]
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by its JobSet, the queue, and what its pods have kept."""

@@ -75,7 +75,7 @@ class VmJobs:
 
     def unfinished(self) -> Sequence[str]:
         """The names of those that are not over, in their order."""
-        return [it for it in self._order() if not self._is_over(it) and not self._ends_cluster(it)]
+        return [it for it in self._order() if not self._is_over(it) and not self._jobs.ends_cluster(it)]
 
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
@@ -111,9 +111,6 @@ class VmJobs:
 
     def _is_over(self, name: str) -> bool:
         return self._folder.text(f"{_TOLD}{name}/{_COURSE}") is not None
-
-    def _ends_cluster(self, name: str) -> bool:
-        return bool((self._jobs.asked(name) or {}).get("ends_cluster"))
 
     def _order(self) -> list[str]:
         index = job_folder.read(self._folder.text(_INDEX) or "{}")

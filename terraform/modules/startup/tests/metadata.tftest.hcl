@@ -48,6 +48,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       max_run_seconds = null
       stop_notice     = null
       os_updates      = true
+      idle_seconds    = null
     }
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
   }
@@ -107,7 +108,7 @@ run "a_command_travels_as_it_is" {
 
   variables {
     command = "echo \"$${HOME}\" '\"' 'é' %%{if}"
-    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, restart = "on-failure", max_run_seconds = 43200, stop_notice = 600, os_updates = false }
+    startup = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true, restart = "on-failure", max_run_seconds = 43200, stop_notice = 600, os_updates = false, idle_seconds = 7200 }
   }
 
   assert {
@@ -115,7 +116,7 @@ run "a_command_travels_as_it_is" {
     error_message = "The command is ${output.metadata["aiinfra-startup-command"]}."
   }
   assert {
-    condition     = jsondecode(output.metadata["aiinfra-config"]).has_command && jsondecode(output.metadata["aiinfra-config"]).restart == "on-failure" && jsondecode(output.metadata["aiinfra-config"]).max_run_seconds == 43200 && jsondecode(output.metadata["aiinfra-config"]).stop_notice == 600
+    condition     = jsondecode(output.metadata["aiinfra-config"]).has_command && jsondecode(output.metadata["aiinfra-config"]).restart == "on-failure" && jsondecode(output.metadata["aiinfra-config"]).max_run_seconds == 43200 && jsondecode(output.metadata["aiinfra-config"]).stop_notice == 600 && jsondecode(output.metadata["aiinfra-config"]).idle_seconds == 7200
     error_message = "The VM does not know of its command."
   }
 }
