@@ -165,7 +165,7 @@ def _none(found: Sequence[Candidate], results: Sequence[CheckResults[SpecT]]) ->
         setting="ZONE",
         what=f"No other zone of ZONE can be used either: {len(found)} were looked at",
         why=others,
-        fix="name other zones, or mend what speaks against one of these",
+        fix="name other zones, or fix what speaks against one of these",
         code=problems[0].code,
     )
     return CheckError.of([*problems, rest])

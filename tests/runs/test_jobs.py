@@ -429,7 +429,7 @@ def test_vms_without_work_are_off_until_the_next_create_which_starts_them(
         assert time.monotonic() < deadline, status.said
         time.sleep(1)
     (trouble,) = status.document["status"]["trouble"]
-    assert "powered off for want of work" in trouble["what"]
+    assert "powered off as they were idle" in trouble["what"]
     assert "Create" in trouble["fix"]
 
     again = rehearsal.run("Create", **asked)

@@ -1,4 +1,4 @@
-"""VMs that have powered themselves off for want of work (IDLE_TIMEOUT)."""
+"""VMs that have powered themselves off as they were idle (IDLE_TIMEOUT)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def words_of(spec: VmSpec) -> str:
     return (
         f"after {words.duration(spec.idle_seconds)} without a job, a command, GPU work or a login"
         f" VMs power themselves off: then their disks are billed{cost}{billed}; Create starts them."
-        " The group makes no VM again by itself"
+        " The group recreates no VM"
     )
 
 

@@ -75,7 +75,9 @@ class VmJobs:
 
     def unfinished(self) -> Sequence[str]:
         """The names of those that are not over, in their order."""
-        return [it for it in self._order() if not self._is_over(it) and not self._jobs.ends_cluster(it)]
+        return [
+            it for it in self._order() if not self._is_over(it) and not self._jobs.ends_cluster(it)
+        ]
 
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""

@@ -238,7 +238,7 @@ def _down(case: Case) -> Iterator[Trouble]:
     if off:
         yield Trouble(
             about=About.MACHINES,
-            what=_said("powered off for want of work (IDLE_TIMEOUT)", _names(off)),
+            what=_said("powered off as they were idle (IDLE_TIMEOUT)", _names(off)),
             count=len(off),
             names=_names(off),
             why=("disks are billed, and a reservation",),

@@ -54,7 +54,7 @@ def _idle(case: Case) -> Iterator[Finding]:
             field="idle_timeout",
             what="leaves VMs that Google takes back as they are, until the next Create",
             why="a group that lets its VMs power themselves off makes none again that was lost",
-            fix="IDLE_TIMEOUT only with jobs that need not go on by themselves",
+            fix="IDLE_TIMEOUT only with jobs that need not survive a lost VM",
             note=True,
         )
 
