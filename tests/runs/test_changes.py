@@ -147,6 +147,18 @@ _BOTH: Final[Mapping[str, Row]] = {
         {"NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD,/mnt/more:BASIC_SSD"}, NEW, {"gke": BESIDE}
     ),
     "SKIP_CHECKS+PRICES+...": Row(_OF_THE_RUN, NOTHING),
+    "JOB_NAME+JOB_TIME+...": Row(
+        {
+            "JOB_COMMAND": "true",
+            "JOB_ENV": '{ A = "b" }',
+            "JOB_IMAGE": "python:3.12",
+            "JOB_NAME": "train",
+            "JOB_NODES": "1",
+            "JOB_RESTARTS": "3",
+            "JOB_TIME": "12h",
+        },
+        NOTHING,
+    ),
 }
 _OF_VMS: Final[Mapping[str, Row]] = {
     **_BOTH,
@@ -179,17 +191,9 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "ENABLE_NOTEBOOK": Row({"ENABLE_NOTEBOOK": "no"}, NEW),
     "SHOW_PROXY_URL": Row({"SHOW_PROXY_URL": "no"}, NOTHING),
     "DISABLE_OPS_AGENT": Row({"DISABLE_OPS_AGENT": "yes"}, NEW),
-    "JOB_NAME+JOB_TIME+...": Row(
-        {
-            "JOB_COMMAND": "true",
-            "JOB_ENV": '{ A = "b" }',
-            "JOB_NAME": "train",
-            "JOB_NODES": "1",
-            "JOB_RESTARTS": "3",
-            "JOB_TIME": "12h",
-        },
-        NOTHING,
-    ),
+    "IDLE_TIMEOUT": Row({"IDLE_TIMEOUT": "2h"}, NEW, {"flex": REFUSED}, alone=True),
+    "OS_UPDATES": Row({"OS_UPDATES": "no"}, NEW),
+    "STOP_NOTICE": Row({"MAX_RUN_DURATION": "12h", "STOP_NOTICE": "5m"}, NEW),
 }
 _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
     "vms": {
@@ -244,6 +248,8 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     "GPU_DRIVER_VERSION": Row({"GPU_DRIVER_VERSION": "LATEST"}, ENDS),
     "ENABLE_KUEUE": Row({"ENABLE_KUEUE": "no"}, NOTHING),
     "KUEUE_QUEUES": Row({"KUEUE_QUEUES": "team-a:1"}, NOTHING),
+    "JOB_QUEUE+JOB_PRIORITY": Row({"JOB_PRIORITY": "high", "JOB_QUEUE": "team-a"}, NOTHING),
+    "KUEUE_MAX_WAIT": Row({"KUEUE_MAX_WAIT": "2h"}, NOTHING),
     "KUEUE_GPU_QUOTA": Row({"KUEUE_GPU_QUOTA": "16"}, NOTHING),
     "ENABLE_RAY_OPERATOR": Row({"ENABLE_RAY_OPERATOR": "yes"}, BESIDE),
     "TEST_NODES+TEST_CORDON+...": Row(

@@ -81,6 +81,7 @@ BILLS = {
     "a3-high": always(2 * node(A3_HIGHGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "a3-mega": always(2 * node(A3_MEGAGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "a3-ultra": always(2 * node(A3_ULTRAGPU_8G_SPOT, HYPERDISK_2000) + MONTH * NAT_ADDRESS),
+    "any-zone": always(2 * node(A3_HIGHGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "env": always(vm(A2_HIGHGPU_2G, 2000 * SSD)),
     "flex-start-h100": Bill(
         0,
@@ -146,7 +147,7 @@ FILES = sorted(EXAMPLES.glob("*.list"))
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {path.name.partition(".")[0] for path in FILES} == set(BILLS)
-    assert len(FILES) == 19
+    assert len(FILES) == 20
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])

@@ -197,8 +197,8 @@ def test_labels_have_a_greatest_number(given: Given) -> None:
 
 
 def test_metadata_has_a_greatest_size(given: Given) -> None:
-    assert not given(METADATA="a=" + "x" * 229_376).loaded.problems
-    assert "224 KiB" in given(METADATA="a=" + "x" * 229_377).problem("METADATA").why
+    assert not given(METADATA="a=" + "x" * 212_992).loaded.problems
+    assert "208 KiB" in given(METADATA="a=" + "x" * 212_993).problem("METADATA").why
     many = f"a={'x' * 200_000},b={'x' * 200_000}"
     assert "400000 bytes" in given(METADATA=many).problem("METADATA").what
 

@@ -16,21 +16,23 @@ from google.oauth2.credentials import Credentials
 
 from provision.actions import job_following
 from provision.actions import jobs as actions_of_jobs
+from provision.codes import Code
 from provision.deployment.deployment import OutOfDate
 from provision.documents.events import StageEvent, WaitingEvent
 from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName, StageState
-from provision.errors import Interrupted, ProvisionError
+from provision.errors import CapacityError, Interrupted, ProvisionError
 from provision.google.api import GoogleApi, Service
 from provision.kinds import machines
 from provision.kinds.gke import control_plane, release
+from provision.kinds.gke import jobs as gke_jobs
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
 from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_test, rollout, trial
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import out_of_date, startup, tasks, waiting
-from provision.lifecycle import settle
+from provision.lifecycle import search, settle
 from provision.screens import progress as screen
 from provision.terraform.applying import Applying
 from provision.time import stages as stages_module
@@ -115,7 +117,9 @@ def _requests(run: Run) -> None:
 
 
 def _startup(run: Run) -> None:
-    reader = SimpleNamespace(read=lambda names: dict.fromkeys(names, startup.Startup()))
+    reader = SimpleNamespace(
+        read=lambda names: dict.fromkeys(names, startup.Startup()), place=PLACE
+    )
     startup.wait(cast("Any", reader), {"vm-1", "vm-2"}, progress=run.progress)
 
 
@@ -290,8 +294,10 @@ MODULES = {
     "actions/job_following.py",
     "actions/jobs.py",
     "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
+    "kinds/gke/jobs.py",
     "kinds/gke/kubernetes/apply.py",
     "kinds/gke/kubernetes/bandwidth_test.py",
+    "kinds/gke/kubernetes/job_attendant.py",  # in pods, where nobody looks
     "kinds/gke/kubernetes/rollout.py",
     "kinds/gke/kubernetes/ray_test.py",
     "kinds/gke/kubernetes/trial.py",
@@ -303,6 +309,7 @@ MODULES = {
     "kinds/vms/startup.py",
     "kinds/vms/tasks.py",
     "kinds/vms/waiting.py",
+    "lifecycle/search.py",
     "lifecycle/settle.py",
     "google/api.py",
 }
@@ -366,7 +373,7 @@ def test_a_job_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(Interrupted):
         job_following.follow(cast("Any", context), cast("Any", jobs), "train-1")
     assert len(run.waiting) >= LONG // stages_module.SILENCE
-    assert {event.words for event in run.waiting} == {"train-1: runs on 1 VM"}
+    assert {event.words for event in run.waiting} == {"train-1: runs on 1 machine"}
     assert {event.on_interrupt for event in run.waiting} == {OnInterrupt.JOB_GOES_ON}
 
 
@@ -432,6 +439,37 @@ def test_a_look_at_the_nodes_before_a_test_is_named_too(monkeypatch: pytest.Monk
     with pytest.raises(ProvisionError):
         gke_testing._nodes(cast("Any", context), cast("Any", SimpleNamespace(all=no_answer)), "p")
     assert {event.words for event in run.waiting} == {"trying to look at the nodes"}
+
+
+def test_a_look_at_the_jobs_of_a_cluster_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch)
+
+    def no_answer() -> None:
+        raise TransientError("503")
+
+    monkeypatch.setattr(gke_jobs, "_ANSWER", LONG)
+    jobs = object.__new__(gke_jobs.GkeJobs)
+    jobs._context = cast("Any", SimpleNamespace(progress=run.progress))
+    with pytest.raises(ProvisionError):
+        jobs._ask(no_answer, "list the jobs")
+    assert {event.words for event in run.waiting} == {"trying to list the jobs"}
+
+
+def test_the_pause_after_all_zones_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch)
+    places = ("us-central1-a", "us-east4-b")
+    spec = SimpleNamespace(places=places, zone=places[0], capacity_timeout=LONG)
+    context = SimpleNamespace(
+        progress=run.progress, console=SimpleNamespace(progress=lambda _: None)
+    )
+    of_one = SimpleNamespace(spec=spec)
+    unused = cast("Any", None)
+    found = search.Search(cast("Any", context), unused, unused, cast("Any", of_one), None)
+    found._keep(places[1], CapacityError("none now", code=Code.STOCK_OUT))
+    found._pause = LONG
+    found._begin_again()
+    assert {event.words for event in run.waiting} == {"machines in one of the zones"}
+    assert len(run.waiting) == LONG // stages_module.SILENCE
 
 
 def test_a_terraform_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:
