@@ -20,7 +20,8 @@ PLACES = [
 STARTED = re.compile(
     r"(?:docker run (?![^`#\n]*--entrypoint)[^`#\n]*\bIMAGE"
     r"|\bpython entrypoint\.py|\.venv/bin/aiinfra(?: \\\n)?|`aiinfra(?= )|BIN\)/aiinfra"
-    r"|\"\$submit\" \"\$\{job\[@\]\}\"|^(?: {4})?(?:\./)?aiinfra(?= (?!(?:\[--env-file FILE\] )?ACTION)))"
+    r"|\"\$submit\" \"\$\{job\[@\]\}\""
+    r"|^(?: {4})?(?:\./)?aiinfra(?= (?!(?:\[--env-file FILE\] )?ACTION)))"
     r"(?P<arguments>[^`#>\n\\;|]*)",
     re.MULTILINE,
 )
