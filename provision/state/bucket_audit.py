@@ -46,7 +46,7 @@ def audit(
         raise StateError(
             f"The bucket {url} has no uniform bucket-level access",
             code=Code.BUCKET_UNSAFE,
-            why="VMs get roles on parts of the deployment's folder, and Cloud Storage takes roles"
+            why="VMs and pods get roles on parts of its folder, and Cloud Storage takes roles"
             " with conditions only with it",
             fix=mending,
             setting=_SETTING,

@@ -3,11 +3,8 @@
 
 variable "boot_disk" {
   description = "Boot disk of each VM: size in GiB, at least the image's, and type. A change replaces the template; running VMs keep their disk."
-  type = object({
-    size_gb = number
-    type    = string
-  })
-  nullable = false
+  type        = object({ size_gb = number, type = string })
+  nullable    = false
 
   validation {
     condition     = var.boot_disk.size_gb >= 10 && var.boot_disk.size_gb <= 65536 && floor(var.boot_disk.size_gb) == var.boot_disk.size_gb

@@ -42,28 +42,30 @@ def bucket(rehearsal: Rehearsal) -> Callable[..., Rehearsal]:
     return make
 
 
-def test_row_15_a_bucket_that_is_not_fit_for_a_state_is_noted_with_what_mends_it(
+def test_row_15_a_bucket_that_keeps_no_versions_is_noted_with_what_mends_it(
     bucket: Callable[..., Rehearsal],
 ) -> None:
-    ended = bucket().run("Plan", ORCHESTRATOR_TYPE="gke", **OWN)
+    ended = bucket(uniform=True).run("Plan", ORCHESTRATOR_TYPE="gke", **OWN)
 
     assert ended.code == 0, ended.said
     fixes = " ".join(note["fix"] for note in ended.document["notes"])
     assert "gcloud storage buckets update gs://my-own-state --versioning" in fixes
-    assert "gcloud storage buckets update gs://my-own-state --uniform-bucket-level-access" in fixes
 
 
 @ROW_15
-def test_row_15_for_vms_a_bucket_without_uniform_access_is_refused_before_the_apply(
-    bucket: Callable[..., Rehearsal],
+@pytest.mark.parametrize("kind", ["none", "gke"])
+def test_row_15_a_bucket_without_uniform_access_is_refused_before_the_apply(
+    bucket: Callable[..., Rehearsal], kind: str
 ) -> None:
     rehearsal = bucket()
 
-    ended = rehearsal.run("Create", **OWN)
+    ended = rehearsal.run("Create", ORCHESTRATOR_TYPE=kind, **OWN)
 
     assert ended.code == 5, ended.said
     assert "uniform" in ended.problem["what"]
-    assert not any("np-mig" in line for line in rehearsal.resources())
+    fix = "gcloud storage buckets update gs://my-own-state --uniform-bucket-level-access"
+    assert fix in ended.problem["fix"]
+    assert not any(name in line for line in rehearsal.resources() for name in ("np-mig", "np-gke"))
 
 
 def test_row_15_no_state_is_written_where_everybody_reads(

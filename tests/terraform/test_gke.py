@@ -23,6 +23,7 @@ BY_PARENT = {
     "google_container_node_pool",
     "google_project_iam_member",
     "google_service_account_iam_member",
+    "google_storage_bucket_iam_member",
 }
 # Names that no other root has; what both have is in `names.ALL`.
 SHARED = {

@@ -62,6 +62,7 @@ _STATES: Final[Mapping[Queued, JobState]] = {
     Queued.WAITING_FOR_NODES: JobState.WAITING,
     Queued.STARTING: JobState.PREPARING,
     Queued.RUNNING: JobState.RUNNING,
+    Queued.ENDING: JobState.RUNNING,  # its JobSet is about to say how it ended
     Queued.GIVEN_UP: JobState.FAILED,
     Queued.FINISHED: JobState.SUCCEEDED,
 }

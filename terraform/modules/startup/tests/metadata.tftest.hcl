@@ -67,7 +67,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   }
   # It comes with every VM of every list that asks for metadata.
   assert {
-    condition     = sum([for value in values(output.metadata) : length(value)]) < 131072
+    condition     = sum([for value in values(output.metadata) : length(value)]) < 147456
     error_message = "The metadata has ${sum([for value in values(output.metadata) : length(value)])} characters."
   }
 }
