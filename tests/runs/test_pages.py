@@ -147,7 +147,7 @@ def _follow(page: Path, rehearsal: Rehearsal) -> None:
                 reader.said = []
             for line in block:
                 reader.type(line)
-        elif block[0].startswith("Validate failed: "):
+        elif block[0].startswith("Validate failed ("):
             with rehearsed(_made(rehearsal.folder / "quota"), scenario="quota") as poor:
                 other = Reader(poor)
                 (other.folder / "env.list").write_text((reader.folder / "env.list").read_text())
