@@ -107,7 +107,7 @@ def test_another_region_would_replace_the_cluster_and_is_asked_for(
     assert refused.code == 2
     lost = refused.problem["why"]
     assert "cluster np-gke is replaced: all that runs in it ends" in lost
-    assert "node pool np-nodepool-1: " in lost
+    assert "node pool np-system: " in lost
     assert "begin in us-east4-a" in lost
     assert _left(rehearsal) == before
     agreed = _ok(rehearsal.run("Create", "--yes", ZONE="us-east4-a"))
