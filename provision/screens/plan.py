@@ -70,7 +70,7 @@ def summary(plan: Plan, older: int = 0, most: int = _NOUNS) -> str:
             return f"No changes by Terraform, but {vms} {are} older than the settings."
         if plan.settings:
             named = words.listed([it.setting for it in plan.settings])
-            return f"No changes by Terraform; what {named} asks for, Create applies beside it."
+            return f"No changes by Terraform, which makes nothing of what {named} asks for."
         return "No changes: what exists is what the settings describe."
     parts = [f"{plan.imported} to import"] if plan.imported else []
     for verb, numbers in (

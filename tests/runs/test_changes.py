@@ -186,7 +186,7 @@ _OF_VMS: Final[Mapping[str, Row]] = {
         NEW,
         alone=True,
     ),
-    "VM_LOCALFILE_DEST_PATH": Row({"VM_LOCALFILE_DEST_PATH": "/data"}, NEW),
+    "VM_LOCALFILE_DEST_PATH": Row({"VM_LOCALFILE_DEST_PATH": "/data"}, NOTHING),
     "ENABLE_NODE_SSH": Row({"ENABLE_NODE_SSH": "no"}, NEW),
     "ENABLE_NOTEBOOK": Row({"ENABLE_NOTEBOOK": "no"}, NEW),
     "SHOW_PROXY_URL": Row({"SHOW_PROXY_URL": "no"}, NOTHING),
