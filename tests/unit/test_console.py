@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 
+from provision.codes import Code
 from provision.console import Console
 from provision.documents.events import Output, WaitingEvent
 from provision.documents.timeline import OnInterrupt, StageName
@@ -121,6 +122,17 @@ def test_enter_agrees_and_the_end_of_the_input_does_not(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
     assert Console().go_on("Go on?") is agrees
+
+
+def test_a_note_that_the_plan_has_a_line_for_is_an_event_and_no_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    chosen = Problem(setting="IMAGE_FAMILY_NAME", what="not set", code=Code.CHOSEN)
+    Console(output=Output.NDJSON).notes([chosen], but=Code.CHOSEN)
+    out, err = capsys.readouterr()
+    assert ('"chosen"' in out, err) == (True, "")
+    Console().notes([chosen])
+    assert "IMAGE_FAMILY_NAME  not set" in capsys.readouterr().err
 
 
 def test_prose_breaks_at_blanks_on_a_terminal_and_nowhere_else(

@@ -177,7 +177,7 @@ def test_a_failure_names_the_vm_the_step_and_its_last_lines() -> None:
     (problem,) = _failure(FakeApi(a=[DONE], b=[_told("failed", "mounts", "mount: no such bucket")]))
     assert problem.what == "b failed in the step mounts"
     assert problem.why == "mount: no such bucket"
-    assert "gcloud compute instances reset b" in problem.fix
+    assert "gcloud compute instances reset b --zone z --project p`" in problem.fix
 
 
 def test_all_vms_that_fail_are_named_and_a_handful_in_full() -> None:
