@@ -2,7 +2,8 @@
 
 A cell is Plan, Create, Plan: the first says what the change does, the second does that and leaves
 all that running machines hold, and the third has nothing to do. Where VMs are spot, of flex start,
-reserved or have several interfaces, what is for new VMs alone changes together.
+reserved or have several interfaces, what is for new VMs alone changes together, and so does what
+reaches running ones; what ends machines or is refused is tried on those on demand and on nodes.
 """
 
 from __future__ import annotations
@@ -295,10 +296,9 @@ def _cells() -> Iterator[Cell]:
         together: dict[Does, list[Row]] = {}
         for name, row in _rows(world).items():
             does = row.at(world)
-            goes = world in {"vms", "gke"} or row.alone or does in {ENDS, REFUSED}
-            if goes:
+            if world in {"vms", "gke"} or name in _TAKEN_AWAY[world]:
                 yield Cell(world, name, row.change, does)
-            else:
+            elif not row.alone and does not in {ENDS, REFUSED}:
                 together.setdefault(does, []).append(row)
         for does, rows in together.items():
             change = {key: value for row in rows for key, value in row.change.items()}
