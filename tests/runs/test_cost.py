@@ -43,5 +43,7 @@ def test_a_limit_refuses_before_anything_is_made_and_live_prices_are_kept_by_cre
     assert any(name.endswith("np-deployment/prices.json") for name in rehearsal.objects())
 
     again = rehearsal.run("Plan", PRICES="live")
+    before = again.document["cost"].pop("before")
+    assert round(before, 4) == round(planned.document["cost"]["most"]["per_hour"], 4)
     assert again.document["cost"] == planned.document["cost"]
     assert _price_lists(rehearsal) == 2 * pages

@@ -127,7 +127,7 @@ def test_links_in_the_users_home_lead_root_nowhere(site: Site, root: Root, tmp_p
 
 def _plant_and_boot(group: Group) -> None:
     (vm,) = _boot(group, "train-vm-a")
-    vm.run("umask 077; echo ssh-ed25519 the-secret-of-root >/root/secret")
+    vm.run("mkdir -p /etc/cron.d; umask 077; echo ssh-ed25519 the-secret-of-root >/root/secret")
     vm.run(
         "cd ~/.ssh && rm -f * && ln -s /etc/shadow shadow && ln -s /etc/cron.d/key id_ed25519"
         " && ln -s /root/secret id_ed25519.pub && ln -s /etc/cron.d/config .config.new",
