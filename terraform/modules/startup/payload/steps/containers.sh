@@ -14,7 +14,7 @@ install_docker() {
   command -v docker >/dev/null || get_docker || return
   # Held: an update would stop the daemon, and with it every job on the GPU network.
   names=$(dpkg-query --show --showformat='${db:Status-Abbrev} ${Package}\n' \
-    docker.io docker-ce containerd containerd.io runc 2>/dev/null | sed -n 's/^ii *//p')
+    docker.io docker-ce containerd containerd.io runc 2>/dev/null | sed -n 's/^ii *//p') || true
   # shellcheck disable=SC2086  # one word each
   [[ -z $names ]] || apt-mark hold $names
 }
