@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import getpass
+import os
 import re
 import socket
 from dataclasses import dataclass
@@ -93,6 +94,14 @@ class Lock:
         )
 
 
+def _user() -> str:
+    """Who runs this; a container may run as a number that has no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"
+
+
 def info(url: str, operation: str, own_id: str) -> dict[str, str]:
     """Lock info for a lock of our own, in Terraform's format, so that Terraform can report it."""
     now = dt.datetime.now(dt.UTC)
@@ -100,7 +109,7 @@ def info(url: str, operation: str, own_id: str) -> dict[str, str]:
         "ID": own_id,
         "Operation": operation,
         "Info": "",
-        "Who": f"{getpass.getuser()}@{socket.gethostname()}",
+        "Who": f"{_user()}@{socket.gethostname()}",
         "Version": "",
         "Created": f"{now:%Y-%m-%dT%H:%M:%S.%fZ}",
         "Path": url,
