@@ -13,13 +13,14 @@ from provision.codes import Code
 from provision.context import connect
 from provision.documents import json_object
 from provision.documents.connection import VmConnection, VmsConnection
-from provision.errors import SettingsError, StateError
+from provision.errors import ClusterError, SettingsError, StateError
 from provision.kinds import connection, registry
 from provision.lifecycle import ownership
 
 if TYPE_CHECKING:
     from provision.context import Context
 
+_NOT_REACHED: Final = 255
 _NAME: Final = re.compile(r"[a-z][-a-z0-9]{0,62}")
 
 
@@ -32,6 +33,7 @@ def ssh(context: Context) -> None:
     Raises:
         StateError: There is no cluster, or none that a Create has finished.
         SettingsError: It has no such VM.
+        ClusterError: ssh could not connect.
     """
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to log in to")
@@ -88,5 +90,13 @@ def ssh(context: Context) -> None:
         context.console.result(command)
         return
     context.console.progress(command)
-    # What the shell ends with is its user's.
-    subprocess.run([gcloud, *shlex.split(command)[1:]], check=False)  # noqa: S603 - made here
+    ended = subprocess.run([gcloud, *shlex.split(command)[1:]], check=False)  # noqa: S603 - made here
+    # What the shell ends with is its user's; this one is of ssh itself (ssh(1), "Exit status").
+    if ended.returncode == _NOT_REACHED:
+        raise ClusterError(
+            f"ssh did not get to {name}, or was cut off",
+            code=Code.UNREACHABLE,
+            why="what gcloud and ssh say stands above",
+            fix="Status shows whether the VM runs; without an external address you also need"
+            " roles/iap.tunnelResourceAccessor",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from provision.actions import ssh
+from provision.errors import ClusterError
 
 GCLOUD = "/bin/gcloud compute ssh"
 VMS = [
@@ -19,15 +21,16 @@ VMS = [
 
 
 @pytest.mark.parametrize(
-    ("wanted", "at_terminal", "ran"),
+    ("wanted", "at_terminal", "ran", "code"),
     [
-        ("", True, f"{GCLOUD} np-vm-b --project p --zone z"),
-        ("np-vm-a", True, f"{GCLOUD} np-vm-a --project p --zone z --tunnel-through-iap"),
-        ("1", False, ""),
+        ("", True, f"{GCLOUD} np-vm-b --project p --zone z", 1),
+        ("np-vm-a", True, f"{GCLOUD} np-vm-a --project p --zone z --tunnel-through-iap", 0),
+        ("np-vm-b", True, f"{GCLOUD} np-vm-b --project p --zone z", 255),
+        ("1", False, "", 0),
     ],
 )
 def test_gcloud_is_run_where_a_person_sits_and_the_command_printed_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, *, wanted: str, at_terminal: bool, ran: str
+    monkeypatch: pytest.MonkeyPatch, *, wanted: str, at_terminal: bool, ran: str, code: int
 ) -> None:
     calls: list[list[str]] = []
     printed: list[str] = []
@@ -38,13 +41,20 @@ def test_gcloud_is_run_where_a_person_sits_and_the_command_printed_elsewhere(
     monkeypatch.setattr(ssh, "connect", lambda _: SimpleNamespace(folder=folder))
     monkeypatch.setattr("provision.lifecycle.ownership.existing", lambda *_: record)
     monkeypatch.setattr("shutil.which", lambda _: "/bin/gcloud")
-    monkeypatch.setattr(subprocess, "run", lambda argv, **_: calls.append(argv))
+
+    def run(argv: list[str], **_: object) -> SimpleNamespace:
+        calls.append(argv)
+        return SimpleNamespace(returncode=code)
+
+    monkeypatch.setattr(subprocess, "run", run)
     console = SimpleNamespace(
         opens_shells=at_terminal, result=printed.append, progress=lambda _: None
     )
     context: Any = SimpleNamespace(job=wanted, console=console, report=SimpleNamespace())
 
-    ssh.ssh(cast("Any", context))
+    # Only ssh's own failure is one of this program's; a shell may end as it likes.
+    with pytest.raises(ClusterError) if code == 255 else contextlib.nullcontext():
+        ssh.ssh(cast("Any", context))
 
     assert calls == ([ran.split()] if ran else [])
     assert len(printed) == (not ran)
