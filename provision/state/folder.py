@@ -200,7 +200,7 @@ class StateFolder:
                 if name.endswith(FOLDER):
                     other = copy.copy(self)
                     other.location = dataclasses.replace(self.location, folder=folder.rstrip("/"))
-                    other._place = _Another(self._place, name.removesuffix(FOLDER))  # noqa: SLF001
+                    other._place = _Another(self._place, name.removesuffix(FOLDER))  # noqa: SLF001 - of its own class
                     yield other
                 elif folder.count("/") <= _DEEPEST:
                     left.append(folder)
