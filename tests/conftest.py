@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from provision.signals import SIGNALS
+
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile("quick", max_examples=50, deadline=None)
 settings.register_profile("usual", max_examples=150, deadline=None)
@@ -29,17 +31,17 @@ _LOOPBACK = ["127.0.0.1", "::1", "localhost"]
 
 @pytest.fixture(autouse=True)
 def _signals_as_on_a_terminal() -> Iterator[None]:
-    """What is ignored here (nohup, a shell's background) is ignored by all that a test starts."""
-    ignored = [
-        number
-        for number in (signal.SIGINT, signal.SIGHUP)
-        if signal.getsignal(number) is signal.SIG_IGN
-    ]
-    for number in ignored:
-        signal.signal(number, signal.SIG_DFL)
+    """What is ignored here (nohup, a shell's background) is ignored by all that a test starts.
+
+    The program ignores signals at its end, so a test that calls it would leave that to the next.
+    """
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     yield
-    for number in ignored:
-        signal.signal(number, signal.SIG_IGN)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

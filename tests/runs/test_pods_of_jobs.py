@@ -111,8 +111,6 @@ class Node:
             if told:
                 while not (self.folder / "folder/ready").exists():
                     time.sleep(0.02)
-                # bash hears a signal that comes while it begins to wait when the wait is over.
-                time.sleep(0.5)
                 job.send_signal(signal.SIGTERM)
         assert keeper.wait(30) == 0
         end: dict[str, Any] = json.loads(self.objects[f"{PREFIX}ends/1/0.json"])

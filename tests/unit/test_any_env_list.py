@@ -5,20 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import signal
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision import cli, signals
+from provision import cli
 from provision.settings import spelling
 from provision.settings.model import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VARIABLES = [*spelling.SETTINGS, *spelling.SPELLINGS]
 GOOD = {
@@ -36,17 +31,6 @@ JUNK = st.text(alphabet="ZONE=\"'# \t\\$\x00\ufeff\r", max_size=20)
 MANDATORY = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
 
 
-@contextlib.contextmanager
-def handlers_put_back() -> Iterator[None]:
-    """The program ignores signals at its end, and so would every child of this process."""
-    before = {number: signal.getsignal(number) for number in signals.SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 @given(st.sampled_from(["", MANDATORY]), st.lists(LINES | JUNK, max_size=12))
 def test_the_program_says_done_or_what_is_wrong(start: str, lines: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -54,11 +38,7 @@ def test_the_program_says_done_or_what_is_wrong(start: str, lines: list[str]) ->
         path.write_bytes((start + "\n".join(lines)).encode(errors="surrogatepass"))
         out, err = io.StringIO(), io.StringIO()
         arguments = ["--offline", "--output", "json", "--env-file", str(path), "Validate"]
-        with (
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            handlers_put_back(),
-        ):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main(arguments, {})
 
     document = json.loads(out.getvalue())

@@ -20,7 +20,6 @@ from provision.time.clock import Clock
 from provision.time.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 # Records how it was started, then does what the script beside it says.
@@ -66,12 +65,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.getsignal(number) for number in numbers]
-    yield Stage(tmp_path)
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
 
 
 def test_init_never_asks_and_shows_no_colours_where_nobody_sees_them() -> None:
