@@ -1,6 +1,6 @@
 """Versions of GKE: resolving a prefix, and the minimum versions of features and machine types.
 
-A version is written in full, 1.33.5-gke.1080000, or as a prefix: 1.33, 1.33. or 1.33.5. The
+A version is written in full, 1.35.7-gke.1222000, or as a prefix: 1.35, 1.35. or 1.35.7. The
 Terraform modules check a full version against the same minimum versions of flex start, queues and
 the Ray operator, for users of the modules alone.
 """
@@ -111,6 +111,15 @@ def supported_until(version: str) -> str | None:
 def highest_first(floors: Iterable[Floor]) -> list[Floor]:
     """The floors without duplicates, that of the newest version first."""
     return sorted(dict.fromkeys(floors), key=lambda it: _numbers(it.version), reverse=True)
+
+
+def newest(versions: Iterable[str]) -> str:
+    """The newest of some full versions.
+
+    Raises:
+        ValueError: There is none.
+    """
+    return max(versions, key=_numbers)
 
 
 def is_full(version: str) -> bool:

@@ -82,7 +82,7 @@ def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
         code=Code.INVALID_VALUE,
         why="Google's versions could not be read, or their check was skipped",
         fix="remove gke-version from SKIP_CHECKS, or set the full version, such as"
-        " GKE_VERSION=1.33.5-gke.1080000",
+        " GKE_VERSION=1.35.7-gke.1222000",
         setting="GKE_VERSION",
     )
 
