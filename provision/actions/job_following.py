@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
@@ -96,6 +97,11 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
             stage.news(f"{name}: {screen.words(job)}")
             if job.attempt or job.state.is_over:
                 return
+            if job.failure is not None:
+                # It can't ever begin, and holds machines that are paid for.
+                jobs.cancel(job)
+                context.report.jobs = [job := replace(job, state=JobState.FAILED)]
+                _judge(job)
             if deadline.is_over:
                 raise StillWaiting(
                     f"{name} still waits: {screen.words(job)}",

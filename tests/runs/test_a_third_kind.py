@@ -9,7 +9,6 @@ from provision import cli
 from provision.kinds import registry
 from provision.settings.choices import Orchestrator
 from tests.runs.toy_kind import Toy
-from tests.unit.test_any_env_list import handlers_put_back
 
 if TYPE_CHECKING:
     import pytest
@@ -28,8 +27,7 @@ def test_a_kind_that_nobody_knows_is_made_planned_looked_at_tested_and_removed(
     environ = rehearsal.environ | rehearsal.settings | SETTINGS
 
     def run(action: str) -> dict[str, Any]:
-        with handlers_put_back():
-            code = cli.main([action, "--output=json"], environ)
+        code = cli.main([action, "--output=json"], environ)
         out, err = capsys.readouterr()
         assert code == 0, err
         document: dict[str, Any] = json.loads(out)

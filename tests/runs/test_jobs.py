@@ -125,6 +125,24 @@ def test_a_job_that_fails_ends_with_8_and_says_where_and_why(
     assert failure["tail"] in ended.problem["why"]
 
 
+def test_a_job_whose_image_is_not_there_fails_at_once_and_holds_no_machines(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(GKE, scenario="missing", rate=0.01)
+    rehearsal.settings |= GKE
+    image = "us-docker.pkg.dev/my-project/team/tarin:1"
+    ended = _run(rehearsal, "--", "echo", "a", JOB_IMAGE=image)
+    assert (ended.code, _job(ended)["state"]) == (8, "failed"), ended.said
+    assert ended.problem["code"] == "job-failed"
+    assert "its image can't be pulled: " in ended.problem["what"]
+    assert f"{image}: not found" in ended.problem["what"]
+    left = _job(rehearsal.run("Jobs", behind=("echo-1",)))
+    assert left["state"] == "cancelled"
+    assert "its image can't be pulled" in left["why"]
+    # Only an image that its registry does not have ends a job.
+    assert _run(rehearsal, "--", "echo", "b", JOB_IMAGE="ghcr.io/a/b:1").code == 0
+
+
 def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
     there: Callable[..., Rehearsal], folder: Path
 ) -> None:

@@ -11,7 +11,6 @@ import requests
 
 from provision import __version__, cli
 from rehearsal import session
-from tests.unit.test_any_env_list import handlers_put_back
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +19,7 @@ MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-centra
 
 
 def _run(*argv: str, **environ: str) -> int:
-    with handlers_put_back():
-        return cli.main(argv, environ)
+    return cli.main(argv, environ)
 
 
 def test_an_action_is_missed_like_a_setting(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import cli
-from tests.unit.test_any_env_list import handlers_put_back
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,8 +50,7 @@ def typed(
         (tmp_path / "binary").write_bytes(b"\x7fELF\0\1\2")
         mandatory = "".join(f"{name}={value}\n" for name, value in MANDATORY.items())
         (tmp_path / "env.list").write_text(mandatory + lines.replace(" ", "\n") + "\n")
-        with handlers_put_back():
-            code = cli.main([*line.split(), "--output=json"], environ or {})
+        code = cli.main([*line.split(), "--output=json"], environ or {})
         document = json.loads(capsys.readouterr().out)
         told = {
             kind: [

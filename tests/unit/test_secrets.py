@@ -17,7 +17,7 @@ from provision import cli
 from provision.console import Console
 from provision.settings.masking import Lines, Veil
 from provision.terraform.log import Log
-from tests.unit.test_any_env_list import MANDATORY, handlers_put_back
+from tests.unit.test_any_env_list import MANDATORY
 
 LETTERS = string.ascii_letters + string.digits
 
@@ -83,11 +83,7 @@ def _said(line: str, action: str) -> str:
         path.write_text(f"{MANDATORY}{line}\n", encoding="utf-8")
         out, err = io.StringIO(), io.StringIO()
         arguments = ["--offline", "--output", "json", "--env-file", str(path), action]
-        with (
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            handlers_put_back(),
-        ):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             cli.main(arguments, {})
     json.loads(out.getvalue())
     return out.getvalue() + err.getvalue()

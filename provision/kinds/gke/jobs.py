@@ -22,7 +22,15 @@ from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError, StateError
 from provision.kinds import job_folder
 from provision.kinds.gke import control_plane
-from provision.kinds.gke.kubernetes import job_set, jobs, kueue, pods, status, workloads
+from provision.kinds.gke.kubernetes import (
+    job_set,
+    jobs,
+    kueue,
+    pod_reasons,
+    pods,
+    status,
+    workloads,
+)
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 from provision.kinds.job_folder import JobFolder
@@ -147,7 +155,8 @@ class GkeJobs:
         thing = self._set(name)
         cancelled = self._folder.text(f"{_CANCELLED}{name}")
         if cancelled is not None and thing is None:
-            return replace(job, state=JobState.CANCELLED, why=_ENDED, ended=cancelled)
+            ended, _, why = cancelled.partition(" ")
+            return replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
         if thing is None:
             return replace(job, ended=job.submitted)
         job = self._of_set(job, thing, json_object.whole(asked.get("seconds")))
@@ -168,8 +177,9 @@ class GkeJobs:
                 why="somebody submitted it with other means, and may need it",
                 fix=f"kubectl delete {job.name.lower()}",
             )
-        now = job_folder.now()
-        self._folder.write_once(f"{_CANCELLED}{job.name}", now, "text/plain")
+        why = job.failure.words if job.failure else ""
+        note = f"{job_folder.now()} {why}".strip()
+        self._folder.write_once(f"{_CANCELLED}{job.name}", note, "text/plain")
         self._ask(
             lambda: self._cluster.delete(job_set.API, job_set.KIND, job.name, kueue.NAMESPACE),
             f"cancel {job.name}",
@@ -222,7 +232,7 @@ class GkeJobs:
     # ------------------------------------------------------------------ how far it is
 
     def _of_set(self, job: Job, thing: Object, seconds: int | None) -> Job:
-        name, said = job.name, conditions(thing)
+        name, said, own = job.name, conditions(thing), self._pods(job.name)
         restarts = json_object.whole((thing.get("status") or {}).get("restarts")) or 0
         # First the queue: what is said of pods is then not older than what is said of it.
         if holds(thing, "Completed"):
@@ -234,11 +244,12 @@ class GkeJobs:
         elif "deletionTimestamp" in thing["metadata"]:
             job = replace(job, state=JobState.STOPPING, why="its JobSet is being deleted")
         else:
-            job = self._of_queue(job, thing)
+            stuck = next(filter(None, map(_stuck, own)), None)
+            job = replace(self._of_queue(job, thing), failure=stuck)
         started = json_object.number(self._jobs.told(name, "began.json").get("began"))
         if job.state is JobState.RUNNING and not started:
             job = replace(job, state=JobState.PREPARING)
-        nodes = [it["spec"].get("nodeName") for it in self._pods(name)]
+        nodes = [it["spec"].get("nodeName") for it in own]
         return replace(
             job,
             machines=tuple(it for it in nodes if it),
@@ -417,6 +428,17 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
     if end.get("code") is None:
         return "it was killed: out of memory, or with its node"
     return "command not found" if end.get("code") == _NOT_FOUND else ""
+
+
+def _stuck(pod: Object) -> JobFailure | None:
+    """What keeps the program of a pod from ever beginning, while it holds a node."""
+    why = pod_reasons.unpullable(pod)
+    if not why:
+        return None
+    cause = f"its image can't be pulled: {why.rpartition(' desc = ')[2]}"
+    return JobFailure(
+        machine=pod["spec"].get("nodeName", ""), rank=int(_rank(pod)), cause=cause, tail=why
+    )
 
 
 def _unbegun(pod: Object) -> JobFailure | None:

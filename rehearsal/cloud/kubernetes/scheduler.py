@@ -135,6 +135,12 @@ def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
         starting.tell(world, pod, waiting)
         world.put(kind, pod)
         return
+    missing = starting.unpulled(world, pod)
+    if missing:
+        waits = {"waiting": {"reason": "ImagePullBackOff", "message": missing}}
+        pod["status"]["containerStatuses"] = _containers(pod, waits, ready=False)
+        world.put(kind, pod)
+        return
     programs.begin(world, pod, node)
     pod["status"]["phase"] = "Running"
     pod["status"].pop("initContainerStatuses", None)
@@ -203,8 +209,6 @@ def _obstacle(gpus: int, fitting: int) -> str:
 
 def _suits(pod: Object, node: Object) -> bool:
     """Whether a node may run a pod, its free GPUs aside."""
-    if node["spec"].get("unschedulable"):
-        return False
     spec, labels = pod["spec"], node["metadata"]["labels"]
     if node["spec"].get("unschedulable"):
         return False  # somebody has cordoned it

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rehearsal.cloud import scenarios
 from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.kubernetes import (
     daemons,
@@ -80,6 +81,22 @@ def tell(world: World, pod: Object, waiting: Waiting) -> None:
         }
         for number, name in enumerate(names)
     ]
+
+
+def unpulled(world: World, pod: Object) -> str:
+    """What the kubelet says of an image that its registry does not have; "" for none."""
+    if scenarios.MISSING not in world.request.scenarios:
+        return ""
+    own = f"-docker.pkg.dev/{world.cluster.name.split('/')[1]}/"
+    for container in pod["spec"].get("containers") or []:
+        name = str(container.get("image", ""))
+        if own in name:
+            return (
+                f'Back-off pulling image "{name}": ErrImagePull: rpc error: code = NotFound desc ='
+                f' failed to pull and unpack image "{name}": failed to resolve reference "{name}":'
+                f" {name}: not found"
+            )
+    return ""
 
 
 def log(world: World, pod: Object, container: Mapping[str, Any]) -> str:

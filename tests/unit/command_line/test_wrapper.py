@@ -15,7 +15,6 @@ import pytest
 from provision import cli
 from provision.command_line import usage
 from tests.image.terminal import typed
-from tests.unit.test_any_env_list import handlers_put_back
 
 _ENGINE = """#!{python}
 import json, os, sys
@@ -190,7 +189,6 @@ def test_what_is_missing_is_said(desk: Desk, shell: str) -> None:
 
 
 def test_the_image_alone_answers_with_the_wrapper(capsys: pytest.CaptureFixture[str]) -> None:
-    with handlers_put_back():
-        assert cli.main(["wrapper"], {"AIINFRA_IMAGE": "mine:1"}) == 0
-        assert "image=${AIINFRA_IMAGE:-mine:1}\n" in capsys.readouterr().out
-        assert cli.main(["wrapper"], {}) == 2
+    assert cli.main(["wrapper"], {"AIINFRA_IMAGE": "mine:1"}) == 0
+    assert "image=${AIINFRA_IMAGE:-mine:1}\n" in capsys.readouterr().out
+    assert cli.main(["wrapper"], {}) == 2

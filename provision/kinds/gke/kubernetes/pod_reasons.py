@@ -34,6 +34,13 @@ _ON_NODE: Final = frozenset(
 """The reasons of the kubelet's events about a pod that can't start."""
 _USUAL: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
+# A registry that does not answer, or is busy, is asked again (containerd's words).
+_NEVER_PULLED: Final = re.compile(
+    r"InvalidImageName|ErrImageNeverPull|(?:ErrImagePull|ImagePullBackOff): .*(?:: not found|"
+    r"40[13] (?:Unauthorized|Forbidden)|access denied|code = (?:NotFound|PermissionDenied))",
+    re.DOTALL,
+)
+
 # What is said of a pod -> what mends it; the first that fits counts.
 _ADVICE: Final = (
     (
@@ -134,6 +141,11 @@ def of(pod: Object, events: Sequence[str]) -> Iterator[str]:
             if waits.get("reason") and waits["reason"] not in _USUAL:
                 yield ": ".join(filter(None, [waits["reason"], waits.get("message")]))
     yield from (one for one in events if one.partition(":")[0] in _ON_NODE)
+
+
+def unpullable(pod: Object) -> str:
+    """Why a pod's image can't ever be pulled, in the kubelet's words; "" if it may be."""
+    return next((one for one in of(pod, ()) if _NEVER_PULLED.match(one)), "")
 
 
 def ended(pod: Object) -> Iterator[str]:

@@ -155,6 +155,29 @@ def test_pods_on_a_node_say_what_their_containers_wait_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reason", "message", "ever"),
+    [
+        ("ErrImagePull", "rpc error: code = NotFound desc = i:1: not found", False),
+        ("ImagePullBackOff", 'Back-off pulling image "i": ErrImagePull: i: not found', False),
+        ("ErrImagePull", "failed to fetch oauth token: 403 Forbidden", False),
+        ("InvalidImageName", "couldn't parse image name", False),
+        ("ImagePullBackOff", 'Back-off pulling image "i"', True),
+        ("ErrImagePull", "Head https://a.b/v2: dial tcp 1.2.3.4:443: i/o timeout", True),
+        ("ErrImagePull", "unexpected status: 503 Service Unavailable", True),
+        ("CreateContainerConfigError", 'secret "a" not found', True),
+    ],
+)
+def test_an_image_is_given_up_where_its_registry_says_no_and_not_where_it_is_busy(
+    reason: str,
+    message: str,
+    ever: bool,  # noqa: FBT001 - a row of the table
+) -> None:
+    waits = {"state": {"waiting": {"reason": reason, "message": message}}}
+    pod = {"spec": {"nodeName": "n"}, "status": {"containerStatuses": [waits]}}
+    assert (pod_reasons.unpullable(pod) == "") is ever
+
+
+@pytest.mark.parametrize(
     ("why", "advice"),
     [
         ("had untolerated taint {cloud.google.com/gke-queued: true}", "queue-name"),
