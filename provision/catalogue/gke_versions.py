@@ -64,9 +64,10 @@ _SUPPORTED_UNTIL: Final[Mapping[tuple[int, ...], str]] = MappingProxyType(
         (1, 33): "2026-08-03",
         (1, 34): "2026-10-01",
         (1, 35): "2027-04-11",
+        (1, 36): "2027-08-09",
     }
 )
-"""The end of standard support by GKE's release schedule, as endoflife.date had it on 2026-04-04.
+"""The end of standard support by GKE's release schedule, as endoflife.date had it on 2026-08-21.
 
 Google calls later dates estimates. The channel EXTENDED has some ten months more.
 """
