@@ -114,6 +114,11 @@ def highest_first(floors: Iterable[Floor]) -> list[Floor]:
     return sorted(dict.fromkeys(floors), key=lambda it: _numbers(it.version), reverse=True)
 
 
+def is_of_its_minor(version: str, other: str) -> bool:
+    """Whether two full versions are of one minor version."""
+    return _numbers(version)[:_MINOR] == _numbers(other)[:_MINOR]
+
+
 def newest(versions: Iterable[str]) -> str:
     """The newest of some full versions.
 
