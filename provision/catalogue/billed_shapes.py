@@ -42,7 +42,7 @@ _GIB_PER_VCPU: Final[Mapping[str, Decimal]] = MappingProxyType(
     }
 )
 
-_SHARED_CORE: Final[Mapping[str, tuple[Decimal, Decimal]]] = MappingProxyType(
+SHARED_CORE: Final[Mapping[str, tuple[Decimal, Decimal]]] = MappingProxyType(
     {
         "e2-micro": (Decimal("0.25"), Decimal(1)),
         "e2-small": (Decimal("0.5"), Decimal(2)),
@@ -57,8 +57,8 @@ _SIZED: Final = re.compile(r"(?P<kind>[a-z]\d-[a-z]+)-(?P<vcpus>\d{1,3})")
 def of(name: str) -> BilledShape | None:
     """What is billed of a machine type; None if it is not billed so, or not known."""
     series = name.partition("-")[0]
-    if name in _SHARED_CORE:
-        vcpus, gib = _SHARED_CORE[name]
+    if name in SHARED_CORE:
+        vcpus, gib = SHARED_CORE[name]
         return BilledShape(series=series, vcpus=vcpus, gib=gib)
     sized = _SIZED.fullmatch(name)
     if sized is None or sized["kind"] not in _GIB_PER_VCPU:

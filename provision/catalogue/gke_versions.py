@@ -1,6 +1,6 @@
 """Versions of GKE: resolving a prefix, and the minimum versions of features and machine types.
 
-A version is written in full, 1.33.5-gke.1080000, or as a prefix: 1.33, 1.33. or 1.33.5. The
+A version is written in full, 1.35.7-gke.1222000, or as a prefix: 1.35, 1.35. or 1.35.7. The
 Terraform modules check a full version against the same minimum versions of flex start, queues and
 the Ray operator, for users of the modules alone.
 """
@@ -64,9 +64,10 @@ _SUPPORTED_UNTIL: Final[Mapping[tuple[int, ...], str]] = MappingProxyType(
         (1, 33): "2026-08-03",
         (1, 34): "2026-10-01",
         (1, 35): "2027-04-11",
+        (1, 36): "2027-08-09",
     }
 )
-"""The end of standard support by GKE's release schedule, as endoflife.date had it on 2026-04-04.
+"""The end of standard support by GKE's release schedule, as endoflife.date had it on 2026-08-21.
 
 Google calls later dates estimates. The channel EXTENDED has some ten months more.
 """
@@ -111,6 +112,20 @@ def supported_until(version: str) -> str | None:
 def highest_first(floors: Iterable[Floor]) -> list[Floor]:
     """The floors without duplicates, that of the newest version first."""
     return sorted(dict.fromkeys(floors), key=lambda it: _numbers(it.version), reverse=True)
+
+
+def is_of_its_minor(version: str, other: str) -> bool:
+    """Whether two full versions are of one minor version."""
+    return _numbers(version)[:_MINOR] == _numbers(other)[:_MINOR]
+
+
+def newest(versions: Iterable[str]) -> str:
+    """The newest of some full versions.
+
+    Raises:
+        ValueError: There is none.
+    """
+    return max(versions, key=_numbers)
 
 
 def is_full(version: str) -> bool:

@@ -43,12 +43,15 @@ class RunInputs:
         resize_requests: With flex start, by name: the open requests as they were made, and the
             new one, if any.
         node_runs: Queued node pools that exist and that Google says a run of nodes of, in seconds.
+        pool_versions: Empty node pools with an older version than their cluster's -> the version to
+            give them.
         shared_account: Whether pods of the name that clusters had in common have its rights too.
     """
 
     files: Archive | None = None
     resize_requests: Mapping[str, ResizeRequestSpec] = field(default_factory=dict)
     node_runs: Mapping[str, int] = field(default_factory=dict)
+    pool_versions: Mapping[str, str] = field(default_factory=dict)
     shared_account: bool = False
 
 

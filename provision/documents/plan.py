@@ -49,7 +49,7 @@ class Contents:
     """What of a cluster its topology does not show.
 
     Attributes:
-        words: What it is in a few words, such as "Ray cluster" or "GKE 1.33".
+        words: What it is in a few words, such as "Ray cluster" or "GKE 1.35".
         place: Where its control plane or all of it is, such as "us-central1-a".
         image: The image that VMs boot from; None where Google chooses it.
         software: What is installed and runs, in words.

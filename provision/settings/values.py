@@ -291,7 +291,7 @@ GkeVersion = Annotated[
     _matching(
         r"1\.\d{1,3}(\.(\d{1,4}(-gke\.\d{1,10})?)?)?",
         "is not a version of GKE",
-        "a prefix such as 1.33. or a full version such as 1.33.5-gke.1080000",
+        "a prefix such as 1.35. or a full version such as 1.35.7-gke.1222000",
     ),
 ]
 

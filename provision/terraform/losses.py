@@ -23,7 +23,8 @@ _REPLACING: Final = ("disk_size_gb", "disk_type", "machine_type")
 """Fields of a pool that are changed in place, but each of its nodes is replaced for that.
 
 Each "initiates an upgrade operation that migrates the nodes in the node pool" (container v1,
-UpdateNodePoolRequest: read in 2026-11).
+UpdateNodePoolRequest: read in 2026-11). So does another version of a pool that has nodes; the plan
+asks for that of empty pools alone, which may get a node meanwhile.
 """
 
 
@@ -116,6 +117,9 @@ def _smaller_pool(before: Values, after: Values) -> Iterator[tuple[str, int]]:
         yield words, count if isinstance(count, int) else 0
     old, new = _node(before), _node(after)
     changed = [key for key in _REPLACING if new.get(key) not in {None, old.get(key)}]
+    version = after.get("version")
+    if before.get("node_count") and version not in {None, before.get("version")}:
+        changed.append("version")
     if changed:
         count = before.get("node_count")
         how = "is replaced" if count == 1 else "are replaced one after the other"

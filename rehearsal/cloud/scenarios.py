@@ -52,6 +52,7 @@ SCENARIOS = {
     "lost-gpu": "a GPU of one node of each GKE pool falls off its bus; the node stays ready",
     "slow-vm": "one VM of each group, or node of each pool, has half of the others' bandwidth",
     "missing-interface": "the pods of one node of each GKE pool lack one of their interfaces",
+    "old-ray": "GKE's Ray operator is older than KubeRay 1.5.1, and knows no tokens",
     "forbidden": "the caller may not make managed instance groups",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",

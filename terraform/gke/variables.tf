@@ -123,7 +123,7 @@ variable "name_prefix" {
 }
 
 variable "node_pools" {
-  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, and the kind of their networks for GPUs, if they have any: a key of more_gpu_networks, or any other word for gpu_networks."
+  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, another version for a pool without nodes (null: GKE's own choice, or what it has), and the kind of their networks for GPUs, if they have any: a key of more_gpu_networks, or any other word for gpu_networks."
   type = map(object({
     machine_type = string
     zone         = string
@@ -138,6 +138,7 @@ variable "node_pools" {
     local_ssds   = number
     compact      = bool
     policy       = optional(string)
+    version      = optional(string)
     gpu_networks = optional(string)
   }))
   nullable = false

@@ -1,4 +1,4 @@
-"""The package carries the licence that it names; hosted CI runs what decides everywhere."""
+"""The package carries its licence, CI runs what decides, and pins in several files agree."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
+
+from provision.kinds.gke.kubernetes import manifests
+from tests.kubernetes import programs
 
 if TYPE_CHECKING:
     import pytest
@@ -42,3 +45,20 @@ def test_hosted_ci_checks_out_and_runs_what_decides_everywhere() -> None:
     assert run == {"run": 'sudo env "PATH=$PATH" .ci/run'}
     assert (ROOT / ".ci/run").stat().st_mode & 0o100
     assert workflow["permissions"] == {"contents": "read"}
+
+
+def test_the_image_makes_the_manifests_that_the_program_pins() -> None:
+    pins = dict(re.findall(r"^ARG (\w+)=(\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
+    assert pins["KUEUE_VERSION"] == manifests.KUEUE.version
+    assert pins["JOBSET_VERSION"] == manifests.JOBSET.version
+    assert pins["JOBSET_SHA256"] == manifests.JOBSET.sha256
+
+
+def test_the_kueue_of_the_tests_is_an_earlier_patch_of_the_products_at_most() -> None:
+    module = (programs.MODULES / "kueue" / "go.mod").read_text()
+    (built,) = re.findall(r"sigs\.k8s\.io/kueue v([\d.]+)", module)
+    assert built == programs.KUEUE.version
+    *minor, patch = map(int, manifests.KUEUE.version.split("."))
+    *built_minor, built_patch = map(int, built.split("."))
+    assert built_minor == minor
+    assert built_patch <= patch

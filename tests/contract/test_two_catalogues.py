@@ -18,6 +18,7 @@ from provision.catalogue import machines as ours
 from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
 from provision.kinds.gke.kubernetes import node_sizes
+from provision.settings.model import Settings
 from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules, versions
 from rehearsal.cloud.facts import (
@@ -222,6 +223,13 @@ def test_features_of_gke_come_with_the_same_versions() -> None:
     assert gke_versions.QUEUED.version == rules.QUEUED
     assert gke_versions.RAY_OPERATOR.version == rules.RAY_OPERATOR
     assert gke_versions.GPU_PARTS.version == rules.GPU_PARTS
+
+
+def test_versions_of_gke_have_an_end_of_support_and_the_example_is_the_usual_one() -> None:
+    assert all(gke_versions.supported_until(it) for it in versions.ALL)
+    usual = versions.default("REGULAR")
+    (example, *_) = Settings.model_fields["gke_version"].examples or [""]
+    assert gke_versions.settle(str(example), versions.offered("REGULAR"), None) == usual
 
 
 @pytest.mark.parametrize(

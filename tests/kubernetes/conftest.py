@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from provision.kinds.gke.kubernetes import manifests
 from provision.kinds.gke.kubernetes.objects import from_yaml
 from tests.kubernetes import processes, programs
 from tests.kubernetes.world import World
@@ -36,7 +35,7 @@ _KUEUE_OVERLAY = {
         {
             "name": "us-central1-docker.pkg.dev/k8s-staging-images/kueue/kueue",
             "newName": "registry.k8s.io/kueue/kueue",
-            "newTag": f"v{manifests.KUEUE.version}",
+            "newTag": f"v{programs.KUEUE.version}",
         }
     ],
 }
@@ -79,7 +78,7 @@ def manifest(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = subprocess.run(
         [str(kustomize), "build", str(folder)], capture_output=True, check=True, cwd=folder
     )
-    path = folder / manifests.KUEUE.file
+    path = folder / programs.KUEUE.file
     path.write_bytes(made.stdout)
     return path
 

@@ -12,10 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provision.kinds.gke.kubernetes.manifests import AddOn
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MODULES = Path(__file__).parent / "control_plane"
+KUEUE = AddOn(
+    name="Kueue",
+    version="0.18.3",
+    sha256="d605eec48cc2c557ba5f3f66111af1f1265368dab1497eacc2292a140b023737",
+)
+"""The Kueue that is built here, an earlier patch of the product's (ADR 69)."""
+
 _KUBERNETES = "v1.34.2"
 # Without it the API server calls itself v0.0.0, and clients draw conclusions from that.
 _VERSION = f"-X k8s.io/component-base/version.gitVersion={_KUBERNETES}"

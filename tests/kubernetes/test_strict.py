@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import jobs, stages, torchrun
+from provision.kinds.gke.kubernetes import jobs, ray_access, stages, torchrun
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.facts import QueueShare
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
@@ -71,7 +71,7 @@ def _try(world: World, thing: Object) -> None:
 def test_no_object_has_a_field_that_the_api_does_not_know(world: World, name: str) -> None:
     facts = CLUSTERS[name]
     refused = {}
-    for thing in (*_applied(facts), *_created(facts)):
+    for thing in (*_applied(facts), *_created(facts), ray_access.policy(world.cluster)):
         metadata = thing["metadata"]
         called = metadata.get("name") or metadata["generateName"]
         try:

@@ -16,7 +16,6 @@ from provision.kinds.gke.kubernetes import (
     identity,
     jobs,
     kueue,
-    manifests,
     nccl,
     networks,
     status,
@@ -25,7 +24,7 @@ from provision.kinds.gke.kubernetes import (
 from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
-from tests.kubernetes import samples
+from tests.kubernetes import programs, samples
 from tests.kubernetes.world import PROGRESS, World
 
 if TYPE_CHECKING:
@@ -197,7 +196,7 @@ def test_kueues_manifest_made_of_its_sources_is_the_pinned_one_and_is_accepted(
     world: World, manifest: Path
 ) -> None:
     content = manifest.read_bytes()
-    assert hashlib.sha256(content).hexdigest() == manifests.KUEUE.sha256
+    assert hashlib.sha256(content).hexdigest() == programs.KUEUE.sha256
     for thing in from_yaml(content.decode()):
         if thing["kind"] == "Service":
             continue  # the session has turned the webhooks' service to loopback

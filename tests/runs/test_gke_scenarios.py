@@ -318,3 +318,21 @@ def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(
     assert "--dns-endpoint" in ended.document["connection"]["get_credentials"]
     rehearsal.environ[manifests.VARIABLE] = given
     assert "Kubernetes: no changes" in _ok(rehearsal.run("Create")).said
+
+
+def test_ray_is_reached_from_its_namespace_alone_where_its_operator_knows_no_tokens(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(scenario="old-ray")
+    made = _ok(rehearsal.run("Create", **FIXED, ENABLE_RAY_OPERATOR="yes"))
+    cluster = cluster_side.kubectl(rehearsal, made.document["connection"])
+    (policy,) = cluster.all("networking.k8s.io/v1", "NetworkPolicy", "default")
+    inside, for_all = policy["spec"]["ingress"]
+    of_namespace, of_gke = inside["from"]
+    assert of_namespace == {"podSelector": {}}
+    (among,) = of_gke["namespaceSelector"]["matchExpressions"]
+    assert among["values"] == ["gke-managed-system", "kube-public", "kube-system"]
+    assert [it["port"] for it in for_all["ports"]] == [8000, 8080]
+    # The second Create has nothing to do.
+    again = _ok(rehearsal.run("Create", **FIXED, ENABLE_RAY_OPERATOR="yes"))
+    assert "Kubernetes: no changes" in again.said

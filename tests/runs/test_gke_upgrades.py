@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tests.runs.conftest import Rehearsal
 
-GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "GKE_VERSION": "1.33."}
+GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "GKE_VERSION": "1.35."}
 WINDOW = {**GKE, "GKE_MAINTENANCE": "Sat,Sun 02:00-08:00"}
 QUEUED = {**GKE, "ENABLE_FLEX_START": "yes", "ENABLE_QUEUED_PROVISIONING": "yes"}
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
@@ -23,7 +23,7 @@ def _versions(rehearsal: Rehearsal) -> dict[str, str]:
     cluster: dict[str, Any] = rehearsal.google("GET", CLUSTER)
     pools = {pool["name"]: pool["version"] for pool in cluster["nodePools"]}
     found = {"": cluster["currentMasterVersion"], **pools}
-    return {name: version[: len("1.33")] for name, version in found.items()}
+    return {name: version[: len("1.35")] for name, version in found.items()}
 
 
 @pytest.mark.slow(
@@ -32,9 +32,9 @@ def _versions(rehearsal: Rehearsal) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("settings", "control_plane", "nodes"),
     [
-        pytest.param(WINDOW, "1.34", "1.34", id="in-a-window"),
-        pytest.param(GKE, "1.33", "1.33", id="held"),
-        pytest.param(QUEUED, "1.33", "1.33", id="queued-nodes-are-held"),
+        pytest.param(WINDOW, "1.36", "1.36", id="in-a-window"),
+        pytest.param(GKE, "1.35", "1.35", id="held"),
+        pytest.param(QUEUED, "1.35", "1.35", id="queued-nodes-are-held"),
     ],
 )
 def test_an_upgraded_cluster_is_as_the_settings_want_it(
@@ -52,3 +52,17 @@ def test_an_upgraded_cluster_is_as_the_settings_want_it(
     again = rehearsal.run("Create", **settings)
     assert again.code == 0, again.said
     assert again.document["changes"] == NOTHING
+
+
+def test_a_pool_without_nodes_follows_its_control_plane(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(QUEUED)
+    newer = {**QUEUED, "GKE_VERSION": "1.36."}
+    upgraded = rehearsal.run("Create", **newer)
+    assert upgraded.code == 0, upgraded.said
+    # The cluster and the queued pool; the system pool has nodes.
+    assert upgraded.document["changes"] == {"add": 0, "change": 2, "destroy": 0}
+    found = _versions(rehearsal)
+    assert found == {"": "1.36", "np-system": "1.35", "np-nodepool-1": "1.36"}
+    assert rehearsal.run("Plan", **newer).document["changes"] == NOTHING

@@ -12,7 +12,7 @@ from provision.errors import ClusterError
 from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane, states
-from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, rollout, stages
+from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, ray_access, rollout, stages
 from provision.lifecycle import phases
 from provision.spec.group import Group
 
@@ -99,7 +99,11 @@ def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> ClusterFacts:
     if not changed:
         context.console.progress("Kubernetes: no changes")
     context.note(rollout.wait(cluster, known, progress=context.progress))
-    if not known.ray_operator or not jobs.tokens(cluster):
+    if not known.ray_operator:
+        return known
+    if not ray_access.tokens(cluster):
+        wall = apply.Stage("a network policy for Ray", [ray_access.policy(cluster)])
+        apply.apply(cluster, [wall], progress=context.progress)
         return known
     told = dataclasses.replace(known, ray_tokens=True)
     control_plane.keep(cloud.folder, told)

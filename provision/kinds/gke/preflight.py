@@ -12,7 +12,7 @@ from provision.google import resources
 from provision.google.api import Service
 from provision.kinds.gke import leftovers
 from provision.preflight import secrets
-from provision.preflight.check import Check, OfKind, Settled
+from provision.preflight.check import Check, CheckNote, OfKind, Settled
 from provision.settings.choices import OnlineCheck, ReleaseChannel
 from provision.spec import gke_floors
 
@@ -82,7 +82,7 @@ def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
         code=Code.INVALID_VALUE,
         why="Google's versions could not be read, or their check was skipped",
         fix="remove gke-version from SKIP_CHECKS, or set the full version, such as"
-        " GKE_VERSION=1.33.5-gke.1080000",
+        " GKE_VERSION=1.35.7-gke.1222000",
         setting="GKE_VERSION",
     )
 
@@ -98,6 +98,8 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
     settled = gke_versions.settle(asked, offered, before)
     if settled is not None:
         yield Settled({"version": settled})
+        if offered and not any(gke_versions.is_of_its_minor(it, settled) for it in offered):
+            yield CheckNote(_given_up(settled, usual))
         yield from _floors(ctx, settled, offered)
     elif asked is not None:
         yield Problem(
@@ -109,6 +111,19 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
         )
     else:
         yield from _floors(ctx, usual, offered)
+
+
+def _given_up(version: str, usual: str) -> Problem:
+    """A note on a version of which GKE offers no patch any more."""
+    until = gke_versions.supported_until(version)
+    end = f"the end of its standard support, {until}," if until else "the end of its support"
+    return Problem(
+        code=Code.NOTE,
+        setting="GKE_VERSION",
+        what=f"GKE offers no version like {version} in this channel any more",
+        why=f"after {end} GKE upgrades nodes when it likes, which ends the jobs on them",
+        fix=f"GKE_VERSION={usual}, one minor version after the other, at a time that suits you",
+    )
 
 
 def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], str]:

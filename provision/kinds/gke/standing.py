@@ -2,7 +2,9 @@
 
 Terraform replaces a node pool for another run of its nodes, and all that is in a network for
 another place of it in the configuration; and jobs that name the pods' account of the first versions
-would lose their rights. The settings say none of it, so it is looked up.
+would lose their rights. The settings say none of it, so it is looked up. So are pools without nodes
+that have stayed behind their control plane: nothing of theirs is lost by an upgrade, and GKE makes
+none, as upgrades of nodes are held.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import names
+from provision.catalogue import gke_versions, names
+from provision.google.api import GoogleApiError, Service
 from provision.google.resources import ACCOUNT_ROLE, CLUSTER, NETWORK
 from provision.kinds.gke import variables
 from provision.kinds.gke.kubernetes import identity
@@ -39,12 +42,15 @@ def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Dep
         workspace: Gets the variables.
     """
     first = first_kind(target.spec.network_kinds, cloud.folder.of_type(NETWORK.type))
-    runs = _runs(cloud, target.spec)
+    cluster = _cluster(cloud, target.spec)
+    runs, late = _runs(cluster), behind(cloud, target.spec, cluster)
     shared = has_shared(cloud.folder.of_type(ACCOUNT_ROLE.type))
-    if first is None and not runs and not shared:
+    if first is None and not runs and not late and not shared:
         return target
     spec = dataclasses.replace(target.spec, first_networks=first)
-    inputs = dataclasses.replace(target.inputs, node_runs=runs, shared_account=shared)
+    inputs = dataclasses.replace(
+        target.inputs, node_runs=runs, pool_versions=late, shared_account=shared
+    )
     made = variables.variables(spec, target.owner, target.location, inputs)
     kept = dataclasses.replace(
         target,
@@ -106,23 +112,60 @@ def _like(
     return None
 
 
-def _runs(cloud: Cloud, spec: GkeSpec) -> dict[str, int]:
-    """How long nodes of queued pools run, in seconds, where Google says so of the pool.
-
-    No new pool says it: each request does. Pools that an earlier version made do, and Google may
-    answer its own limit for others.
-    """
-    if not any(pool.mode.means.queued for pool in spec.gpu_pools):
+def _cluster(cloud: Cloud, spec: GkeSpec) -> Mapping[str, Any]:
+    """The cluster as Google's API returns it; {} where no pool scales, or it is not there."""
+    if all(pool.size.count is not None for pool in spec.gpu_pools):
         return {}
     path = CLUSTER.path(
         project=spec.project_id,
         location=spec.region,
         name=names.CLUSTER.of(spec.name_prefix),
     )
-    there = cloud.api.find(CLUSTER.look.service, path) or {}
+    return cloud.api.find(CLUSTER.look.service, path) or {}
+
+
+def behind(cloud: Cloud, spec: GkeSpec, cluster: Mapping[str, Any]) -> dict[str, str]:
+    """The pools that are to get their control plane's version, and that version.
+
+    Those with nodes are left as they are: an upgrade replaces their nodes.
+
+    Args:
+        cloud: Google.
+        spec: What the settings ask for.
+        cluster: The cluster as Google's API returns it; {} for none.
+    """
+    if not cluster:
+        return {}
+    target = gke_versions.newest(filter(None, [spec.version, cluster["currentMasterVersion"]]))
+    scaling = {pool.name for pool in spec.gpu_pools if pool.size.count is None}
+    return {
+        pool["name"]: target
+        for pool in cluster.get("nodePools", [])
+        if pool["name"] in scaling and pool.get("version") != target and _is_empty(cloud, pool)
+    }
+
+
+def _is_empty(cloud: Cloud, pool: Mapping[str, Any]) -> bool:
+    """Whether a pool has no node, and none is on its way; False where Google does not say."""
+    try:
+        groups = [
+            cloud.api.find(Service.COMPUTE, url.partition("/compute/v1/")[2])
+            for url in pool.get("instanceGroupUrls", [])
+        ]
+    except GoogleApiError:
+        return False
+    return bool(groups) and all(it is not None and it.get("targetSize") == 0 for it in groups)
+
+
+def _runs(cluster: Mapping[str, Any]) -> dict[str, int]:
+    """How long nodes of queued pools run, in seconds, where Google says so of the pool.
+
+    No new pool says it: each request does. Pools that an earlier version made do, and Google may
+    answer its own limit for others.
+    """
     return {
         pool["name"]: int(run.removesuffix("s"))
-        for pool in there.get("nodePools", [])
+        for pool in cluster.get("nodePools", [])
         if (pool.get("queuedProvisioning") or {}).get("enabled")
         and (run := (pool.get("config") or {}).get("maxRunDuration"))
     }

@@ -50,7 +50,9 @@ def variables(
             "spot": system.mode is Mode.SPOT,
         },
         "node_pools": {
-            pool.name: _pool(pool, spec.driver, inputs.node_runs) for pool in spec.gpu_pools
+            pool.name: _pool(pool, spec.driver, inputs.node_runs)
+            | {"version": inputs.pool_versions.get(pool.name)}
+            for pool in spec.gpu_pools
         },
         "shared_kubernetes_account": inputs.shared_account,
         "gpu_networks": _networks(spec.gpu_networks),

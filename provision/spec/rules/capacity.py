@@ -151,6 +151,18 @@ def _compact(case: Case) -> Iterator[Finding]:
             compact=settings.enable_compact_placement,
             flex_start=settings.enable_flex_start,
         )
+        family = machines.family(settings.vm_type)
+        both = settings.enable_compact_placement and settings.enable_flex_start
+        if both and _is_group(case) and family is not None and family.flex_compact:
+            yield Finding(
+                code=Code.NOTE,
+                field="enable_compact_placement",
+                what="may be refused by Google with flex start",
+                why=f"one of Google's pages lists {family.title} for it; that on groups of A4 and"
+                " A3 Ultra forbids it with flex start",
+                fix="ENABLE_COMPACT_PLACEMENT=no",
+                note=True,
+            )
         reserved = bool(settings.reservation_name)
         yield from _placement(
             settings.vm_type, compact=settings.enable_compact_placement, reserved=reserved
@@ -273,6 +285,7 @@ RULES: Final = (
     Rule(("instance_count", "orchestrator_type", "enable_flex_start"), _one_request),
     Rule(
         (
+            "orchestrator_type",
             "vm_type",
             "gke_node_pools",
             "enable_compact_placement",

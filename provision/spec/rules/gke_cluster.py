@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.catalogue import gke_versions, limits, names
+from provision.catalogue import gke_nodes, gke_versions, limits, names
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec import gke_floors, pools
@@ -91,6 +91,28 @@ def _room(case: Case) -> Iterator[Finding]:
             why=f"its IP range for pods is large enough for {limits.MOST_CLUSTER_NODES} nodes,"
             " including the system pool",
             fix="fewer or smaller pools, or several clusters",
+        )
+
+
+def _system_nodes(case: Case) -> Iterator[Finding]:
+    """Warn where the pods that keep the queue going find no place: no job would ever start."""
+    settings = case.settings
+    if settings.orchestrator_type is not Orchestrator.GKE:
+        return
+    wanted = [*gke_nodes.OF_GKE, gke_nodes.JOBSET]
+    wanted += [gke_nodes.KUEUE] if settings.enable_kueue else []
+    wanted += [gke_nodes.RAY_HEAD] if settings.enable_ray_operator else []
+    machine, most = settings.system_node_pool_vm_type, settings.system_node_pool_max
+    missing = gke_nodes.left_out(machine, most, wanted)
+    if missing:
+        yield Finding(
+            code=Code.NOTE,
+            field="system_node_pool_vm_type",
+            what="may be too small for the system's pods",
+            why=f"beside what GKE runs on each node, SYSTEM_NODE_POOL_MAX={most} of {machine} have"
+            f" no place for {words.listed({it.name for it in missing})}",
+            fix="SYSTEM_NODE_POOL_VM_TYPE=e2-standard-4",
+            note=True,
         )
 
 
@@ -190,6 +212,13 @@ RULES: Final = (
     Rule(MAKES_POOLS, _networks),
     Rule(MAKES_POOLS, _names),
     Rule((*MAKES_POOLS, "system_node_pool_max"), _room),
+    Rule(
+        (
+            *("orchestrator_type", "enable_kueue", "enable_ray_operator"),
+            *("system_node_pool_vm_type", "system_node_pool_max"),
+        ),
+        _system_nodes,
+    ),
     Rule((*MAKES_POOLS, "enable_kueue", "kueue_queues", "kueue_gpu_quota"), _queue),
     Rule((*MAKES_POOLS, "gke_version", "gpu_driver_version", "enable_ray_operator"), _floors),
     Rule((*MAKES_POOLS, "test_pool"), _tested),

@@ -63,6 +63,13 @@ def check_pool(cluster: Mapping[str, Any], pool: Pool, scenarios: frozenset[str]
     for problem in (*_problems(cluster, pool), *_not_given(pool, scenarios)):
         raise _refusal(problem)
     version = str(cluster["currentMasterVersion"])
+    nodes = str(pool.get("version") or version)
+    if gke_versions.numbers(nodes)[:2] > gke_versions.numbers(version)[:2]:
+        # The sentence: hashicorp/terraform-provider-google#6405 (2020).
+        raise _refusal(
+            f'Node version "{nodes}" must not have a greater minor version than master version'
+            f' "{version}".'
+        )
     machine = str((pool.get("config") or {}).get("machineType"))
     if machine in _WITH_PARTS:
         _check_version("A machine type with a part of a GPU", GPU_PARTS, version)

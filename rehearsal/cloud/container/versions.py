@@ -17,41 +17,41 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
-# Channel -> its versions, the newest first, and the default among them.
+# Channel -> its versions, the newest first, and the default among them: minor versions and defaults
+# as Google's release notes had them in September 2026, of each minor version a patch or two that
+# they name. 1.37 is missing in RAPID: they name none of its versions.
 _CHANNELS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "RAPID": (
         (
-            "1.35.6-gke.1250000",
-            "1.34.1-gke.3899000",
-            "1.34.1-gke.3000000",
-            "1.33.5-gke.2000000",
+            "1.36.4-gke.1082000",
+            "1.35.7-gke.1222000",
+            "1.34.9-gke.1655001",
         ),
-        "1.34.1-gke.3000000",
+        "1.36.4-gke.1082000",
     ),
     "REGULAR": (
         (
-            "1.34.1-gke.3899000",
-            "1.34.1-gke.3000000",
-            "1.33.5-gke.2000000",
-            "1.33.5-gke.1080000",
-            "1.32.9-gke.1000000",
+            "1.36.4-gke.1082000",
+            "1.35.7-gke.1222000",
+            "1.35.6-gke.1250000",
+            "1.34.9-gke.1655001",
         ),
-        "1.33.5-gke.2000000",
+        "1.35.7-gke.1222000",
     ),
     "STABLE": (
-        ("1.33.5-gke.2000000", "1.33.5-gke.1080000", "1.32.9-gke.1000000", "1.31.13-gke.1000000"),
-        "1.33.5-gke.1080000",
+        ("1.35.6-gke.1250000", "1.34.9-gke.1655001", "1.34.8-gke.1000000"),
+        "1.35.6-gke.1250000",
     ),
     "EXTENDED": (
         (
-            "1.34.1-gke.3000000",
-            "1.33.5-gke.2000000",
-            "1.33.5-gke.1080000",
-            "1.32.9-gke.1000000",
-            "1.31.13-gke.1000000",
-            "1.30.14-gke.1000000",
+            "1.36.4-gke.1082000",
+            "1.35.7-gke.1222000",
+            "1.34.9-gke.1655001",
+            "1.33.13-gke.1101000",
+            "1.32.13-gke.2268000",
+            "1.31.14-gke.1986000",
         ),
-        "1.33.5-gke.2000000",
+        "1.35.7-gke.1222000",
     ),
 }
 _USUAL: Final = "REGULAR"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _API: Final = "ray.io/v1"
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where systems have it
+_OLD: Final = "old-ray"
 _FAILED: Final = "Job entrypoint command failed with exit code 1"
 
 
@@ -34,7 +35,7 @@ def look(world: World) -> None:
 
 
 def _define(world: World) -> None:
-    """Let the add-on's kind of clusters say that it knows tokens, as KubeRay's 1.6.2 does."""
+    """Let the add-on's kind of clusters say whether it knows tokens, as KubeRay's 1.6.2 does."""
     kind = world.kind("apiextensions.k8s.io/v1", "customresourcedefinitions")
     added = world.kind(*jobs.VERSIONS["RayCluster"])
     name = "rayclusters.ray.io"
@@ -42,7 +43,8 @@ def _define(world: World) -> None:
         return
     options = {"type": "object", "properties": {"mode": {"type": "string"}}}
     open_to_all = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    of_spec = {**open_to_all, "properties": {"authOptions": options}}
+    known = {} if _OLD in world.request.scenarios else {"authOptions": options}
+    of_spec = {**open_to_all, "properties": known}
     schema = {"openAPIV3Schema": {**open_to_all, "properties": {"spec": of_spec}}}
     names = {"kind": "RayCluster", "plural": "rayclusters"}
     versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]

@@ -2,7 +2,7 @@
 
 mock_provider "google" {
   mock_resource "google_container_cluster" {
-    defaults = { master_version = "1.33.5-gke.1080000" }
+    defaults = { master_version = "1.35.7-gke.1222000" }
   }
 }
 
@@ -61,7 +61,7 @@ run "a_cluster_of_different_pools_tells_its_names" {
     error_message = "The cluster is ${jsonencode(output.cluster)}."
   }
   assert {
-    condition     = output.cluster.workload_pool == "my-project.svc.id.goog" && output.cluster.version == "1.33.5-gke.1080000"
+    condition     = output.cluster.workload_pool == "my-project.svc.id.goog" && output.cluster.version == "1.35.7-gke.1222000"
     error_message = "The cluster is ${jsonencode(output.cluster)}."
   }
   assert {

@@ -193,7 +193,7 @@ resource "google_container_cluster" "gke" {
 
     precondition {
       condition     = !var.cluster.ray_operator || try(local._numbers.chosen >= local._numbers.floor, true)
-      error_message = "The Ray operator needs GKE ${local._floor} or newer; received ${jsonencode(var.cluster.version)}. The version prefix \"1.33.\" would pass."
+      error_message = "The Ray operator needs GKE ${local._floor} or newer; received ${jsonencode(var.cluster.version)}. The version prefix \"1.35.\" would pass."
     }
   }
 }

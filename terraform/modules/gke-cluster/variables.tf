@@ -17,7 +17,7 @@ variable "cluster" {
   # The API takes a prefix and answers with a full version, which would differ for ever.
   validation {
     condition     = var.cluster.version == null ? true : can(regex("^1\\.[0-9]+\\.[0-9]+-gke\\.[0-9]+$", var.cluster.version))
-    error_message = "A version is full, or null for the channel's default; received ${jsonencode(var.cluster.version)}. \"1.33.5-gke.1080000\" would pass."
+    error_message = "A version is full, or null for the channel's default; received ${jsonencode(var.cluster.version)}. \"1.35.7-gke.1222000\" would pass."
   }
   validation {
     condition     = contains(["EXTENDED", "RAPID", "REGULAR", "STABLE", "UNSPECIFIED"], var.cluster.release_channel)

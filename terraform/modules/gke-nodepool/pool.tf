@@ -52,6 +52,7 @@ resource "google_container_node_pool" "gpu" {
   # Its name, not its id: imported with an id, the pool would be replaced.
   cluster        = var.cluster.name
   node_locations = [var.pool.zone]
+  version        = var.pool.version
 
   # Null in turn: with both, the provider fails only at apply.
   node_count         = var.pool.size.count
@@ -187,7 +188,7 @@ resource "google_container_node_pool" "gpu" {
 
     precondition {
       condition     = !local._is_dws || local._numbers.chosen >= local._numbers.floor
-      error_message = "Capacity \"${var.pool.capacity.model}\" needs GKE ${local._floor} or newer; the cluster has ${var.cluster.version}. The version prefix \"1.33.\" would pass."
+      error_message = "Capacity \"${var.pool.capacity.model}\" needs GKE ${local._floor} or newer; the cluster has ${var.cluster.version}. The version prefix \"1.35.\" would pass."
     }
   }
 }

@@ -54,7 +54,7 @@ variable "networks" {
 }
 
 variable "pool" {
-  description = "The nodes, all equal: machine type, zone, their GPUs with the driver that GKE installs, how they are got, how many (count, or limits of scaling), boot disk, local SSDs, whether they stand close together, and the placement policy of their reservation."
+  description = "The nodes, all equal: machine type, zone, their GPUs with the driver that GKE installs, how they are got, how many (count, or limits of scaling), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, and another version for a pool without nodes (null: GKE's own choice, or what it has)."
   type = object({
     machine_type = string
     zone         = string
@@ -69,6 +69,7 @@ variable "pool" {
     local_ssds = number
     compact    = bool
     policy     = optional(string)
+    version    = optional(string)
   })
   nullable = false
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from provision.preflight import secrets
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
+from tests.unit.preflight.test_quotas import RECORD
 
 if TYPE_CHECKING:
     from tests.unit.preflight.conftest import Preflight
@@ -352,6 +354,18 @@ def test_a_beginning_of_a_gke_version_is_settled_and_an_unknown_one_refused(
     unchanneled = GKE | {"gke_release_channel": "UNSPECIFIED"}
     assert check(unchanneled, gke_version="1.34").spec.version == "1.34.1-gke.1"
     assert google.asked[f"{PROJECT}/locations/us-central1/serverConfig"] == 4
+
+
+def test_a_version_that_gke_has_given_up_is_noted_as_its_nodes_are_not_left_alone_any_more(
+    check: Preflight,
+) -> None:
+    record = dataclasses.replace(RECORD, kind="gke", gke_version="1.32.9-gke.1")
+    (note,) = [it for it in check(GKE, record=record, gke_version="1.32").notes if it.setting]
+    assert note.setting == "GKE_VERSION"
+    assert "the end of its standard support, 2026-04-11," in str(note.why)
+    assert note.fix.startswith("GKE_VERSION=1.33.")
+    record = dataclasses.replace(record, gke_version="1.33.1-gke.1")
+    assert not [it for it in check(GKE, record=record, gke_version="1.33").notes if it.setting]
 
 
 def test_a_channel_whose_usual_version_lacks_flex_start_is_refused(

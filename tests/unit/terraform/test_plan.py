@@ -194,6 +194,12 @@ def _pool(before: dict[str, object], after: dict[str, object]) -> dict[str, obje
             {"node_count": 2, "node_config": [{"disk_size_gb": 200, "machine_type": "e2"}]},
             [f"node pool np-a: {REPLACED}: disk_size_gb"],
         ),
+        (
+            {"node_count": 2, "version": "1.34"},
+            {"node_count": 2, "version": "1.35"},
+            [f"node pool np-a: {REPLACED}: version"],
+        ),
+        ({"node_count": 0, "version": "1.34"}, {"node_count": 0, "version": "1.35"}, []),
     ],
 )
 def test_a_node_pool_that_loses_nodes_in_place_is_a_loss(

@@ -48,11 +48,13 @@ _TORCH: Final = (
     ' take one of PyTorch 2.6 or older, such as nvcr.io/nvidia/pytorch:25.01-py3" >&2;'
     " exit 1;; esac"
 )
-_PACKAGES: Final = (
-    "{ dpkg --status {names} >/dev/null 2>&1"
-    " || { sudo apt-get update && sudo apt-get install --yes {names}; }"
-    ' || echo "could not install {names}: NCCL may not find its network" >&2; }'
+# An image's own libraries come first: those of another image are built for another system.
+_LIBRARIES: Final = (
+    "{ {load} 2>/dev/null"
+    ' || { export LD_LIBRARY_PATH="${LD_LIBRARY_PATH}:{folder}" && {load}; }'
+    ' || echo "{names} are missing: NCCL may not find its network" >&2; }'
 )
+_LOAD: Final = "python3 -c 'import ctypes, sys; [ctypes.CDLL(it) for it in sys.argv[1:]]' {names}"
 
 
 class Kind(enum.Enum):
@@ -104,6 +106,12 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
             sidecar = pod_fabrics.daemon(fabric, stack, _daemon_mounts(fabric))
             before.append(gated.container)
             beside += [sidecar] if sidecar else []
+            bring = pod_fabrics.libraries(fabric, stack) if kind is Kind.RAY else None
+            if bring:
+                before.append(bring)
+                volumes.append({"name": pod_fabrics.BROUGHT_VOLUME, "emptyDir": {}})
+                brought = _mount(pod_fabrics.BROUGHT_VOLUME, pod_fabrics.BROUGHT)
+                _extend(wanted, "volumeMounts", [brought])
             lines += _lines(fabric, kind)
         if facts.secrets:
             before.append(pod_secrets.container(facts))
@@ -163,9 +171,12 @@ def _lines(fabric: PodFabric, kind: Kind) -> list[str]:
     check = _CHECK.replace("{script}", fabric.script)
     if kind is not Kind.RAY:
         return [check, f". {fabric.script}"]
-    packages = _PACKAGES.replace("{names}", " ".join(fabric.packages))
     # How the script ends says nothing, and KubeRay goes on by &&.
-    return [*([packages] if fabric.packages else []), check, f"{{ . {fabric.script} || true; }}"]
+    lines = [check, f"{{ . {fabric.script} || true; }}"]
+    if fabric.libraries:
+        with_load = _LIBRARIES.replace("{load}", _LOAD).replace("{folder}", pod_fabrics.BROUGHT)
+        lines.append(with_load.replace("{names}", " ".join(fabric.libraries)))
+    return lines
 
 
 def _begin_with(container: Object, lines: list[str], kind: Kind) -> None:

@@ -11,7 +11,6 @@ from provision.kinds.gke.kubernetes.kueue import GPU
 from provision.kinds.gke.kubernetes.objects import Object, to_yaml
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
 _SAMPLE_SECONDS: Final = 600
@@ -136,21 +135,6 @@ def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
 def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
     """The first pool of each machine type: one example is enough for equal pools."""
     return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
-
-
-def tokens(cluster: Cluster) -> bool:
-    """Whether the Ray operator can have Ray ask for a token, as KubeRay does from 1.5.1 on.
-
-    Which KubeRay an add-on of GKE has is not published: its kind says what it knows. Ray knows
-    tokens from 2.52.0 on, which the examples have.
-    """
-    kind = "CustomResourceDefinition"
-    found = cluster.find("apiextensions.k8s.io/v1", kind, "rayclusters.ray.io") or {}
-    served = (it for it in found.get("spec", {}).get("versions", []) if it["name"] == "v1")
-    version: Object = next(served, {})
-    schema = version.get("schema", {}).get("openAPIV3Schema", {})
-    known = schema.get("properties", {}).get("spec", {}).get("properties", {})
-    return "authOptions" in known
 
 
 def _submitter(cluster: Object) -> Object:

@@ -66,8 +66,8 @@ class Manifest:
 
 KUEUE: Final = AddOn(
     name="Kueue",
-    version="0.18.3",
-    sha256="d605eec48cc2c557ba5f3f66111af1f1265368dab1497eacc2292a140b023737",
+    version="0.18.6",
+    sha256="077ca1b1f66a6acd30fc9402ffe86126f41470bde2b1ce72f9419b427276add2",
 )
 JOBSET: Final = AddOn(
     name="JobSet",

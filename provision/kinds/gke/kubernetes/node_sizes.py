@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from provision.catalogue import billed_shapes, machines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-# What GKE keeps of each node for itself: of so many cores or GiB, from the first on, this share
-# ("Plan GKE Standard node sizes", 2026-11-22).
-_KEPT_CPU: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (math.inf, 0.0025))
-_KEPT_MEMORY: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (math.inf, 0.02))
-_EVICTION_GIB: Final = 100 / 1024
+from provision.catalogue import billed_shapes, gke_nodes, machines
 
 # GKE's own pods run on each node too, and the containers that mount buckets. A published Ray
 # cluster on A3 Ultra asks for 220 of its 224 vCPUs and 2800 of its 2952 GiB (seed 001).
@@ -61,9 +52,8 @@ def room(machine_type: str) -> Room | None:
     machine, memory = machines.lookup(machine_type), billed_shapes.memory(machine_type)
     if machine is None or memory is None:
         return None
-    cpus = machine.vcpus - _kept(machine.vcpus, _KEPT_CPU)
+    cpus, gib = gke_nodes.allocatable(machine.vcpus, float(memory))
     cpus -= min(_SYSTEM_CPUS, cpus / 2)
-    gib = float(memory) - _kept(float(memory), _KEPT_MEMORY) - _EVICTION_GIB
     gib -= min(_SYSTEM_GIB, gib / 2) + gib * _SYSTEM_SHARE
     return Room(
         milli_cpus=math.floor(cpus) * 1000 if cpus >= 1 else math.floor(cpus * 1000),
@@ -74,11 +64,3 @@ def room(machine_type: str) -> Room | None:
 def _quantity(mib: int) -> str:
     """Whole GiB where it is that much, as a quantity of Kubernetes."""
     return f"{mib // _MIB}Gi" if mib >= _MIB else f"{mib}Mi"
-
-
-def _kept(amount: float, steps: Iterable[tuple[float, float]]) -> float:
-    kept, left = 0.0, amount
-    for size, share in steps:
-        part = min(left, size)
-        kept, left = kept + part * share, left - part
-    return kept

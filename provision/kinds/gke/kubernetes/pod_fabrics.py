@@ -32,6 +32,10 @@ GIB: Final = "/usr/local/gib"
 FIRST: Final = "eth0"
 """A pod's interface to everything else."""
 
+BROUGHT: Final = "/usr/local/aiinfra-rdma"
+"""Where a worker of Ray finds libraries that its image lacks."""
+BROUGHT_VOLUME: Final = "rdma-libraries"
+
 _SOCKETS: Final = "/run/tcpx"
 _APERTURES: Final = "/dev/aperture_devices"
 _HEALTHY: Final = "/run/health-check"  # its name may have no underscore
@@ -73,7 +77,7 @@ class PodFabric:
         capabilities: What the job's container may do beside the usual.
         socket: A folder that daemon and job share; "" for none.
         daemon: What runs beside the job; None for nothing.
-        packages: Debian packages that the plugin needs and Ray's images lack.
+        libraries: Shared libraries that the plugin needs and Ray's images lack.
         of_family: Family of machines -> its own variables.
         old_nccl: Whether its NCCL is too old for a PyTorch of 2.7 or newer that loads it
             (pytorch#144794).
@@ -85,7 +89,7 @@ class PodFabric:
     capabilities: tuple[str, ...] = ()
     socket: str = ""
     daemon: Daemon | None = None
-    packages: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     of_family: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     old_nccl: bool = False
 
@@ -161,7 +165,7 @@ _RDMA: Final = PodFabric(
     script=f"{GIB}/scripts/set_nccl_env.sh",
     mounts={f"{BIN}/nvidia": "/usr/local/nvidia", f"{BIN}/gib": GIB},
     # "rayproject images lack" them (DRANET's page on KubeRay); seed 001 has run without.
-    packages=("libnl-3-200", "libnl-route-3-200"),
+    libraries=("libnl-3.so.200", "libnl-route-3.so.200"),
     of_family={
         "a4-highgpu": {
             "NCCL_SOCKET_IFNAME": "eth0,eth1",
@@ -181,6 +185,37 @@ def variables(fabric: PodFabric, machine_type: str) -> list[Object]:
     family = machines.family(machine_type)
     own = fabric.of_family.get(family.name, {}) if family else {}
     return [{"name": name, "value": value} for name, value in {**fabric.variables, **own}.items()]
+
+
+def libraries(fabric: PodFabric, stack: Stack) -> Object | None:
+    """An init container that copies libraries out of the plugin's image; None for none.
+
+    The node has that image for the installer, so nothing is fetched. What the image lacks is said
+    in the log, and by the worker, which may have its own.
+
+    Args:
+        fabric: The row of the network.
+        stack: The software on the node.
+    """
+    if not fabric.libraries:
+        return None
+    script = _COPY.format(names=" ".join(fabric.libraries), folder=BROUGHT)
+    return {
+        "name": BROUGHT_VOLUME,
+        "image": stack.plugin.pinned,
+        "command": ["/bin/sh", "-c", script],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        "volumeMounts": [{"name": BROUGHT_VOLUME, "mountPath": BROUGHT}],
+    }
+
+
+_COPY: Final = """\
+for name in {names}; do
+  found="$(find /usr/lib /lib/ /usr/local/lib -name "${{name}}" 2>/dev/null | head -n 1)"
+  [ -n "${{found}}" ] || {{ echo "this image has no ${{name}}" >&2; continue; }}
+  cp -L "${{found}}" "{folder}/${{name}}"
+done
+"""
 
 
 def daemon(fabric: PodFabric, stack: Stack, mounts: list[Object]) -> Object | None:

@@ -2,7 +2,7 @@ mock_provider "google" {
   mock_resource "google_container_cluster" {
     defaults = {
       control_plane_endpoints_config = { dns_endpoint_config = { endpoint = "gke-1.us-central1.gke.goog" } }
-      master_version                 = "1.33.5-gke.1080000"
+      master_version                 = "1.35.7-gke.1222000"
     }
   }
 }
@@ -270,7 +270,7 @@ run "what_was_made_is_told" {
       location        = "us-central1"
       name            = "train-gke"
       release_channel = "REGULAR"
-      version         = "1.33.5-gke.1080000"
+      version         = "1.35.7-gke.1222000"
     }
     error_message = "The control plane is ${jsonencode(output.control_plane)}."
   }
@@ -279,7 +279,7 @@ run "what_was_made_is_told" {
       dns_endpoint  = "gke-1.us-central1.gke.goog"
       location      = "us-central1"
       name          = "train-gke"
-      version       = "1.33.5-gke.1080000"
+      version       = "1.35.7-gke.1222000"
       workload_pool = "my-project.svc.id.goog"
     }
     error_message = "The cluster is ${jsonencode(output.cluster)}."

@@ -36,7 +36,7 @@ run "refuses_a_version_that_is_a_prefix" {
   command = plan
 
   variables {
-    cluster = { location = "us-central1", version = "1.33.", release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
+    cluster = { location = "us-central1", version = "1.35.", release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
   }
 
   expect_failures = [var.cluster]
@@ -46,7 +46,7 @@ run "accepts_a_full_version" {
   command = plan
 
   variables {
-    cluster = { location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
+    cluster = { location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
   }
 }
 

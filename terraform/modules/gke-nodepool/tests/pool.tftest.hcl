@@ -4,7 +4,7 @@
 mock_provider "google" {}
 
 variables {
-  cluster               = { name = "train-gke", location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "REGULAR" }
+  cluster               = { name = "train-gke", location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "REGULAR" }
   cluster_id            = "3f9c2a71"
   hold_upgrades         = true
   marker                = "aiinfra-cluster=3f9c2a71"
@@ -105,11 +105,34 @@ run "a_node_has_its_gpus_its_driver_its_local_ssds_and_its_taint" {
   }
 }
 
+run "a_pool_has_the_version_that_is_said" {
+  command = plan
+
+  variables {
+    pool = {
+      machine_type = "a2-highgpu-1g"
+      zone         = "us-central1-b"
+      gpu          = { type = "nvidia-tesla-a100", count = 1, driver = "DEFAULT" }
+      capacity     = { model = "flex_start_queued" }
+      size         = { min = 0, max = 4 }
+      disk         = { size_gb = 100, type = "pd-ssd" }
+      local_ssds   = 0
+      compact      = false
+      version      = "1.35.7-gke.1222000"
+    }
+  }
+
+  assert {
+    condition     = google_container_node_pool.gpu.version == "1.35.7-gke.1222000"
+    error_message = "It has the version ${jsonencode(google_container_node_pool.gpu.version)}."
+  }
+}
+
 run "without_a_release_channel_queued_nodes_are_not_upgraded" {
   command = plan
 
   variables {
-    cluster = { name = "train-gke", location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "UNSPECIFIED" }
+    cluster = { name = "train-gke", location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "UNSPECIFIED" }
   }
 
   assert {
@@ -122,7 +145,7 @@ run "nodes_that_stay_are_upgraded_there_where_their_owner_wants_it" {
   command = plan
 
   variables {
-    cluster       = { name = "train-gke", location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "UNSPECIFIED" }
+    cluster       = { name = "train-gke", location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "UNSPECIFIED" }
     hold_upgrades = false
     pool = {
       machine_type = "g2-standard-24", zone = "us-central1-a", size = { count = 2 }
@@ -141,7 +164,7 @@ run "nodes_that_stay_are_not_upgraded_there_unasked" {
   command = plan
 
   variables {
-    cluster = { name = "train-gke", location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "UNSPECIFIED" }
+    cluster = { name = "train-gke", location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "UNSPECIFIED" }
     pool = {
       machine_type = "g2-standard-24", zone = "us-central1-a", size = { count = 2 }
       gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }, capacity = { model = "standard" }

@@ -4,7 +4,7 @@
 mock_provider "google" {}
 
 variables {
-  cluster               = { name = "train-gke", location = "us-central1", version = "1.33.5-gke.1080000", release_channel = "REGULAR" }
+  cluster               = { name = "train-gke", location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "REGULAR" }
   cluster_id            = "3f9c2a71"
   hold_upgrades         = true
   marker                = "aiinfra-cluster=3f9c2a71"

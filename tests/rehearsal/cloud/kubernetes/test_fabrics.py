@@ -337,17 +337,16 @@ def test_an_image_that_its_registry_lacks_is_never_installed(made: Callable[...,
 def test_the_old_plugin_of_tcpx_ends_when_its_cluster_is_upgraded(
     made: Callable[..., Gke],
 ) -> None:
-    cluster = made(HIGH)
-    assert cluster.facts.version.startswith("1.33.")
+    cluster = made(HIGH, version="1.33.13-gke.1101000")
     where = "/container/v1/projects/my-project/locations/us-central1/clusters/demo-gke"
-    update = {"desiredMasterVersion": "1.34.1-gke.3000000"}
+    update = {"desiredMasterVersion": "1.34.9-gke.1655001"}
     cluster.google("PUT", where, {"update": update})
     assert _submit(cluster)["status"]["phase"] == "Failed"
     assert "ioctl get dma_buf frags: Inappropriate ioctl for device" in _log(cluster)
 
     # Create finds the new version, and brings the plugin that fits it.
     cluster.api.delete("jobset.x-k8s.io/v1alpha2", "JobSet", "one", "default")
-    cluster.facts = dataclasses.replace(cluster.facts, version="1.34.1-gke.3000000")
+    cluster.facts = dataclasses.replace(cluster.facts, version="1.34.9-gke.1655001")
     assert cluster.create() > 0
     assert _submit(cluster)["status"]["phase"] == "Succeeded"
     assert bandwidth.parse(_log(cluster)).networks == ("GPUDirectTCPX_v7",)

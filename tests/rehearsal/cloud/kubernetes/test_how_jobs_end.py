@@ -450,9 +450,9 @@ def test_an_ended_pod_goes_with_its_node_and_so_does_its_log(cluster: Gke, clock
 @pytest.mark.parametrize(
     ("version", "lifted", "state"),
     [
-        ("1.32.9-gke.1000000", False, "Evicted"),
-        ("1.32.9-gke.1000000", True, ""),
-        ("1.33.5-gke.1080000", False, ""),
+        ("1.32.13-gke.2268000", False, "Evicted"),
+        ("1.32.13-gke.2268000", True, ""),
+        ("1.35.6-gke.1250000", False, ""),
     ],
     ids=["old_and_limited", "limits_lifted", "streams"],
 )
@@ -566,7 +566,7 @@ def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
 
     The job goes on from its checkpoint each time; afterwards each cause can be read.
     """
-    old = "1.33.5-gke.1080000"
+    old = "1.35.6-gke.1250000"
     cluster = gke_of(EXAMPLE, "upgrades,lost-gpu", "1", version=old, KUEUE_GPU_QUOTA="24")
     cluster.create()
     clock.forward(60)
@@ -584,7 +584,7 @@ def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
     _pass(cluster, clock, 8 * HOURS, step=HOURS)
     # At night: the control plane is upgraded, and the nodes under a training are not.
     found = cluster.google("GET", f"{_CLUSTERS}/demo-gke")
-    assert found["currentMasterVersion"] == "1.33.5-gke.2000000"
+    assert found["currentMasterVersion"] == "1.35.7-gke.1222000"
     assert {it["metadata"]["uid"] for it in cluster.pods()} == first
 
     # The second day: a GPU is gone. Status names its node, and its VM is replaced.

@@ -212,12 +212,12 @@ def test_ranges_are_those_of_the_subnetwork(api: Api) -> None:
 @pytest.mark.parametrize(
     ("asked", "channel", "version"),
     [
-        ("", "REGULAR", "1.33.5-gke.2000000"),
-        ("-", "RAPID", "1.34.1-gke.3000000"),
-        ("latest", "STABLE", "1.33.5-gke.2000000"),
-        ("1.32", "REGULAR", "1.32.9-gke.1000000"),
-        ("1.33.5-gke.1080000", "REGULAR", "1.33.5-gke.1080000"),
-        ("1.30", "UNSPECIFIED", "1.30.14-gke.1000000"),
+        ("", "REGULAR", "1.35.7-gke.1222000"),
+        ("-", "RAPID", "1.36.4-gke.1082000"),
+        ("latest", "STABLE", "1.35.6-gke.1250000"),
+        ("1.34", "REGULAR", "1.34.9-gke.1655001"),
+        ("1.35.6-gke.1250000", "REGULAR", "1.35.6-gke.1250000"),
+        ("1.31", "UNSPECIFIED", "1.31.14-gke.1986000"),
     ],
 )
 def test_a_version_is_settled_by_the_channel(
@@ -229,7 +229,7 @@ def test_a_version_is_settled_by_the_channel(
 
 def test_a_place_says_which_versions_it_offers(api: Api) -> None:
     config = _get(api, f"{PLACE}/serverConfig")
-    assert config["validMasterVersions"][0] == "1.35.6-gke.1250000"
+    assert config["validMasterVersions"][0] == "1.36.4-gke.1082000"
     assert {it["channel"] for it in config["channels"]} >= {"RAPID", "REGULAR", "STABLE"}
 
 
@@ -272,12 +272,12 @@ def test_an_update_replaces_what_it_names_and_addons_one_by_one(api: Api) -> Non
 def test_an_update_of_the_control_plane_takes_the_time_of_an_upgrade(api: Api) -> None:
     _make(api)
     api.rate = 1.0
-    _update(api, desiredMasterVersion="1.34")
+    _update(api, desiredMasterVersion="1.36")
     assert _get(api)["status"] == "RECONCILING"
     api.now += 599
     assert _get(api)["status"] == "RECONCILING"
     api.now += 2
-    assert _get(api)["currentMasterVersion"] == "1.34.1-gke.3899000"
+    assert _get(api)["currentMasterVersion"] == "1.36.4-gke.1082000"
     assert _get(api)["status"] == "RUNNING"
 
 

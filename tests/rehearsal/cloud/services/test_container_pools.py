@@ -282,7 +282,7 @@ def test_limits_are_changed_by_way_of_the_cluster(api: Api) -> None:
         ({"gvnic": {"enabled": True}}, ("config", "gvnic"), {"enabled": True}),
         ({"locations": ["us-central1-b"]}, ("locations",), ["us-central1-b"]),
         ({"upgradeSettings": {"maxSurge": 2}}, ("upgradeSettings",), {"maxSurge": 2}),
-        ({"nodeVersion": "1.33.5-gke.1080000"}, ("version",), "1.33.5-gke.1080000"),
+        ({"nodeVersion": "1.35.6-gke.1250000"}, ("version",), "1.35.6-gke.1250000"),
     ],
 )
 def test_an_update_changes_what_it_names(
@@ -298,7 +298,7 @@ def test_an_update_changes_what_it_names(
 
 def test_image_and_version_are_changed_by_way_of_the_cluster(api: Api) -> None:
     _make(api)
-    image, version = "UBUNTU_CONTAINERD", "1.33.5-gke.1080000"
+    image, version = "UBUNTU_CONTAINERD", "1.35.6-gke.1250000"
     for changes in ({"desiredImageType": image}, {"desiredNodeVersion": version}):
         update = {"desiredNodePoolId": "p", **changes}
         api.json("container", "PUT", CLUSTER, {"update": update})
@@ -314,3 +314,11 @@ def test_management_and_limits_have_methods_of_their_own(api: Api) -> None:
     limits = {"enabled": True, "maxNodeCount": 3}
     api.json("container", "POST", f"{POOL}:setAutoscaling", {"autoscaling": limits})
     assert (_get(api)["management"], _get(api)["autoscaling"]) == (management, limits)
+
+
+def test_nodes_of_a_newer_minor_version_than_their_control_plane_are_refused(api: Api) -> None:
+    _make(api)
+    newer = {"name": "p", "nodeVersion": "1.36.4-gke.1082000"}
+    code, _, words = api.refused("container", "PUT", POOL, newer)
+    assert code == 400
+    assert "must not have a greater minor version than master version" in words

@@ -175,10 +175,10 @@ def test_what_no_pool_may_be_is_refused(api: Api, pool: dict[str, Any], words: s
 
 @pytest.mark.parametrize("pool", [FLEX, BOTH], ids=["F8", "Q8"])
 def test_flex_start_needs_its_version(api: Api, pool: dict[str, Any]) -> None:
-    _cluster(api, initialClusterVersion="1.31", releaseChannel={"channel": "STABLE"})
+    _cluster(api, initialClusterVersion="1.31", releaseChannel={"channel": "EXTENDED"})
     assert _refusal(api, pool) == (
         "Flex start requires GKE version 1.32.2-gke.1652000 or later; the cluster has"
-        " 1.31.13-gke.1000000."
+        " 1.31.14-gke.1986000."
     )
     api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": QUEUED})
 
@@ -264,7 +264,7 @@ def test_a_pool_in_a_zone_without_its_machines_is_refused(api: Api) -> None:
 
 
 def test_a_part_of_a_gpu_needs_its_version(api: Api) -> None:
-    _cluster(api)
+    _cluster(api, initialClusterVersion="1.33", releaseChannel={"channel": "EXTENDED"})
     words = _refusal(api, _of("g4-standard-6", "nvidia-rtx-pro-6000", 1))
     assert words.startswith("A machine type with a part of a GPU requires GKE version 1.34.5-gke.")
 
@@ -272,7 +272,6 @@ def test_a_part_of_a_gpu_needs_its_version(api: Api) -> None:
 @pytest.mark.parametrize(
     ("machine", "gpu", "oldest"),
     [
-        ("a3-ultragpu-8g", "nvidia-h200-141gb", "1.31.4-gke.1183000"),
         ("a4-highgpu-8g", "nvidia-b200", "1.32.2-gke.1475000"),
         ("g4-standard-384", "nvidia-rtx-pro-6000", "1.34.0-gke.1662000"),
     ],
@@ -280,8 +279,8 @@ def test_a_part_of_a_gpu_needs_its_version(api: Api) -> None:
 def test_machines_need_the_version_that_came_with_them(
     api: Api, machine: str, gpu: str, oldest: str
 ) -> None:
-    _cluster(api, initialClusterVersion="1.30", releaseChannel={"channel": "EXTENDED"})
+    _cluster(api, initialClusterVersion="1.31", releaseChannel={"channel": "EXTENDED"})
     assert _refusal(api, _of(machine, gpu, 8, spot=True)) == (
         f"Machine type {machine} requires GKE version {oldest} or later; the cluster has"
-        " 1.30.14-gke.1000000."
+        " 1.31.14-gke.1986000."
     )

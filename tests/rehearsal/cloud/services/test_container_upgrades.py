@@ -11,7 +11,7 @@ from tests.rehearsal.cloud.services.test_container_clusters import BODY, ONE, PL
 if TYPE_CHECKING:
     from tests.rehearsal.cloud.services.conftest import Api
 
-OLD, PATCH, NEWEST = "1.33.5-gke.1080000", "1.33.5-gke.2000000", "1.34.1-gke.3899000"
+OLD, PATCH, NEWEST = "1.35.6-gke.1250000", "1.35.7-gke.1222000", "1.36.4-gke.1082000"
 
 
 def _versions(api: Api) -> tuple[str, str]:

@@ -1,13 +1,16 @@
-"""Which kind of GPU network keeps the names that do not say their kind."""
+"""What a plan keeps of a cluster that stands, and which pools it brings to its version."""
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from provision.catalogue import gpu_networks, machines
+from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import standing
+from provision.spec.pools import Size
 
 NETWORKS = {
     kind.label: gpu_networks.beside_the_first(machines.lookup(name))
@@ -74,3 +77,44 @@ def test_a_cluster_that_was_made_with_the_shared_account_keeps_it() -> None:
     assert standing.has_shared({"a": {"member": member("workload-identity-k8s-sa")}})
     assert not standing.has_shared({"a": {"member": member("np-workload")}})
     assert not standing.has_shared({})
+
+
+OLD, MASTER, NEWER = "1.34.9-gke.1655001", "1.35.7-gke.1222000", "1.36.4-gke.1082000"
+GROUPS = "projects/p/zones/z/instanceGroupManagers/"
+SCALES, FIXED = Size(min=0, max=4), Size(count=2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "size", "version", "nodes", "given"),
+    [
+        pytest.param(None, SCALES, OLD, 0, MASTER, id="empty"),
+        pytest.param(NEWER, SCALES, OLD, 0, NEWER, id="with_its_control_plane"),
+        pytest.param(OLD, SCALES, OLD, 0, MASTER, id="google_has_upgraded_it"),
+        pytest.param(None, SCALES, OLD, 1, None, id="has_a_node"),
+        pytest.param(None, SCALES, OLD, None, None, id="nobody_says"),
+        pytest.param(None, SCALES, MASTER, 0, None, id="is_there_already"),
+        pytest.param(None, FIXED, OLD, 0, None, id="waits_for_nodes"),
+    ],
+)
+def test_a_pool_without_nodes_gets_the_version_of_its_control_plane(
+    asked: str | None, size: Size, version: str, nodes: int | None, given: str | None
+) -> None:
+    def find(service: Service, path: str) -> dict[str, Any]:
+        assert (service, path) == (Service.COMPUTE, f"{GROUPS}g")
+        if nodes is None:
+            raise GoogleApiError(403, "forbidden", path)
+        return {"targetSize": nodes}
+
+    pool = {
+        "name": "np-nodepool-1",
+        "version": version,
+        "instanceGroupUrls": [f"https://www.googleapis.com/compute/v1/{GROUPS}g"],
+    }
+    system = {**pool, "name": "np-system", "version": OLD}
+    spec = SimpleNamespace(
+        version=asked, gpu_pools=[SimpleNamespace(name="np-nodepool-1", size=size)]
+    )
+    cloud = SimpleNamespace(api=SimpleNamespace(find=find))
+    cluster = {"currentMasterVersion": MASTER, "nodePools": [pool, system]}
+    found = standing.behind(cast("Any", cloud), cast("Any", spec), cluster)
+    assert found == ({"np-nodepool-1": given} if given else {})

@@ -45,6 +45,7 @@ def test_equal_pools_are_numbered_and_have_the_machine_types_own_parts() -> None
         "compact": False,
         "policy": None,
         "gpu_networks": "rdma",
+        "version": None,
     }
 
 

@@ -69,6 +69,15 @@ def test_m6_machines_that_take_a_workload_policy_may_stand_close(
     assert is_accepted(given, VM_TYPE=vm_type, ENABLE_COMPACT_PLACEMENT="yes")
 
 
+def test_m6_of_groups_of_a4_and_a3_ultra_googles_pages_say_both(given: Given) -> None:
+    asked = FLEX | {"VM_TYPE": "a4-highgpu-8g", "ENABLE_COMPACT_PLACEMENT": "yes"}
+    assert "forbids it" in given(**asked).note("ENABLE_COMPACT_PLACEMENT").why
+    without = asked | {"ENABLE_COMPACT_PLACEMENT": "no"}
+    assert "ENABLE_COMPACT_PLACEMENT" not in given(**without).noted
+    pool = asked | {"ORCHESTRATOR_TYPE": "gke", "ZONE": "us-central1-b"}
+    assert "ENABLE_COMPACT_PLACEMENT" not in given(**pool).noted
+
+
 def test_m9_one_request_asks_for_a_thousand_vms_at_most(given: Given) -> None:
     assert is_accepted(given, INSTANCE_COUNT="1000")
     assert not given(INSTANCE_COUNT="1001").loaded.problems

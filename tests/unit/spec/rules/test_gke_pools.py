@@ -6,6 +6,7 @@ rules about Kubernetes objects (F13, Q10, Q12-Q14, Q17-Q19) are kept by those ob
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,7 @@ from provision.state.location import StateLocation
 if TYPE_CHECKING:
     from tests.unit.conftest import Given
 
+EXAMPLES = Path(__file__).parents[4] / "examples"
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
 ULTRA = GKE | {"VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "INSTANCE_COUNT": "4"}
 FLEX = {"ENABLE_FLEX_START": "yes"}
@@ -392,3 +394,40 @@ def test_a_pool_to_test_is_one_of_the_clusters_by_its_full_name_or_its_own(given
     for name in ("nodepool-1", f"{given(**GKE)['NAME_PREFIX']}-nodepool-1"):
         assert not given(**GKE, TEST_POOL=name).refused
     _refused(given, "TEST_POOL", "none of the cluster's GPU pools", **GKE, TEST_POOL="nodepool-2")
+
+
+@pytest.mark.parametrize(
+    ("asked", "lacking"),
+    [
+        pytest.param({"SYSTEM_NODE_POOL_VM_TYPE": "e2-small"}, "kube-dns", id="too-small"),
+        pytest.param(
+            {"SYSTEM_NODE_POOL_VM_TYPE": "e2-medium", "ENABLE_RAY_OPERATOR": "yes"},
+            "the head of a Ray cluster",
+            id="too-small-for-ray",
+        ),
+        pytest.param({}, "", id="default"),
+        pytest.param({"ENABLE_RAY_OPERATOR": "yes"}, "", id="default-with-ray"),
+    ],
+)
+def test_a_system_pool_without_room_for_its_pods_is_told(
+    given: Given, asked: dict[str, str], lacking: str
+) -> None:
+    loaded = given(**GKE, **asked).loaded
+    told = [it for it in loaded.notes if it.setting == "SYSTEM_NODE_POOL_VM_TYPE"]
+    assert [lacking in str(it.why) for it in told] == ([True] if lacking else [])
+
+
+def test_no_example_asks_for_what_a_page_of_googles_forbids_or_has_no_room_for(
+    given: Given,
+) -> None:
+    for path in sorted(EXAMPLES.glob("*.env.list")):
+        text = dict(
+            line.split("=", 1)
+            for line in path.read_text().splitlines()
+            if line and not line.startswith("#")
+        )
+        loaded = given(**text).loaded
+        assert not [it for it in loaded.notes if it.setting == "SYSTEM_NODE_POOL_VM_TYPE"], path
+        # "No workload policy on the MIG": AI Hypercomputer, "Create a MIG" for A4 and A3 Ultra.
+        forbidden = {"ENABLE_FLEX_START", "ENABLE_COMPACT_PLACEMENT"}
+        assert not forbidden <= text.keys(), path

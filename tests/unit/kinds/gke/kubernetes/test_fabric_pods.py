@@ -315,9 +315,9 @@ def test_a_job_whose_node_has_no_plugin_ends_and_says_so(tmp_path: Path) -> None
 @pytest.mark.parametrize("facts", [MEGA, ULTRA], ids=lambda it: it.pools[0].name)
 def test_ray_starts_in_the_environment_of_the_network(facts: ClusterFacts, tmp_path: Path) -> None:
     (tmp_path / "profile.sh").write_text("export NCCL_FROM_PROFILE=read\nfalse\n")
-    for name, text in {"dpkg": "exit 1", "sudo": 'echo "$@" >&2; exit 1'}.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
+    # An image without what the plugin needs, as the folder that is to bring it is empty.
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
     (container,) = _whole(facts)["ray-cluster.yaml"]["spec"]["containers"]
     network = facts.pools[0].gpu_network
     assert network is not None
@@ -326,8 +326,50 @@ def test_ray_starts_in_the_environment_of_the_network(facts: ClusterFacts, tmp_p
     script = pod_fabrics.FABRICS[network].script
     ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
     assert ran.stdout.splitlines() == ["ulimit", "started read"]
-    # gIB's libraries are asked for; that they can't be had is said, and Ray starts.
-    assert ("libnl-3-200" in ran.stderr) == (network is GpuNetwork.RDMA)
+    # gIB's libraries are looked for; that they are missing is said, and Ray starts.
+    assert ("libnl-3.so.200" in ran.stderr) == (network is GpuNetwork.RDMA)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["of_its_image", "of_the_plugins_image"])
+def test_a_worker_of_ray_has_the_libraries_of_rdma_and_fetches_nothing(
+    tmp_path: Path, *, own: bool
+) -> None:
+    pod = _whole(ULTRA)["ray-cluster.yaml"]["spec"]
+    (container,) = pod["containers"]
+    command = " ".join(container["command"])
+    assert "apt-get" not in command
+    assert "sudo" not in command
+
+    # The init container copies them out of the image that the node has for the installer.
+    (bring,) = [it for it in pod["initContainers"] if it["name"] == "rdma-libraries"]
+    (gate,) = [it for it in pod["initContainers"] if it["name"] == "wait-for-nccl"]
+    assert bring["image"] == gate["image"]
+    (mount,) = bring["volumeMounts"]
+    assert {"name": mount["name"], "emptyDir": {}} in pod["volumes"]
+    assert mount["name"] in {it["name"] for it in container["volumeMounts"]}
+    image, folder = tmp_path / "image", tmp_path / "folder"
+    for place in (image, folder):
+        place.mkdir()
+    for name in ("libnl-3.so.200", "libnl-route-3.so.200"):
+        (image / f"{name}.26.0").write_text(name)
+        (image / name).symlink_to(f"{name}.26.0")
+    script = bring["command"][-1].replace(mount["mountPath"], str(folder))
+    script = script.replace("/usr/lib /lib/ /usr/local/lib", str(image))
+    subprocess.run(["/bin/sh", "-c", script], check=True)
+    assert (folder / "libnl-route-3.so.200").read_text() == "libnl-route-3.so.200"
+    assert not (folder / "libnl-3.so.200").is_symlink()
+
+    # The worker takes its own, if it has some.
+    (tmp_path / "profile.sh").touch()
+    added = f'case "$LD_LIBRARY_PATH" in *{mount["mountPath"]}) ;; *) exit 1 ;; esac'
+    there = "exit 0" if own else added
+    (tmp_path / "python3").write_text(f"#!/bin/sh\n{there}\n")
+    (tmp_path / "python3").chmod(0o755)
+    joined = f"{command} && echo $LD_LIBRARY_PATH"
+    shell = pod_fabrics.FABRICS[GpuNetwork.RDMA].script
+    ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, shell)
+    assert ran.stdout.strip().endswith(mount["mountPath"]) is not own
+    assert ran.stderr == ""
 
 
 def test_ray_does_not_start_where_its_plugin_is_missing(tmp_path: Path) -> None:
@@ -479,7 +521,7 @@ def test_secrets_are_read_after_the_gate_and_before_a_daemon_starts(name: str) -
         if file == "nccl-all-gather.yaml":
             assert pod_secrets.NAME not in order
             continue
-        wanted = [gate.NAME, pod_secrets.NAME, "tcpx-daemon", "tcpxo-daemon"]
+        wanted = [gate.NAME, "rdma-libraries", pod_secrets.NAME, "tcpx-daemon", "tcpxo-daemon"]
         assert order == [it for it in wanted if it in order]
         assert pod_secrets.NAME in order
         volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
