@@ -54,6 +54,7 @@ from provision.settings.values import (
     JobName,
     MostNodes,
     NamePrefix,
+    NetworkName,
     Networks,
     NetworkWord,
     Nodes,
@@ -72,6 +73,7 @@ from provision.settings.values import (
     Seconds,
     ServiceAccount,
     ShellLine,
+    SubnetworkName,
     Switch,
     Zone,
     Zones,
@@ -346,11 +348,24 @@ class Settings(BaseSettings):
 
     # --- Network and identity
     network_config: NetworkWord = _setting(
-        "`default_network` uses the project's default network, `new_network` creates one, and"
-        " `multi_nic_network` creates those that the GPUs of `VM_TYPE` need, or 5; not for GKE"
-        " clusters, which always get the networks that they need.",
+        "`default_network` uses the project's default network, `new_network` creates one,"
+        " `multi_nic_network` creates those that the GPUs of `VM_TYPE` need, or 5, and `existing`"
+        " uses `NETWORK` and `SUBNETWORK` and makes nothing in them; not for GKE clusters, which"
+        " always get the networks that they need.",
         "new_network",
         NetworkConfig.DEFAULT,
+        only_with=_VMS,
+    )
+    network: NetworkName | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the network of the VMs: its name, or for a Shared VPC its"
+        " path with the host project.",
+        "projects/my-host/global/networks/my-vpc",
+        only_with=_VMS,
+    )
+    subnetwork: SubnetworkName | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the subnetwork of the VMs: its name, which is looked for"
+        " in the project of `NETWORK` and the region of `ZONE`, or its path.",
+        "projects/my-host/regions/us-central1/subnetworks/gpu-vms",
         only_with=_VMS,
     )
     enable_external_ip: Switch = _setting(

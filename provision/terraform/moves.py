@@ -187,7 +187,7 @@ def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _first(template: Mapping[str, Any]) -> str:
     """The subnetwork of a template's first interface; "" for one that is yet to be made."""
     interface: dict[str, Any] = next(iter(template.get("network_interface") or []), {})
-    return _last(interface.get("subnetwork") or "")
+    return _path(interface.get("subnetwork") or "")
 
 
 def _clusters(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -69,6 +69,7 @@ _T4: Final = {
     "GPU_COUNT": "1",
     "ACCELERATOR_TYPE": "nvidia-tesla-t4",
 }
+_THERE: Final = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpu-vms"}
 _DATA: Final = {"GCS_MOUNT_LIST": "my-data:/mnt/data,my-models:/mnt/models"}
 _OF_THE_RUN: Final = {
     "ASK_ABOVE": "50",
@@ -178,6 +179,7 @@ _OF_VMS: Final[Mapping[str, Row]] = {
         {"IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580"}, NEW, {"multi-nic": REFUSED}
     ),
     "NETWORK_CONFIG": Row({"NETWORK_CONFIG": "new_network"}, ENDS),
+    "NETWORK_CONFIG+NETWORK+SUBNETWORK": Row(_THERE, ENDS),
     "ENABLE_EXTERNAL_IP": Row({"ENABLE_EXTERNAL_IP": "no"}, NEW),
     "METADATA": Row({"METADATA": '{ key1 = "val" }'}, REACHES, {"flex": NEW}),
     "STARTUP_COMMAND": Row({"STARTUP_COMMAND": "true"}, NEW),
@@ -361,6 +363,7 @@ def _prepare(rehearsal: Rehearsal, world: str) -> None:
     rehearsal.settings |= {
         **WORLDS[world],
         **_DATA,
+        **_THERE,
         "SERVICE_ACCOUNT": _TEAM,
         "SECRETS": "TOKEN=projects/my-project/secrets/token",
         "IMAGE_NAME": "my-image",

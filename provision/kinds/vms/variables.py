@@ -27,7 +27,7 @@ def variables(
     spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/mig`; see `Kind.variables` for the arguments."""
-    networks, group = spec.gpu_networks, spec.group
+    networks, group, existing = spec.gpu_networks, spec.group, spec.existing
     return {
         **parts.common(spec, owner, location),
         "gcs_mounts": [
@@ -35,6 +35,8 @@ def variables(
         ],
         "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
         "network_config": str(spec.network),
+        "existing": existing
+        and {"network": existing.network_path, "subnetwork": existing.subnetwork_path},
         "gpu_networks": [dataclasses.asdict(network) for network in networks],
         "group": {
             "instance_count": group.size.first,

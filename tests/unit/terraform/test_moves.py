@@ -143,6 +143,8 @@ def test_a_group_is_replaced_whose_new_template_is_in_another_network() -> None:
     for after, replaced in (
         ([{"subnetwork": "projects/p/regions/us-central1/subnetworks/default"}], []),
         ([{"subnetwork": f"{REGION}/subnetworks/np-primary"}], [group]),
+        # A company calls the subnetworks of all its host projects alike.
+        ([{"subnetwork": "projects/other/regions/us-central1/subnetworks/default"}], [group]),
         # One that is yet to be made has no name.
         ([{"nic_type": "GVNIC"}], [group]),
     ):
