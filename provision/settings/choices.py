@@ -146,6 +146,7 @@ class OnlineCheck(enum.StrEnum):
     DISK = "disk"
     QUOTA = "quota"
     NETWORK = "network"
+    SUBNETWORK = "subnetwork"
     BUCKETS = "buckets"
     SECRETS = "secrets"
     NAMES = "names"

@@ -1,0 +1,140 @@
+"""The firewall rules that machines in a network of others need: pure, for its team to make."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provision.spec.cluster import VmSpec
+
+IAP: Final = "35.235.240.0/20"
+"""Where Identity-Aware Proxy's connections come from (d:iap/docs/using-tcp-forwarding)."""
+
+_EVERY_PORT: Final = range(65536)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirewallRule:
+    """A rule that lets connections in to the machines.
+
+    Attributes:
+        name: What it may be called.
+        purpose: What it is for, as a part of a sentence.
+        source: The range that connections come from; what to put there, if it is not known.
+        allowed: Protocol -> the ports; empty for all.
+    """
+
+    name: str
+    purpose: str
+    source: str
+    allowed: Mapping[str, tuple[int, ...]]
+
+    def gcloud(self, project: str, network: str) -> str:
+        """The command that makes it.
+
+        Args:
+            project: The project of the network.
+            network: The network's name.
+        """
+        allow = ",".join(
+            f"{protocol}:{port}" if port else protocol
+            for protocol, ports in self.allowed.items()
+            for port in (ports or (0,))
+        )
+        return (
+            f"gcloud compute firewall-rules create {self.name} --project {project} --network"
+            f" {network} --direction INGRESS --source-ranges {self.source} --allow {allow}"
+        )
+
+    def terraform(self, project: str, network: str) -> str:
+        """The resource that makes it; for the arguments, see `gcloud`."""
+        lines = [
+            f'resource "google_compute_firewall" "{self.name}" {{',
+            f'  name          = "{self.name}"',
+            f'  project       = "{project}"',
+            f'  network       = "{network}"',
+            '  direction     = "INGRESS"',
+            f"  source_ranges = {json.dumps([self.source])}",
+        ]
+        for protocol, ports in self.allowed.items():
+            of_ports = [f"    ports    = {json.dumps(list(map(str, ports)))}"] if ports else []
+            lines += ["  allow {", f'    protocol = "{protocol}"', *of_ports, "  }"]
+        return "\n".join([*lines, "}"])
+
+    def is_met_by(self, rules: Sequence[Mapping[str, Any]], network: str) -> bool:
+        """Whether rules that are there let in all that this one does.
+
+        A rule with a target is none: machines carry no tag, and their account differs. What denies
+        it, and what policies say, is not looked at.
+
+        Args:
+            rules: The rules of the network's project, as Compute Engine lists them.
+            network: The network's path.
+        """
+        fitting = [it for it in rules if _is_open(it, network) and self._comes_from(it)]
+        return all(
+            any(_lets_in(it, protocol, ports) for it in fitting)
+            for protocol, ports in self.allowed.items()
+        )
+
+    def _comes_from(self, rule: Mapping[str, Any]) -> bool:
+        try:
+            own = ipaddress.IPv4Network(self.source)
+        except ValueError:
+            return False
+        ranges = (it for it in rule.get("sourceRanges", []) if ":" not in it)
+        return any(own.subnet_of(ipaddress.IPv4Network(it, strict=False)) for it in ranges)
+
+
+def of(spec: VmSpec, cidr: str) -> Iterator[FirewallRule]:
+    """The rules that a group of VMs needs.
+
+    Args:
+        spec: The VMs.
+        cidr: The range of their subnetwork; what to put there, if it is not known.
+    """
+    if spec.group.size.most > 1 or spec.ray_version is not None:
+        what = "Ray's, NCCL's and other connections" if spec.ray_version else "NCCL's connections"
+        yield FirewallRule(
+            name=f"{spec.name_prefix}-internal",
+            purpose=f"{what} between the VMs, on ports that differ each time",
+            source=cidr,
+            allowed={"tcp": (), "udp": (), "icmp": ()},
+        )
+    yield FirewallRule(
+        name=f"{spec.name_prefix}-iap-ssh",
+        purpose="ssh through Identity-Aware Proxy, and what is tunnelled in it",
+        source=IAP,
+        allowed={"tcp": (22,)},
+    )
+
+
+def _is_open(rule: Mapping[str, Any], network: str) -> bool:
+    targets = rule.get("targetTags") or rule.get("targetServiceAccounts")
+    is_here = str(rule.get("network", "")).endswith(f"/{network}")
+    is_on = rule.get("direction") == "INGRESS" and not rule.get("disabled")
+    return is_here and is_on and not targets
+
+
+def _lets_in(rule: Mapping[str, Any], protocol: str, ports: tuple[int, ...]) -> bool:
+    for allowed in rule.get("allowed", []):
+        if allowed["IPProtocol"] == "all":
+            return True
+        if allowed["IPProtocol"] == protocol:
+            told = allowed.get("ports")
+            open_ = [_EVERY_PORT] if not told else list(map(_range, told))
+            # Every port at once may be cut into several ranges by nobody but a joker.
+            wanted = ports or (_EVERY_PORT[0], _EVERY_PORT[-1])
+            if any(all(port in one for port in wanted) for one in open_):
+                return True
+    return False
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
