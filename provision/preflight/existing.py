@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from provision.preflight.check import CheckContext
     from provision.spec.cluster import VmSpec
-    from provision.spec.networks import ExistingNetwork
+    from provision.spec.networks import Subnetwork
 
 _FORBIDDEN: Final = 403
 USER: Final = "roles/compute.networkUser"
@@ -24,25 +24,32 @@ USER: Final = "roles/compute.networkUser"
 
 @dataclass(frozen=True)
 class Case:
-    """What all parts of the check need.
+    """What all parts of the check of one subnetwork need.
 
     Attributes:
         ctx: What every check gets.
-        it: The network and the subnetwork.
+        it: The subnetwork.
+        setting: The setting that names it.
     """
 
     ctx: CheckContext[VmSpec]
-    it: ExistingNetwork
+    it: Subnetwork
+    setting: str = "SUBNETWORK"
 
     @property
     def is_abroad(self) -> bool:
-        """Whether they are in a host project."""
+        """Whether it is in a host project."""
         return self.it.project != self.ctx.project
 
     @property
     def where(self) -> str:
         """The arguments with which gcloud finds the subnetwork."""
-        return f"{self.it.subnetwork} --project {self.it.project} --region {self.it.region}"
+        return f"{self.it.name} --project {self.it.project} --region {self.it.region}"
+
+    @property
+    def unknown_range(self) -> str:
+        """What to write where its range may not be seen."""
+        return f"<RANGE OF {self.it.name}>"
 
     def granting(self, member: str) -> str:
         """The command that lets somebody use the subnetwork."""
@@ -73,7 +80,7 @@ def unseen(case: Case, what: str, error: GoogleApiError) -> CheckNote:
     return CheckNote(
         Problem(
             code=Code.NOT_CHECKED,
-            setting="SUBNETWORK",
+            setting=case.setting,
             what=f"could not look at {what}",
             why=error.message,
             fix=f"ask an administrator of {case.it.project} for the role Compute Network Viewer"

@@ -33,7 +33,7 @@ _USING: Final = frozenset(
 def of_caller(case: Case) -> Iterator[Finding]:
     """Check that these credentials may use the subnetwork."""
     needed = [_USE, *([_USE_EXTERNAL] if case.ctx.spec.group.external_ip else [])]
-    held, refused = seen(lambda: case.ctx.answers.held_on(case.it.subnetwork_path, needed))
+    held, refused = seen(lambda: case.ctx.answers.held_on(case.it.path, needed))
     if refused is not None:
         yield unseen(case, "what these credentials may do on the subnetwork", refused)
         return
@@ -41,8 +41,8 @@ def of_caller(case: Case) -> Iterator[Finding]:
     if lacking:
         yield Problem(
             code=Code.PERMISSION_MISSING,
-            setting="SUBNETWORK",
-            what=f"these credentials may not use the subnetwork {case.it.subnetwork} of"
+            setting=case.setting,
+            what=f"these credentials may not use the subnetwork {case.it.name} of"
             f" {case.it.project}",
             why=f"they lack {', '.join(lacking)} on it",
             fix=case.granting("<YOU>"),
@@ -54,7 +54,7 @@ def of_google(case: Case) -> Iterator[Finding]:
     number = case.ctx.answers.project_number(case.ctx.project)
     agent = f"{number}@cloudservices.gserviceaccount.com"
     policies = [
-        seen(lambda: case.ctx.answers.policy_of_subnetwork(case.it.subnetwork_path)),
+        seen(lambda: case.ctx.answers.policy_of_subnetwork(case.it.path)),
         seen(lambda: case.ctx.answers.policy_of_project(case.it.project)),
     ]
     bindings = [one for policy, _ in policies if policy for one in policy.get("bindings", [])]
@@ -65,9 +65,9 @@ def of_google(case: Case) -> Iterator[Finding]:
         yield CheckNote(
             Problem(
                 code=Code.NOT_CHECKED,
-                setting="SUBNETWORK",
+                setting=case.setting,
                 what=f"could not see whether {agent} may use the subnetwork"
-                f" {case.it.subnetwork}; it makes the VMs of {case.ctx.project}'s groups",
+                f" {case.it.name}; it makes the VMs of {case.ctx.project}'s groups",
                 why=refused.message,
                 fix=f"if it may not, {case.granting(f'serviceAccount:{agent}')}",
             )
@@ -75,8 +75,8 @@ def of_google(case: Case) -> Iterator[Finding]:
         return
     yield Problem(
         code=Code.PERMISSION_MISSING,
-        setting="SUBNETWORK",
-        what=f"{agent} may not use the subnetwork {case.it.subnetwork} of {case.it.project}",
+        setting=case.setting,
+        what=f"{agent} may not use the subnetwork {case.it.name} of {case.it.project}",
         why=f"Google makes the VMs of {case.ctx.project}'s groups as this account, which has no"
         " role for that on the subnetwork or its project",
         fix=f"{case.granting(f'serviceAccount:{agent}')}\nSKIP_CHECKS=subnetwork if a folder or"

@@ -74,6 +74,7 @@ from provision.settings.values import (
     ServiceAccount,
     ShellLine,
     SubnetworkName,
+    Subnetworks,
     Switch,
     Zone,
     Zones,
@@ -366,6 +367,13 @@ class Settings(BaseSettings):
         "With `NETWORK_CONFIG=existing`, the subnetwork of the VMs: its name, which is looked for"
         " in the project of `NETWORK` and the region of `ZONE`, or its path.",
         "projects/my-host/regions/us-central1/subnetworks/gpu-vms",
+        only_with=_VMS,
+    )
+    gpu_subnetworks: Subnetworks | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the subnetworks of the second interface and those after"
+        " it, which the GPUs of `VM_TYPE` use, in order; names are of the project and region of"
+        " `SUBNETWORK`, and `gpu-{0..7}` stands for eight.",
+        "gpu-{0..7}",
         only_with=_VMS,
     )
     enable_external_ip: Switch = _setting(

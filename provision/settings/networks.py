@@ -1,10 +1,13 @@
-"""How a network and a subnetwork that exist are named: alone, or with the project they are in."""
+"""How a network and subnetworks that exist are named: alone, or with the project they are in."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PROJECT: Final = r"projects/(?P<project>[^/\s]{1,100})"
@@ -14,6 +17,18 @@ _NETWORK: Final = re.compile(rf"(?:{_URL}{_PROJECT}/global/networks/)?(?P<name>{
 _SUBNETWORK: Final = re.compile(
     rf"(?:{_URL}{_PROJECT}/regions/(?P<region>[a-z0-9-]{{1,63}})/subnetworks/)?(?P<name>{_NAME})"
 )
+
+_SEVERAL: Final = re.compile(r"([^{}]*)\{(\d{1,2})\.\.(\d{1,2})\}([^{}]*)")
+
+
+def expanded(item: str) -> Iterator[str]:
+    """The names that one item means: `gpu-{0..2}` is gpu-0, gpu-1 and gpu-2, as in a shell."""
+    found = _SEVERAL.fullmatch(item)
+    if found is None:
+        yield item
+        return
+    before, first, last, after = found.groups()
+    yield from (f"{before}{number}{after}" for number in range(int(first), int(last) + 1))
 
 
 @dataclass(frozen=True, kw_only=True)

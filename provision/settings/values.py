@@ -23,7 +23,7 @@ from provision.settings.choices import (
     ReleaseChannel,
     Restart,
 )
-from provision.settings.networks import NetworkPath, SubnetworkPath
+from provision.settings.networks import NetworkPath, SubnetworkPath, expanded
 from provision.settings.parsing import InvalidValueError, shorten
 from provision.settings.reservations import ReservationPath
 
@@ -261,6 +261,10 @@ def _subnetwork(text: str) -> str:
     return text
 
 
+def _subnetworks(items: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_subnetwork(name) for item in items for name in expanded(item))
+
+
 _IMAGE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
 
 ProjectId = Annotated[str, AfterValidator(_project_id)]
@@ -343,5 +347,8 @@ RunSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_r
 
 Networks = Annotated[
     tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_networks)
+]
+Subnetworks = Annotated[
+    tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_subnetworks)
 ]
 Checks = Annotated[tuple[OnlineCheck, ...], BeforeValidator(_checks)]

@@ -131,7 +131,7 @@ class ClusterSpec(abc.ABC):
             places: As the attribute.
         """
         moved, region = self.with_each(lambda pool: replace(pool, zone=zone)), zones.region_of(zone)
-        there = self.existing and replace(self.existing, region=region)
+        there = self.existing and self.existing.in_region(region)
         return replace(self, zone=zone, region=region, places=places, existing=there, **moved)
 
     @abc.abstractmethod
@@ -262,14 +262,15 @@ class VmSpec(ClusterSpec):
     @property
     def gpu_networks(self) -> tuple[Network, ...]:
         """The networks of the additional interfaces, in order."""
-        if self.network is not NetworkConfig.MULTI_NIC:
-            return ()
-        return gpu_networks.beside_the_first(self.group.machine)
+        is_several = (
+            self.existing.gpus if self.existing else self.network is NetworkConfig.MULTI_NIC
+        )
+        return gpu_networks.beside_the_first(self.group.machine) if is_several else ()
 
     @property
     def fabric(self) -> Fabric | None:
         """What NCCL uses between these VMs; None where they have one interface and so no choice."""
-        if self.network is not NetworkConfig.MULTI_NIC:
+        if not self.gpu_networks:
             return None
         return fabrics.on_vms(self.group.machine) or Fabric.TCP
 

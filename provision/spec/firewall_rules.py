@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 IAP: Final = "35.235.240.0/20"
 """Where Identity-Aware Proxy's connections come from (d:iap/docs/using-tcp-forwarding)."""
 
+_ALL: Final = {"tcp": (), "udp": (), "icmp": ()}
 _EVERY_PORT: Final = range(65536)
 
 
@@ -24,40 +25,44 @@ class FirewallRule:
 
     Attributes:
         name: What it may be called.
+        network: The path of the network.
         purpose: What it is for, as a part of a sentence.
         source: The range that connections come from; what to put there, if it is not known.
         allowed: Protocol -> the ports; empty for all.
     """
 
     name: str
+    network: str
     purpose: str
     source: str
     allowed: Mapping[str, tuple[int, ...]]
 
-    def gcloud(self, project: str, network: str) -> str:
-        """The command that makes it.
+    @property
+    def project(self) -> str:
+        """The project of the network."""
+        return self.network.split("/")[1]
 
-        Args:
-            project: The project of the network.
-            network: The network's name.
-        """
+    @property
+    def gcloud(self) -> str:
+        """The command that makes it."""
         allow = ",".join(
             f"{protocol}:{port}" if port else protocol
             for protocol, ports in self.allowed.items()
             for port in (ports or (0,))
         )
         return (
-            f"gcloud compute firewall-rules create {self.name} --project {project} --network"
-            f" {network} --direction INGRESS --source-ranges {self.source} --allow {allow}"
+            f"gcloud compute firewall-rules create {self.name} --project {self.project} --network"
+            f" {self._network} --direction INGRESS --source-ranges {self.source} --allow {allow}"
         )
 
-    def terraform(self, project: str, network: str) -> str:
-        """The resource that makes it; for the arguments, see `gcloud`."""
+    @property
+    def terraform(self) -> str:
+        """The resource that makes it."""
         lines = [
             f'resource "google_compute_firewall" "{self.name}" {{',
             f'  name          = "{self.name}"',
-            f'  project       = "{project}"',
-            f'  network       = "{network}"',
+            f'  project       = "{self.project}"',
+            f'  network       = "{self._network}"',
             '  direction     = "INGRESS"',
             f"  source_ranges = {json.dumps([self.source])}",
         ]
@@ -66,7 +71,7 @@ class FirewallRule:
             lines += ["  allow {", f'    protocol = "{protocol}"', *of_ports, "  }"]
         return "\n".join([*lines, "}"])
 
-    def is_met_by(self, rules: Sequence[Mapping[str, Any]], network: str) -> bool:
+    def is_met_by(self, rules: Sequence[Mapping[str, Any]]) -> bool:
         """Whether rules that are there let in all that this one does.
 
         A rule with a target is none: machines carry no tag, and their account differs. What denies
@@ -74,13 +79,16 @@ class FirewallRule:
 
         Args:
             rules: The rules of the network's project, as Compute Engine lists them.
-            network: The network's path.
         """
-        fitting = [it for it in rules if _is_open(it, network) and self._comes_from(it)]
+        fitting = [it for it in rules if _is_open(it, self.network) and self._comes_from(it)]
         return all(
             any(_lets_in(it, protocol, ports) for it in fitting)
             for protocol, ports in self.allowed.items()
         )
+
+    @property
+    def _network(self) -> str:
+        return self.network.rpartition("/")[2]
 
     def _comes_from(self, rule: Mapping[str, Any]) -> bool:
         try:
@@ -91,26 +99,47 @@ class FirewallRule:
         return any(own.subnet_of(ipaddress.IPv4Network(it, strict=False)) for it in ranges)
 
 
-def of(spec: VmSpec, cidr: str) -> Iterator[FirewallRule]:
+def of(spec: VmSpec, network: str, cidr: str) -> Iterator[FirewallRule]:
     """The rules that a group of VMs needs.
 
     Args:
         spec: The VMs.
+        network: The path of the network of their first interface.
         cidr: The range of their subnetwork; what to put there, if it is not known.
     """
     if spec.group.size.most > 1 or spec.ray_version is not None:
         what = "Ray's, NCCL's and other connections" if spec.ray_version else "NCCL's connections"
         yield FirewallRule(
             name=f"{spec.name_prefix}-internal",
+            network=network,
             purpose=f"{what} between the VMs, on ports that differ each time",
             source=cidr,
-            allowed={"tcp": (), "udp": (), "icmp": ()},
+            allowed=_ALL,
         )
     yield FirewallRule(
         name=f"{spec.name_prefix}-iap-ssh",
+        network=network,
         purpose="ssh through Identity-Aware Proxy, and what is tunnelled in it",
         source=IAP,
         allowed={"tcp": (22,)},
+    )
+
+
+def of_gpus(spec: VmSpec, number: int, network: str, cidr: str) -> FirewallRule:
+    """The rule of a network of the GPUs' interfaces; for the other arguments, see `of`.
+
+    Args:
+        spec: The VMs.
+        number: The interface's, from 1 on.
+        network: The path of its network.
+        cidr: The range of its subnetwork.
+    """
+    return FirewallRule(
+        name=f"{spec.name_prefix}-gpu-internal-{number}",
+        network=network,
+        purpose=f"NCCL's connections between the GPUs, over interface {number}",
+        source=cidr,
+        allowed=_ALL,
     )
 
 

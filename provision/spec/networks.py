@@ -1,8 +1,8 @@
-"""The network that exists and that machines join, in this project or in a host project."""
+"""The networks that exist and that machines join, in this project or in a host project."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from provision.google.resources import NETWORK, SUBNETWORK
@@ -14,41 +14,72 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExistingNetwork:
-    """A network with a subnetwork that somebody else has made, and that nothing is made in.
+class Subnetwork:
+    """A subnetwork that somebody else has made.
 
     Attributes:
-        project: The project that owns both; for a Shared VPC its host project.
-        network: The name of the network.
-        region: The region of the subnetwork.
-        subnetwork: The name of the subnetwork.
+        project: The project that owns it; for a Shared VPC its host project.
+        region: Its region.
+        name: Its name.
     """
 
     project: str
-    network: str
     region: str
-    subnetwork: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """It as projects/P/regions/R/subnetworks/S."""
+        return SUBNETWORK.path(project=self.project, region=self.region, name=self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingNetwork:
+    """Networks that somebody else has made, and that nothing is made in.
+
+    Attributes:
+        network: The name of the network of the first interface.
+        subnetwork: The subnetwork of the first interface.
+        gpus: Those of the others, in their order; empty where there is one interface.
+    """
+
+    network: str
+    subnetwork: Subnetwork
+    gpus: tuple[Subnetwork, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> Self | None:
         """What the settings name; None if they name none, as a rule between them refuses."""
         network = NetworkPath.parse(settings.network or "")
-        subnetwork = SubnetworkPath.parse(settings.subnetwork or "")
-        if settings.network_config is not NetworkConfig.EXISTING or not (network and subnetwork):
+        first = SubnetworkPath.parse(settings.subnetwork or "")
+        if settings.network_config is not NetworkConfig.EXISTING or not (network and first):
             return None
+        project = network.project or first.project or settings.project_id
+        region = first.region or settings.region
+        named = map(SubnetworkPath.parse, settings.gpu_subnetworks or ())
         return cls(
-            project=network.project or subnetwork.project or settings.project_id,
             network=network.name,
-            region=subnetwork.region or settings.region,
-            subnetwork=subnetwork.name,
+            subnetwork=Subnetwork(project=project, region=region, name=first.name),
+            gpus=tuple(
+                Subnetwork(
+                    project=one.project or project, region=one.region or region, name=one.name
+                )
+                for one in named
+                if one is not None
+            ),
         )
 
     @property
-    def network_path(self) -> str:
-        """The network, as projects/P/global/networks/N."""
-        return NETWORK.path(project=self.project, name=self.network)
+    def project(self) -> str:
+        """The project that owns the first network."""
+        return self.subnetwork.project
 
     @property
-    def subnetwork_path(self) -> str:
-        """The subnetwork, as projects/P/regions/R/subnetworks/S."""
-        return SUBNETWORK.path(project=self.project, region=self.region, name=self.subnetwork)
+    def path(self) -> str:
+        """The first network, as projects/P/global/networks/N."""
+        return NETWORK.path(project=self.project, name=self.network)
+
+    def in_region(self, region: str) -> Self:
+        """The subnetworks of the same names in another region."""
+        first, *others = (replace(one, region=region) for one in (self.subnetwork, *self.gpus))
+        return replace(self, subnetwork=first, gpus=tuple(others))

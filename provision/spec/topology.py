@@ -98,6 +98,7 @@ def _additional(spec: ClusterSpec) -> Iterator[Network]:
                 subnets=network.subnets,
                 nic_type=network.nic_type,
                 mtu=network.mtu,
+                is_made=spec.makes_network,
                 pools=pools,
             )
 

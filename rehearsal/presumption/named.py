@@ -25,6 +25,7 @@ SETTINGS: Final = frozenset(
         "GKE_NODE_POOLS",
         "GKE_NODE_POOL_COUNT",
         "GPU_COUNT",
+        "GPU_SUBNETWORKS",
         "IMAGE_FAMILY_NAME",
         "IMAGE_NAME",
         "IMAGE_PROJECT",

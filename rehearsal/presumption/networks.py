@@ -6,7 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import projects
-from rehearsal.cloud.facts import places
+from rehearsal.cloud.facts import machines, places
+from rehearsal.cloud.facts.machines import GpuNetwork
+from rehearsal.presumption import texts
 from rehearsal.presumption.things import MARK, Ask, Thing
 
 if TYPE_CHECKING:
@@ -19,7 +21,9 @@ _SUBNETWORK = re.compile(
     r"(?:.*projects/(?P<project>[^/]+)/regions/(?P<region>[^/]+)/subnetworks/)?"
     r"(?P<name>[a-z][-a-z0-9]*)"
 )
-_RANGE = "10.200.0.0/22"
+_SEVERAL = re.compile(r"(.*)\{(\d+)\.\.(\d+)\}(.*)")
+_RANGE = "10.{}.0.0/22"
+_FIRST = 200
 
 
 def of(settings: Mapping[str, str]) -> Iterator[Thing]:
@@ -37,9 +41,44 @@ def of(settings: Mapping[str, str]) -> Iterator[Thing]:
     owner = network["project"] or subnetwork["project"] or user
     region = subnetwork["region"] or settings.get("REGION") or places.region_of(settings["ZONE"])
     yield _subnetwork(user, owner, network["name"], region, subnetwork["name"])
+    yield from _of_gpus(settings, owner, region)
 
 
-def _subnetwork(user: str, owner: str, network: str, region: str, name: str) -> Thing:
+def _of_gpus(settings: Mapping[str, str], owner: str, region: str) -> Iterator[Thing]:
+    """The subnetworks of the GPUs' interfaces: one network each, or one for all that do RDMA."""
+    machine = machines.find(settings.get("VM_TYPE", ""))
+    is_rdma = machine is not None and machine.gpu_network is GpuNetwork.RDMA
+    user, zone = settings["PROJECT_ID"], settings["ZONE"]
+    for number, text in enumerate(_names(settings.get("GPU_SUBNETWORKS", "")), start=1):
+        match = _SUBNETWORK.fullmatch(text)
+        if match is None:
+            return
+        project, where = match["project"] or owner, match["region"] or region
+        # The first one beside the machine's own is no RDMA.
+        profile = f"{zone}{machines.RDMA_PROFILE}" if is_rdma and number > 1 else ""
+        network = "presumed-rdma" if profile else f"presumed-gpus-{number}"
+        yield _subnetwork(user, project, network, where, match["name"], number, profile)
+
+
+def _names(text: str) -> Iterator[str]:
+    for item in texts.items(text):
+        match = _SEVERAL.fullmatch(item)
+        if match is None:
+            yield item
+            continue
+        before, first, last, after = match.groups()
+        yield from (f"{before}{number}{after}" for number in range(int(first), int(last) + 1))
+
+
+def _subnetwork(  # noqa: PLR0913, PLR0917 - whose, where, and what
+    user: str,
+    owner: str,
+    network: str,
+    region: str,
+    name: str,
+    number: int = 0,
+    profile: str = "",
+) -> Thing:
     at = f"/compute/v1/projects/{owner}"
     link = f"projects/{owner}/global/networks/{network}"
     path = f"{at}/regions/{region}/subnetworks"
@@ -48,26 +87,23 @@ def _subnetwork(user: str, owner: str, network: str, region: str, name: str) -> 
         "natIpAllocateOption": "AUTO_ONLY",
         "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
     }
+    body = {"name": network, "description": MARK, "autoCreateSubnetworks": False, "mtu": 8896}
+    if profile:
+        body["networkProfile"] = f"projects/{owner}/global/networkProfiles/{profile}"
     made = {
         "name": name,
         "description": MARK,
         "network": link,
-        "ipCidrRange": _RANGE,
+        "ipCidrRange": _RANGE.format(_FIRST + number),
         "privateIpGoogleAccess": True,
     }
     asks = [
-        Ask(
-            "POST",
-            f"{at}/global/networks",
-            body={"name": network, "description": MARK, "autoCreateSubnetworks": False},
-        ),
+        Ask("POST", f"{at}/global/networks", body=body),
         Ask("POST", path, body=made),
-        Ask(
-            "POST",
-            f"{at}/regions/{region}/routers",
-            body={"name": f"{network}-router", "network": link, "nats": [nat]},
-        ),
     ]
+    if not number:
+        router = {"name": f"{network}-router", "network": link, "nats": [nat]}
+        asks.append(Ask("POST", f"{at}/regions/{region}/routers", body=router))
     abroad = ""
     if owner != user:
         abroad = f" of the host project {owner}"

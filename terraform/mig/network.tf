@@ -4,6 +4,7 @@ locals {
 
   _interfaces = concat(
     [{ nic_type = "GVNIC", subnetwork = module.network.subnetwork }],
+    var.existing == null ? [] : var.existing.interfaces,
     module.gpu_networks.interfaces,
   )
 }

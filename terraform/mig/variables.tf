@@ -44,8 +44,12 @@ variable "cluster_id" {
 }
 
 variable "existing" {
-  description = "With the network_config existing, what the VMs join and what stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S; else null."
-  type        = object({ network = string, subnetwork = string })
+  description = "With the network_config existing, what the VMs join and what stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, and the interfaces after the first, in order; else null."
+  type = object({
+    network    = string
+    subnetwork = string
+    interfaces = optional(list(object({ nic_type = string, subnetwork = string })), [])
+  })
 }
 
 variable "files" {

@@ -38,6 +38,15 @@ OTHERS: Final = {
     "capacity_timeout": ("2h", {}),
     "disk_type": ("pd-balanced", {}),
     "enable_queued_provisioning": ("yes", {"GKE_MAX_NODE_COUNT": "2"}),
+    "gpu_subnetworks": (
+        "gpu-{1..8}",
+        {
+            "NETWORK_CONFIG": "existing",
+            "NETWORK": "my-vpc",
+            "SUBNETWORK": "vms",
+            "VM_TYPE": "a3-megagpu-8g",
+        },
+    ),
     "gpu_count": ("4", {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4"}),
     "enable_kueue": ("no", {}),
     "gke_min_node_count": ("1", {"GKE_MAX_NODE_COUNT": "4"}),

@@ -180,6 +180,9 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     ),
     "NETWORK_CONFIG": Row({"NETWORK_CONFIG": "new_network"}, ENDS),
     "NETWORK_CONFIG+NETWORK+SUBNETWORK": Row(_THERE, ENDS),
+    "GPU_SUBNETWORKS": Row(
+        {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
+    ),
     "ENABLE_EXTERNAL_IP": Row({"ENABLE_EXTERNAL_IP": "no"}, NEW),
     "METADATA": Row({"METADATA": '{ key1 = "val" }'}, REACHES, {"flex": NEW}),
     "STARTUP_COMMAND": Row({"STARTUP_COMMAND": "true"}, NEW),

@@ -87,7 +87,7 @@ def test_the_rules_that_are_not_there_are_told_ready_to_send(
     planned = rehearsal.run("Plan")
 
     (note,) = [it for it in planned.document["notes"] if it["setting"] == "NETWORK"]
-    assert note["what"] == "my-vpc has to let in what 2 firewall rules would"
+    assert note["what"] == "the network has to let in what 2 firewall rules would"
     commands = [line for line in note["fix"].splitlines() if line.startswith("gcloud ")]
     assert [" --allow tcp,udp,icmp" in line for line in commands] == [True, False]
     assert "--project my-host --network my-vpc" in commands[0]
@@ -217,6 +217,59 @@ def test_what_may_not_be_seen_is_no_obstacle(shared: Callable[..., Rehearsal]) -
     assert ["could not" in it["what"] for it in unseen[:2]] == [True, True]
     (rules,) = [it for it in unseen if it["setting"] == "NETWORK"]
     assert "--source-ranges <RANGE OF gpu-vms>" in rules["fix"]
+
+
+GPUS = {
+    "ZONE": "us-central1-b",
+    "VM_TYPE": "a3-ultragpu-8g",
+    "ENABLE_SPOT": "yes",
+    "GPU_SUBNETWORKS": "gvnic-1,rdma-{0..7}",
+}
+
+
+def test_the_networks_of_gpus_are_those_of_the_host_too(shared: Callable[..., Rehearsal]) -> None:
+    rehearsal = shared()
+    rehearsal.settings |= GPUS
+    rehearsal.presume()
+    before = _of_host(rehearsal)
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    (rules,) = [it for it in created.document["notes"] if it["setting"] == "NETWORK"]
+    assert [line.partition(":")[0] for line in rules["why"].splitlines()] == [
+        "shared-vpc-internal",
+        "shared-vpc-iap-ssh",
+        "shared-vpc-gpu-internal-1",
+    ]
+    (vm, *_) = rehearsal.google("GET", "compute/v1/projects/my-project/aggregated/instances")[
+        "items"
+    ]["zones/us-central1-b"]["instances"]
+    names = [it["subnetwork"].rpartition("/")[2] for it in vm["networkInterfaces"]]
+    assert names == ["gpu-vms", "gvnic-1", *(f"rdma-{number}" for number in range(8))]
+    again = rehearsal.run("Plan", "--detailed-exitcode")
+    assert again.code == 0, again.said
+    assert rehearsal.run("Destroy").code == 0
+    assert _of_host(rehearsal) == before
+
+
+def test_a_network_for_rdma_is_of_one_zone(shared: Callable[..., Rehearsal]) -> None:
+    rehearsal = shared()
+    rehearsal.settings |= GPUS
+    rehearsal.presume()
+
+    ended = rehearsal.run("Create", ZONE="us-central1-c", GPU_SUBNETWORKS="rdma-{0..7},gvnic-1")
+
+    assert ended.code == ExitCode.CHECK, ended.said
+    told = {it["what"]: it for it in ended.document["problems"]}
+    head = "the network of {} is not one for interfaces of type {} in us-central1-c"
+    assert "needs none" in told[head.format("rdma-0", "GVNIC")]["why"].replace(
+        "these need", "needs"
+    )
+    last = told[head.format("rdma-7", "MRDMA")]
+    assert "has the profile us-central1-b-vpc-roce" in last["why"]
+    assert "--network-profile us-central1-c-vpc-roce" in last["fix"]
+    assert "has no network profile" in told[head.format("gvnic-1", "MRDMA")]["why"]
 
 
 @SLOW

@@ -52,7 +52,7 @@ def _in_the_network(spec: VmSpec) -> tuple[str, ...]:
     if it is None or it.project == spec.project_id:
         return ()
     return (
-        f"On {it.subnetwork_path}, roles/compute.networkUser;",
+        *(f"On {one.path}, roles/compute.networkUser;" for one in (it.subnetwork, *it.gpus)),
         f"on the project {it.project}, roles/compute.networkViewer, to have it checked.",
     )
 

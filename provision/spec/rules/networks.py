@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import zones
+from provision.catalogue import gpu_networks, machines, zones
 from provision.codes import Code
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.settings.networks import NetworkPath, SubnetworkPath
@@ -14,7 +14,7 @@ from provision.spec.rules.findings import Case, Finding, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NAMES: Final = ("network", "subnetwork")
+_NAMES: Final = ("network", "subnetwork", "gpu_subnetworks")
 
 
 def _named(case: Case) -> Iterator[Finding]:
@@ -23,7 +23,7 @@ def _named(case: Case) -> Iterator[Finding]:
         return
     is_existing = settings.network_config is NetworkConfig.EXISTING
     for name in _NAMES:
-        if is_existing and case.value(name) is None:
+        if is_existing and case.value(name) is None and name != "gpu_subnetworks":
             yield Finding(
                 code=Code.MISSING_SETTING,
                 field=name,
@@ -55,13 +55,40 @@ def _together(case: Case) -> Iterator[Finding]:
             why="a subnetwork is in the project of its network",
             fix="paths of one project in both",
         )
-    outside = [it for it in settings.places.zones if zones.region_of(it) != subnetwork.region]
-    if subnetwork.region and outside:
+    named = map(SubnetworkPath.parse, settings.gpu_subnetworks or ())
+    for field, one in (("subnetwork", subnetwork), *(("gpu_subnetworks", it) for it in named)):
+        outside = [it for it in settings.places.zones if one and zones.region_of(it) != one.region]
+        if one and one.region and outside:
+            yield Finding(
+                field=field,
+                what=f"has {one.name} in {one.region}, where the zone {outside[0]} is not",
+                why="machines join subnetworks of their own region only",
+                fix=f"a subnetwork in {zones.region_of(outside[0])}, or a ZONE in {one.region}",
+            )
+            return
+
+
+def _gpus(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    machine = machines.lookup(settings.vm_type)
+    named = len(settings.gpu_subnetworks or ())
+    if not named or settings.network_config is not NetworkConfig.EXISTING:
+        return
+    if machine is None or machine.gpu_network is None:
         yield Finding(
-            field="subnetwork",
-            what=f"is in {subnetwork.region}, the zone {outside[0]} is not",
-            why="machines join subnetworks of their own region only",
-            fix=f"a subnetwork in {zones.region_of(outside[0])}, or a ZONE in {subnetwork.region}",
+            field="gpu_subnetworks",
+            what=f"means nothing with {settings.vm_type}",
+            why="its GPUs have no networks of their own",
+            fix="remove GPU_SUBNETWORKS, or another VM_TYPE",
+        )
+    elif named != machine.nics - 1:
+        kinds = [f"{it.subnets} for {it.nic_type}" for it in gpu_networks.beside_the_first(machine)]
+        yield Finding(
+            field="gpu_subnetworks",
+            what=f"names {named}, and {machine.name} has {machine.nics - 1} interfaces beside the"
+            " first",
+            why=f"each has a subnetwork of its own, in this order: {', '.join(kinds)}",
+            fix=f"{machine.nics - 1} of them, such as gpu-{{1..{machine.nics - 1}}}",
         )
 
 
@@ -80,7 +107,8 @@ def _shares(case: Case) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule(("network_config", "network", "subnetwork", "orchestrator_type"), _named),
-    Rule(("network", "subnetwork", "zone"), _together),
+    Rule(("network_config", *_NAMES, "orchestrator_type"), _named),
+    Rule((*_NAMES, "zone"), _together),
+    Rule(("network_config", "gpu_subnetworks", "vm_type"), _gpus),
     Rule(("project_id", "network_config", *_NAMES, "nfs_fileshare_list", "region"), _shares),
 )

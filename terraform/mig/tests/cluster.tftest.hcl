@@ -125,17 +125,18 @@ run "a_cluster_in_a_network_of_a_host_project_makes_and_looks_up_nothing_there" 
     existing = {
       network    = "projects/my-host/global/networks/my-vpc"
       subnetwork = "projects/my-host/regions/us-central1/subnetworks/gpu-vms"
+      interfaces = [{ nic_type = "MRDMA", subnetwork = "projects/my-host/regions/us-central1/subnetworks/rdma-0" }]
     }
     network_config = "existing"
     startup        = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true, ray = { version = "2.54.0" } }
   }
 
   assert {
-    condition     = output.network == var.existing
+    condition     = [output.network.network, output.network.subnetwork] == [var.existing.network, var.existing.subnetwork]
     error_message = "The network is ${jsonencode(output.network)}."
   }
   assert {
-    condition     = output.interfaces[0].subnetwork == var.existing.subnetwork
+    condition     = jsonencode(output.interfaces) == jsonencode(concat([{ nic_type = "GVNIC", subnetwork = var.existing.subnetwork }], var.existing.interfaces))
     error_message = "The interfaces are ${jsonencode(output.interfaces)}."
   }
   assert {

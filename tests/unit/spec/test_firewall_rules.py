@@ -11,10 +11,14 @@ from provision.spec import cluster, firewall_rules
 from provision.spec.firewall_rules import IAP, FirewallRule
 
 NETWORK = "projects/my-host/global/networks/my-vpc"
-INSIDE = FirewallRule(
-    name="np-internal", purpose="", source="10.1.0.0/24", allowed={"tcp": (), "udp": ()}
-)
-SSH = FirewallRule(name="np-iap-ssh", purpose="", source=IAP, allowed={"tcp": (22,)})
+
+
+def _needed(name: str, source: str, allowed: dict[str, tuple[int, ...]]) -> FirewallRule:
+    return FirewallRule(name=name, network=NETWORK, purpose="", source=source, allowed=allowed)
+
+
+INSIDE = _needed("np-internal", "10.1.0.0/24", {"tcp": (), "udp": ()})
+SSH = _needed("np-iap-ssh", IAP, {"tcp": (22,)})
 
 
 def _rule(*allowed: str, **more: Any) -> dict[str, Any]:
@@ -53,12 +57,12 @@ def _rule(*allowed: str, **more: Any) -> dict[str, Any]:
 def test_a_rule_that_is_there_does_if_it_lets_in_as_much(
     needed: FirewallRule, rules: list[dict[str, Any]], *, met: bool
 ) -> None:
-    assert needed.is_met_by(rules, NETWORK) is met
+    assert needed.is_met_by(rules) is met
 
 
 def test_a_range_that_is_not_known_is_met_by_nothing() -> None:
-    unknown = FirewallRule(name="n", purpose="", source="<RANGE OF gpus>", allowed={"tcp": ()})
-    assert not unknown.is_met_by([_rule("all", sourceRanges=["0.0.0.0/0"])], NETWORK)
+    unknown = _needed("n", "<RANGE OF gpus>", {"tcp": ()})
+    assert not unknown.is_met_by([_rule("all", sourceRanges=["0.0.0.0/0"])])
 
 
 @pytest.mark.parametrize(
@@ -74,17 +78,17 @@ def test_what_is_used_decides_on_the_rules(settings: dict[str, str], names: list
     existing = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpus"}
     loaded = load(env | existing | settings).settings
     assert loaded is not None
-    found = list(firewall_rules.of(cluster.vms(loaded), "10.1.0.0/24"))
+    found = list(firewall_rules.of(cluster.vms(loaded), NETWORK, "10.1.0.0/24"))
     assert [it.name for it in found] == names
 
 
 def test_a_rule_is_written_for_both_tools() -> None:
-    assert SSH.gcloud("my-host", "my-vpc") == (
+    assert SSH.gcloud == (
         "gcloud compute firewall-rules create np-iap-ssh --project my-host --network my-vpc"
         " --direction INGRESS --source-ranges 35.235.240.0/20 --allow tcp:22"
     )
-    assert INSIDE.gcloud("my-host", "my-vpc").endswith("--allow tcp,udp")
-    assert SSH.terraform("my-host", "my-vpc").splitlines() == [
+    assert INSIDE.gcloud.endswith("--allow tcp,udp")
+    assert SSH.terraform.splitlines() == [
         'resource "google_compute_firewall" "np-iap-ssh" {',
         '  name          = "np-iap-ssh"',
         '  project       = "my-host"',

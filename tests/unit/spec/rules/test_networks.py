@@ -35,8 +35,26 @@ MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-centra
         (
             {**EXISTING, "ZONE": "europe-west4-a"},
             "SUBNETWORK",
-            "is in us-central1, the zone europe-west4-a is not",
+            "has gpus in us-central1, where the zone europe-west4-a is not",
             "a subnetwork in europe-west4, or a ZONE in us-central1",
+        ),
+        (
+            {**EXISTING, "GPU_SUBNETWORKS": "gpu-{1..8}", "VM_TYPE": "a2-highgpu-8g"},
+            "GPU_SUBNETWORKS",
+            "means nothing with a2-highgpu-8g",
+            "remove GPU_SUBNETWORKS",
+        ),
+        (
+            {**EXISTING, "GPU_SUBNETWORKS": "gpu-{0..6}", "VM_TYPE": "a3-megagpu-8g"},
+            "GPU_SUBNETWORKS",
+            "names 7, and a3-megagpu-8g has 8 interfaces beside the first",
+            "8 of them, such as gpu-{1..8}",
+        ),
+        (
+            {"GPU_SUBNETWORKS": "gpu-{1..8}", "VM_TYPE": "a3-megagpu-8g"},
+            "GPU_SUBNETWORKS",
+            "has no effect",
+            "NETWORK_CONFIG=existing, or remove GPU_SUBNETWORKS",
         ),
         (
             {**EXISTING, "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
@@ -78,14 +96,14 @@ def test_a_name_alone_is_of_the_project_that_the_other_has(
     spec = cluster.vms(settings)
 
     assert spec.existing is not None
-    assert spec.existing.network_path == f"projects/{project}/global/networks/my-vpc"
+    assert spec.existing.path == f"projects/{project}/global/networks/my-vpc"
     there = f"projects/{project}/regions/{{}}/subnetworks/gpus"
-    assert spec.existing.subnetwork_path == there.format("us-central1")
+    assert spec.existing.subnetwork.path == there.format("us-central1")
     assert not spec.makes_network
     assert not spec.group.external_ip
     moved = spec.in_zone("europe-west4-a").existing
     assert moved is not None
-    assert moved.subnetwork_path == there.format("europe-west4")
+    assert moved.subnetwork.path == there.format("europe-west4")
 
 
 def test_a_share_is_made_on_an_existing_network_of_the_same_project(given: Given) -> None:
@@ -102,3 +120,21 @@ def test_what_is_no_name_hears_the_form(given: Given, name: str) -> None:
     assert "projects/<project>/global/networks/<name>" in given(NETWORK=name).problem("NETWORK").why
     there = "projects/<project>/regions/<region>/subnetworks/<name>"
     assert there in given(SUBNETWORK=name).problem("SUBNETWORK").why
+
+
+def test_subnetworks_of_gpus_are_named_one_by_one_or_by_their_numbers() -> None:
+    gpus = f"gvnic,rdma-{{0..6}},{HOST}/regions/us-central1/subnetworks/last"
+    ultra = {"VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "ENABLE_SPOT": "yes"}
+    settings = load(MANDATORY | EXISTING | ultra | {"GPU_SUBNETWORKS": gpus}).settings
+    assert settings is not None
+    spec = cluster.vms(settings)
+
+    assert spec.existing is not None
+    assert [it.name for it in spec.existing.gpus] == [
+        "gvnic",
+        *(f"rdma-{number}" for number in range(7)),
+        "last",
+    ]
+    assert {it.path.rpartition("/")[0] for it in spec.existing.gpus} == {
+        f"{HOST}/regions/us-central1/subnetworks"
+    }
