@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.preflight.check import CheckContext
-    from provision.spec.cluster import VmSpec
+    from provision.spec.cluster import ClusterSpec
     from provision.spec.networks import Subnetwork
 
 _FORBIDDEN: Final = 403
@@ -32,7 +32,7 @@ class Case:
         setting: The setting that names it.
     """
 
-    ctx: CheckContext[VmSpec]
+    ctx: CheckContext[ClusterSpec]
     it: Subnetwork
     setting: str = "SUBNETWORK"
 

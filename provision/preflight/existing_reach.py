@@ -17,32 +17,80 @@ if TYPE_CHECKING:
 
     from provision.preflight.check import CheckContext, Finding
     from provision.preflight.existing import Case
-    from provision.spec.cluster import VmSpec
+    from provision.spec.cluster import ClusterSpec
     from provision.spec.firewall_rules import FirewallRule
+    from provision.spec.networks import ExistingNetwork
 
+_PODS_OF_NODE: Final = 256
+"""A /24 for up to 110 pods, the default (GKE, "Flexible Pod CIDR")."""
 _OF_GOOGLE: Final = 4
 """The addresses of each range that Google keeps (docs: VPC, "Subnets", reserved addresses)."""
 
 
 def room(case: Case, found: Mapping[str, Any]) -> Iterator[Finding]:
-    """Check that the subnetwork has an address for each VM."""
-    wanted = case.ctx.spec.group.size.most
-    utilizations = found.get("utilizationDetails", {}).get("ipv4Utilizations", [])
-    told = [it for it in utilizations if not it.get("rangeName")]
-    size = ipaddress.IPv4Network(found["ipCidrRange"]).num_addresses - _OF_GOOGLE
-    free = int(told[0].get("totalFreeIp", 0)) if told else size
-    own = _own(case)
+    """Check that the subnetwork has an address for each machine, and for a control plane."""
+    spec = case.ctx.spec
+    wanted = sum(pool.size.most for pool in spec.pools) + spec.has_control_plane
+    free, own = _free(found, found["ipCidrRange"]), _own(case)
     if wanted > free + own:
-        mine = f", and {own} of this deployment's VMs have one" if own else ""
+        mine = f", and {own} of this deployment's machines have one" if own else ""
+        fewer = "fewer nodes" if spec.has_control_plane else f"INSTANCE_COUNT={max(free + own, 1)}"
         yield Problem(
             code=Code.NO_FREE_ADDRESSES,
-            setting="INSTANCE_COUNT",
-            what=f"the subnetwork {case.it.name} has too few addresses for {wanted} VMs",
+            setting=case.setting if spec.has_control_plane else "INSTANCE_COUNT",
+            what=f"the subnetwork {case.it.name} has too few addresses for {wanted} "
+            + ("nodes and control plane" if spec.has_control_plane else "VMs"),
             why=f"of its range {found['ipCidrRange']}, {max(free, 0)} are free{mine}",
-            fix=f"INSTANCE_COUNT={max(free + own, 1)}, or another {case.setting}, or ask an"
+            fix=f"{fewer}, or another {case.setting}, or ask an"
             f" administrator of {case.it.project} to run:\ngcloud compute networks subnets"
             f" expand-ip-range {case.where} --prefix-length <SHORTER>",
         )
+
+
+def ranges(case: Case, existing: ExistingNetwork, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check that the subnetwork has the ranges for pods and Services, with room for the nodes."""
+    offered = {it["rangeName"]: it["ipCidrRange"] for it in found.get("secondaryIpRanges", [])}
+    for setting, name in (
+        ("GKE_PODS_RANGE", existing.pods),
+        ("GKE_SERVICES_RANGE", existing.services),
+    ):
+        if name not in offered:
+            has = f"it has {', '.join(sorted(offered))}" if offered else "it has none"
+            yield Problem(
+                code=Code.RESOURCE_NOT_FOUND,
+                setting=setting,
+                what=f"the subnetwork {case.it.name} has no secondary range {name}",
+                why=has,
+                fix=f"ask an administrator of {case.it.project} to run:\ngcloud compute networks"
+                f" subnets update {case.where} --add-secondary-ranges {name}=<RANGE>",
+            )
+    if existing.pods is None or existing.pods not in offered:
+        return
+    nodes = sum(pool.size.most for pool in case.ctx.spec.pools)
+    room = (_free(found, offered[existing.pods], existing.pods)) // _PODS_OF_NODE + _own(case)
+    if nodes > room:
+        yield Problem(
+            code=Code.NO_FREE_ADDRESSES,
+            setting="GKE_PODS_RANGE",
+            what=f"the range {existing.pods} has room for {room} nodes, {nodes} may be wanted",
+            why=f"of {offered[existing.pods]}, each node takes {_PODS_OF_NODE} addresses for pods",
+            fix=f"fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX), or ask an administrator"
+            f" of {case.it.project} for a larger range",
+        )
+
+
+def _free(found: Mapping[str, Any], cidr: str, name: str = "") -> int:
+    """The free addresses of a range; all of it where Google does not tell how many are used.
+
+    Args:
+        found: What Google says of the subnetwork.
+        cidr: The range.
+        name: The name of a secondary range.
+    """
+    utilizations = found.get("utilizationDetails", {}).get("ipv4Utilizations", [])
+    told = [it for it in utilizations if it.get("rangeName", "") == name]
+    size = ipaddress.IPv4Network(cidr).num_addresses - (0 if name else _OF_GOOGLE)
+    return int(told[0].get("totalFreeIp", 0)) if told else size
 
 
 def _own(case: Case) -> int:
@@ -63,7 +111,7 @@ def way_out(case: Case, found: Mapping[str, Any], network: str) -> Iterator[Find
         found: What Google says of it.
         network: The path of its network.
     """
-    if case.ctx.spec.group.external_ip:
+    if any(pool.external_ip for pool in case.ctx.spec.pools):
         return
     it, name = case.it, network.rpartition("/")[2]
     routers, refused = seen(
@@ -101,7 +149,7 @@ def way_out(case: Case, found: Mapping[str, Any], network: str) -> Iterator[Find
         )
 
 
-def rules(ctx: CheckContext[VmSpec], needed: Iterable[FirewallRule]) -> Iterator[Finding]:
+def rules(ctx: CheckContext[ClusterSpec], needed: Iterable[FirewallRule]) -> Iterator[Finding]:
     """The firewall rules that the network's team has to have, as far as they are not seen."""
     lacking, hidden = _unmet(ctx, needed)
     if lacking:
@@ -124,7 +172,7 @@ def rules(ctx: CheckContext[VmSpec], needed: Iterable[FirewallRule]) -> Iterator
 
 
 def _unmet(
-    ctx: CheckContext[VmSpec], needed: Iterable[FirewallRule]
+    ctx: CheckContext[ClusterSpec], needed: Iterable[FirewallRule]
 ) -> tuple[list[FirewallRule], bool]:
     """The firewall rules that are not there; and whether some could not be looked for.
 

@@ -12,9 +12,11 @@ from provision.preflight.existing import USER, seen, unseen
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provision.google.api import GoogleApiError
     from provision.preflight.check import Finding
     from provision.preflight.existing import Case
 
+_HOST_AGENT: Final = "roles/container.hostServiceAgentUser"
 _USE: Final = "compute.subnetworks.use"
 _USE_EXTERNAL: Final = "compute.subnetworks.useExternalIp"
 # Google's roles that have compute.subnetworks.use; a role of somebody's own may have it, too.
@@ -32,7 +34,7 @@ _USING: Final = frozenset(
 
 def of_caller(case: Case) -> Iterator[Finding]:
     """Check that these credentials may use the subnetwork."""
-    needed = [_USE, *([_USE_EXTERNAL] if case.ctx.spec.group.external_ip else [])]
+    needed = [_USE, *([_USE_EXTERNAL] if any(it.external_ip for it in case.ctx.spec.pools) else [])]
     held, refused = seen(lambda: case.ctx.answers.held_on(case.it.path, needed))
     if refused is not None:
         yield unseen(case, "what these credentials may do on the subnetwork", refused)
@@ -50,42 +52,54 @@ def of_caller(case: Case) -> Iterator[Finding]:
 
 
 def of_google(case: Case) -> Iterator[Finding]:
-    """Check that Google's account which makes the VMs of groups may use the subnetwork."""
+    """Check that Google's accounts which make machines may use the subnetwork."""
     number = case.ctx.answers.project_number(case.ctx.project)
-    agent = f"{number}@cloudservices.gserviceaccount.com"
     policies = [
         seen(lambda: case.ctx.answers.policy_of_subnetwork(case.it.path)),
         seen(lambda: case.ctx.answers.policy_of_project(case.it.project)),
     ]
     bindings = [one for policy, _ in policies if policy for one in policy.get("bindings", [])]
-    if any(_lets_use(one, agent) for one in bindings):
-        return
     refused = next((error for _, error in policies if error), None)
+    is_gke = case.ctx.spec.has_control_plane
+    robot = f"service-{number}@container-engine-robot.iam.gserviceaccount.com"
+    for agent in (f"{number}@cloudservices.gserviceaccount.com", *([robot] if is_gke else [])):
+        if not any(_lets(one, agent, _USING) for one in bindings):
+            does = "GKE" if agent == robot else f"Google makes {case.ctx.project}'s machines"
+            yield _lacking(case, agent, does, case.granting(f"serviceAccount:{agent}"), refused)
+    if is_gke and not any(_lets(one, robot, frozenset({_HOST_AGENT})) for one in bindings):
+        grant = (
+            f"ask an administrator of {case.it.project} to run:\ngcloud projects"
+            f" add-iam-policy-binding {case.it.project} --member serviceAccount:{robot} --role"
+            f" {_HOST_AGENT}"
+        )
+        yield _lacking(case, robot, f"GKE works in {case.it.project}", grant, policies[1][1])
+
+
+def _lacking(
+    case: Case, agent: str, does: str, grant: str, refused: GoogleApiError | None
+) -> Finding:
+    """That an account has no right, or a note where that may not be seen."""
     if refused is not None:
-        yield CheckNote(
+        return CheckNote(
             Problem(
                 code=Code.NOT_CHECKED,
                 setting=case.setting,
-                what=f"could not see whether {agent} may use the subnetwork"
-                f" {case.it.name}; it makes the VMs of {case.ctx.project}'s groups",
-                why=refused.message,
-                fix=f"if it may not, {case.granting(f'serviceAccount:{agent}')}",
+                what=f"could not see whether {agent} may use the subnetwork {case.it.name}",
+                why=f"{does} as this account; {refused.message}",
+                fix=f"if it may not, {grant}",
             )
         )
-        return
-    yield Problem(
+    return Problem(
         code=Code.PERMISSION_MISSING,
         setting=case.setting,
         what=f"{agent} may not use the subnetwork {case.it.name} of {case.it.project}",
-        why=f"Google makes the VMs of {case.ctx.project}'s groups as this account, which has no"
-        " role for that on the subnetwork or its project",
-        fix=f"{case.granting(f'serviceAccount:{agent}')}\nSKIP_CHECKS=subnetwork if a folder or"
-        " the organization grants it",
+        why=f"{does} as this account, which has no role for that there",
+        fix=f"{grant}\nSKIP_CHECKS=subnetwork if a folder or the organization grants it",
     )
 
 
-def _lets_use(binding: Mapping[str, Any], agent: str) -> bool:
-    """Whether a binding is one that may let an account use a subnetwork; a group may have it."""
+def _lets(binding: Mapping[str, Any], agent: str, roles: frozenset[str]) -> bool:
+    """Whether a binding may give an account one of these roles; a group may have it."""
     members = binding.get("members", [])
     has_it = f"serviceAccount:{agent}" in members or any(it.startswith("group:") for it in members)
-    return has_it and (binding["role"] in _USING or not binding["role"].startswith("roles/"))
+    return has_it and (binding["role"] in roles or not binding["role"].startswith("roles/"))

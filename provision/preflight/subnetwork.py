@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from provision.catalogue.gpu_networks import Network
     from provision.preflight.check import CheckContext, Finding
-    from provision.spec.cluster import VmSpec
+    from provision.spec.cluster import ClusterSpec
     from provision.spec.firewall_rules import FirewallRule
     from provision.spec.networks import ExistingNetwork
 
 
-def _find(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
+def _find(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check the subnetworks that the settings name."""
     existing = ctx.spec.existing
     if existing is None:
@@ -51,9 +51,14 @@ def _first(case: Case, existing: ExistingNetwork, needed: list[FirewallRule]) ->
     """Check the subnetwork of the first interface; adds the firewall rules that it needs."""
     found, refused = seen(lambda: case.ctx.answers.subnetwork(case.it.path))
     cidr = found["ipCidrRange"] if found else case.unknown_range
-    needed += firewall_rules.of(case.ctx.spec, existing.path, cidr)
+    pods = f"<RANGE {existing.pods}>"
+    for one in (found or {}).get("secondaryIpRanges", []):
+        pods = one["ipCidrRange"] if one["rangeName"] == existing.pods else pods
+    needed += firewall_rules.of(case.ctx.spec, existing.path, cidr, pods)
     if found is not None:
         yield from _of_network(case, existing, found)
+        if existing.pods:
+            yield from existing_reach.ranges(case, existing, found)
         yield from existing_reach.way_out(case, found, existing.path)
     yield from _each(case, found, refused)
 
@@ -162,6 +167,17 @@ def _of_network(
             fix=f"NETWORK=projects/{case.it.project}/global/networks/{actual}, or another"
             " SUBNETWORK",
         )
+
+
+def in_the_network(spec: ClusterSpec) -> tuple[str, ...]:
+    """What is needed on a subnetwork of a host project, where no role of this project counts."""
+    it = spec.existing
+    if it is None or it.project == spec.project_id:
+        return ()
+    return (
+        *(f"On {one.path}, roles/compute.networkUser;" for one in (it.subnetwork, *it.gpus)),
+        f"on the project {it.project}, roles/compute.networkViewer, to have it checked.",
+    )
 
 
 SUBNETWORK: Final = Check(

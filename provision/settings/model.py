@@ -65,6 +65,7 @@ from provision.settings.values import (
     PriceWord,
     PriorityWord,
     ProjectId,
+    RangeName,
     RayVersion,
     Region,
     ReservationName,
@@ -351,23 +352,20 @@ class Settings(BaseSettings):
     network_config: NetworkWord = _setting(
         "`default_network` uses the project's default network, `new_network` creates one,"
         " `multi_nic_network` creates those that the GPUs of `VM_TYPE` need, or 5, and `existing`"
-        " uses `NETWORK` and `SUBNETWORK` and makes nothing in them; not for GKE clusters, which"
-        " always get the networks that they need.",
+        " uses `NETWORK` and `SUBNETWORK` and makes nothing in them; a GKE cluster takes `existing`"
+        " alone, and else gets the networks that it needs.",
         "new_network",
         NetworkConfig.DEFAULT,
-        only_with=_VMS,
     )
     network: NetworkName | None = _setting(
-        "With `NETWORK_CONFIG=existing`, the network of the VMs: its name, or for a Shared VPC its"
-        " path with the host project.",
+        "With `NETWORK_CONFIG=existing`, the network of the machines: its name, or for a Shared VPC"
+        " its path with the host project.",
         "projects/my-host/global/networks/my-vpc",
-        only_with=_VMS,
     )
     subnetwork: SubnetworkName | None = _setting(
-        "With `NETWORK_CONFIG=existing`, the subnetwork of the VMs: its name, which is looked for"
-        " in the project of `NETWORK` and the region of `ZONE`, or its path.",
+        "With `NETWORK_CONFIG=existing`, the subnetwork of the machines: its name, which is looked"
+        " for in the project of `NETWORK` and the region of `ZONE`, or its path.",
         "projects/my-host/regions/us-central1/subnetworks/gpu-vms",
-        only_with=_VMS,
     )
     gpu_subnetworks: Subnetworks | None = _setting(
         "With `NETWORK_CONFIG=existing`, the subnetworks of the second interface and those after"
@@ -375,6 +373,18 @@ class Settings(BaseSettings):
         " `SUBNETWORK`, and `gpu-{0..7}` stands for eight.",
         "gpu-{0..7}",
         only_with=_VMS,
+    )
+    gke_pods_range: RangeName | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK` for pods;"
+        " each node takes 256 addresses of it.",
+        "pods",
+        only_with=_GKE,
+    )
+    gke_services_range: RangeName | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK` for"
+        " Kubernetes Services.",
+        "services",
+        only_with=_GKE,
     )
     enable_external_ip: Switch = _setting(
         "Give the machines external IP addresses; without them, they use Cloud NAT for outgoing"

@@ -289,6 +289,10 @@ BucketName = Annotated[str, AfterValidator(_bucket)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 ShellLine = Annotated[str, AfterValidator(_one_line)]
 ReservationName = Annotated[str, AfterValidator(_reservation)]
+RangeName = Annotated[
+    str,
+    _matching(_IMAGE, "is not the name of a range", "lower-case letters, digits and hyphens"),
+]
 NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
 ServiceAccount = Annotated[str, AfterValidator(_service_account)]

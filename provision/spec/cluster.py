@@ -341,8 +341,8 @@ class GkeSpec(ClusterSpec):
 
     @property
     def makes_network(self) -> bool:
-        """It always gets a network of its own."""
-        return True
+        """Whether it gets a network of its own."""
+        return self.existing is None
 
     @property
     def network_kinds(self) -> Mapping[str, tuple[Network, ...]]:

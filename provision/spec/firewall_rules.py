@@ -7,10 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.spec.cluster import GkeSpec, VmSpec
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.spec.cluster import VmSpec
+    from provision.spec.cluster import ClusterSpec
+
 
 IAP: Final = "35.235.240.0/20"
 """Where Identity-Aware Proxy's connections come from (d:iap/docs/using-tcp-forwarding)."""
@@ -99,14 +102,29 @@ class FirewallRule:
         return any(own.subnet_of(ipaddress.IPv4Network(it, strict=False)) for it in ranges)
 
 
-def of(spec: VmSpec, network: str, cidr: str) -> Iterator[FirewallRule]:
-    """The rules that a group of VMs needs.
+def of(spec: ClusterSpec, network: str, cidr: str, pods: str = "") -> Iterator[FirewallRule]:
+    """The rules that machines need; those of GKE are also made by GKE, if its account may.
 
     Args:
-        spec: The VMs.
+        spec: The machines.
         network: The path of the network of their first interface.
         cidr: The range of their subnetwork; what to put there, if it is not known.
+        pods: The range of pods, likewise.
     """
+    if isinstance(spec, GkeSpec):
+        for name, purpose, source in (
+            ("nodes", "kubelets, webhooks and NCCL between the nodes", cidr),
+            ("pods", "connections of pods to nodes and to each other", pods),
+        ):
+            yield FirewallRule(
+                name=f"{spec.name_prefix}-{name}",
+                network=network,
+                purpose=purpose,
+                source=source,
+                allowed=_ALL,
+            )
+        return
+    assert isinstance(spec, VmSpec)  # noqa: S101 - there are two
     if spec.group.size.most > 1 or spec.ray_version is not None:
         what = "Ray's, NCCL's and other connections" if spec.ray_version else "NCCL's connections"
         yield FirewallRule(
@@ -125,7 +143,7 @@ def of(spec: VmSpec, network: str, cidr: str) -> Iterator[FirewallRule]:
     )
 
 
-def of_gpus(spec: VmSpec, number: int, network: str, cidr: str) -> FirewallRule:
+def of_gpus(spec: ClusterSpec, number: int, network: str, cidr: str) -> FirewallRule:
     """The rule of a network of the GPUs' interfaces; for the other arguments, see `of`.
 
     Args:

@@ -41,11 +41,15 @@ class ExistingNetwork:
         network: The name of the network of the first interface.
         subnetwork: The subnetwork of the first interface.
         gpus: Those of the others, in their order; empty where there is one interface.
+        pods: The secondary range of the subnetwork for pods; None without a GKE cluster.
+        services: That for Services.
     """
 
     network: str
     subnetwork: Subnetwork
     gpus: tuple[Subnetwork, ...] = ()
+    pods: str | None = None
+    services: str | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> Self | None:
@@ -67,6 +71,8 @@ class ExistingNetwork:
                 for one in named
                 if one is not None
             ),
+            pods=settings.gke_pods_range,
+            services=settings.gke_services_range,
         )
 
     @property

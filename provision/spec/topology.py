@@ -168,7 +168,10 @@ def _doors_of_gke(spec: GkeSpec) -> Iterator[Door]:
             reach=Reach.RANGES,
             words=f"from {', '.join(spec.authorized_cidrs)} alone",
         )
-    yield Door(name=_NAT, reach=Reach.OUTGOING, words=_NO_WAY_IN)
+    words = _NO_WAY_IN
+    if spec.existing:
+        words = f"one that the network {spec.existing.network} has to have"
+    yield Door(name=_NAT, reach=Reach.OUTGOING, words=words)
 
 
 def _doors_of_vms(spec: VmSpec) -> Iterator[Door]:

@@ -24,6 +24,8 @@ SETTINGS: Final = frozenset(
         "GKE_MAX_NODE_COUNT",
         "GKE_NODE_POOLS",
         "GKE_NODE_POOL_COUNT",
+        "GKE_PODS_RANGE",
+        "GKE_SERVICES_RANGE",
         "GPU_COUNT",
         "GPU_SUBNETWORKS",
         "IMAGE_FAMILY_NAME",

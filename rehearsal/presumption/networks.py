@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.presumption import texts
-from rehearsal.presumption.things import MARK, Ask, Thing
+from rehearsal.presumption.things import MARK, Ask, Grant, Thing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ _SUBNETWORK = re.compile(
 _SEVERAL = re.compile(r"(.*)\{(\d+)\.\.(\d+)\}(.*)")
 _RANGE = "10.{}.0.0/22"
 _FIRST = 200
+_SECONDARY = {"GKE_PODS_RANGE": "10.220.0.0/16", "GKE_SERVICES_RANGE": "10.221.0.0/20"}
 
 
 def of(settings: Mapping[str, str]) -> Iterator[Thing]:
@@ -40,8 +42,28 @@ def of(settings: Mapping[str, str]) -> Iterator[Thing]:
     user = settings["PROJECT_ID"]
     owner = network["project"] or subnetwork["project"] or user
     region = subnetwork["region"] or settings.get("REGION") or places.region_of(settings["ZONE"])
-    yield _subnetwork(user, owner, network["name"], region, subnetwork["name"])
+    secondary = [
+        {"rangeName": settings[name], "ipCidrRange": cidr}
+        for name, cidr in _SECONDARY.items()
+        if settings.get(name)
+    ]
+    first = _subnetwork(user, owner, network["name"], region, subnetwork["name"])
+    yield first if not secondary else _with_ranges(first, user, owner, secondary)
     yield from _of_gpus(settings, owner, region)
+
+
+def _with_ranges(first: Thing, user: str, owner: str, secondary: list[dict[str, str]]) -> Thing:
+    """The subnetwork with ranges for a GKE cluster, and what GKE's account needs for one."""
+    robot = f"service-{projects.number(user)}@container-engine-robot.iam.gserviceaccount.com"
+    make = [
+        replace(it, body={**it.body, "secondaryIpRanges": secondary})
+        if it.path.endswith("/subnetworks")
+        else it
+        for it in first.make
+    ]
+    roles = ("roles/compute.networkUser", "roles/container.hostServiceAgentUser")
+    grants = [Grant(owner, role, robot) for role in roles if owner != user]
+    return replace(first, make=make, grants=grants)
 
 
 def _of_gpus(settings: Mapping[str, str], owner: str, region: str) -> Iterator[Thing]:

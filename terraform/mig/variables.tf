@@ -50,6 +50,7 @@ variable "existing" {
     subnetwork = string
     interfaces = optional(list(object({ nic_type = string, subnetwork = string })), [])
   })
+  nullable = true
 }
 
 variable "files" {

@@ -70,6 +70,7 @@ _T4: Final = {
     "ACCELERATOR_TYPE": "nvidia-tesla-t4",
 }
 _THERE: Final = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpu-vms"}
+_RANGES: Final = {"GKE_PODS_RANGE": "pods", "GKE_SERVICES_RANGE": "services"}
 _DATA: Final = {"GCS_MOUNT_LIST": "my-data:/mnt/data,my-models:/mnt/models"}
 _OF_THE_RUN: Final = {
     "ASK_ABOVE": "50",
@@ -229,6 +230,7 @@ _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
 _OF_NODES: Final[Mapping[str, Row]] = {
     **_BOTH,
     "ORCHESTRATOR_TYPE": Row({"ORCHESTRATOR_TYPE": "none"}, REFUSED),
+    "NETWORK_CONFIG+NETWORK+SUBNETWORK+...": Row({**_THERE, **_RANGES}, ENDS),
     "ENABLE_COMPACT_PLACEMENT": Row({"ENABLE_COMPACT_PLACEMENT": "yes"}, ENDS),
     "SECRETS": Row({"SECRETS": "TOKEN=projects/my-project/secrets/token"}, BESIDE),
     "ENABLE_QUEUED_PROVISIONING": Row(
@@ -367,6 +369,7 @@ def _prepare(rehearsal: Rehearsal, world: str) -> None:
         **WORLDS[world],
         **_DATA,
         **_THERE,
+        **_RANGES,
         "SERVICE_ACCOUNT": _TEAM,
         "SECRETS": "TOKEN=projects/my-project/secrets/token",
         "IMAGE_NAME": "my-image",

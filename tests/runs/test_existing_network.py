@@ -23,6 +23,7 @@ HOST = "compute/v1/projects/my-host"
 REGION = f"{HOST}/regions/us-central1"
 SUBNETWORK = f"{REGION}/subnetworks/gpu-vms"
 AGENT = f"{projects.number('my-project')}@cloudservices.gserviceaccount.com"
+ROBOT = f"service-{projects.number('my-project')}@container-engine-robot.iam.gserviceaccount.com"
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_existing_network.py::test_what_lacks_is_said_before_anything_is_made"
 )
@@ -286,3 +287,89 @@ def test_moving_to_the_network_of_others_asks_first(shared: Callable[..., Rehear
     assert moved.code == 0, moved.said
     assert not [it for it in rehearsal.resources() if "my-project/global/networks" in it]
     assert rehearsal.run("Destroy", **there).code == 0
+
+
+GKE = {
+    "ORCHESTRATOR_TYPE": "gke",
+    "GKE_PODS_RANGE": "pods",
+    "GKE_SERVICES_RANGE": "services",
+}
+
+
+@pytest.fixture
+def for_gke(shared: Callable[..., Rehearsal]) -> Rehearsal:
+    """The rehearsal of the example, for a GKE cluster."""
+    rehearsal = shared()
+    rehearsal.settings |= GKE
+    rehearsal.google("DELETE", SUBNETWORK)  # the one without ranges
+    rehearsal.presume()
+    return rehearsal
+
+
+def test_a_gke_cluster_joins_the_network_of_a_host_project(for_gke: Rehearsal) -> None:
+    rehearsal = for_gke
+    before = _of_host(rehearsal)
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    cluster = "container/v1/projects/my-project/locations/us-central1/clusters/shared-vpc-gke"
+    found = rehearsal.google("GET", cluster)
+    assert found["networkConfig"]["subnetwork"] == SUBNETWORK.removeprefix("compute/v1/")
+    assert found["ipAllocationPolicy"]["clusterSecondaryRangeName"] == "pods"
+    assert not [it for it in rehearsal.resources() if "my-project/global/networks" in it]
+    again = rehearsal.run("Plan", "--detailed-exitcode")
+    assert again.code == 0, again.said
+    assert rehearsal.run("Destroy").code == 0
+    assert _of_host(rehearsal) == before
+
+
+def _take_gkes_rights(rehearsal: Rehearsal) -> None:
+    rehearsal.google("POST", "crm/v1/projects/my-host:setIamPolicy", {"policy": {}})
+
+
+GKE_LACKS: Mapping[str, tuple[Callable[[Rehearsal], None], dict[str, str], str, str]] = {
+    "range": (
+        _nothing,
+        {"GKE_PODS_RANGE": "more-pods"},
+        "the subnetwork gpu-vms has no secondary range more-pods",
+        "--add-secondary-ranges more-pods=<RANGE>",
+    ),
+    "room for pods": (
+        _nothing,
+        {"INSTANCE_COUNT": "300"},
+        "the range pods has room for 256 nodes, 303 may be wanted",
+        "a larger range",
+    ),
+    "right to be GKE's": (
+        _take_gkes_rights,
+        {},
+        f"{ROBOT} may not use the subnetwork gpu-vms of my-host",
+        "--role roles/container.hostServiceAgentUser",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GKE_LACKS)
+def test_what_gke_lacks_is_said_before_anything_is_made(for_gke: Rehearsal, name: str) -> None:
+    take, settings, what, fix = GKE_LACKS[name]
+    take(for_gke)
+    asked = len(for_gke.requests())
+
+    ended = for_gke.run("Create", **settings)
+
+    assert ended.code == ExitCode.CHECK, ended.said
+    told = [it for it in ended.document["problems"] if it["what"] == what]
+    assert any(fix in it["fix"] for it in told), ended.said
+    assert for_gke.writes(since=asked) == []
+
+
+@SLOW
+def test_google_refuses_a_cluster_whose_account_has_no_right(for_gke: Rehearsal) -> None:
+    _take_gkes_rights(for_gke)
+
+    ended = for_gke.run("Create", SKIP_CHECKS="subnetwork")
+
+    assert ended.code == ExitCode.TERRAFORM, ended.said
+    assert "container.hostServiceAgent.use" in ended.said
+    assert for_gke.run("Destroy", SKIP_CHECKS="subnetwork").code == 0

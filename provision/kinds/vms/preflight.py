@@ -10,7 +10,7 @@ from provision.google import resources
 from provision.kinds.vms import boot_image
 from provision.preflight import secrets
 from provision.preflight.check import OfKind
-from provision.preflight.subnetwork import SUBNETWORK
+from provision.preflight.subnetwork import SUBNETWORK, in_the_network
 
 if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
@@ -40,20 +40,9 @@ def of(spec: VmSpec) -> OfKind:
         used={"compute.instances": "getGuestAttributes" + " start" * bool(spec.idle_seconds)},
         policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
         rules=(names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY) if spec.closes_ray else (),
-        beside_the_role=_in_the_network(spec),
+        beside_the_role=in_the_network(spec),
         # There they agree on their ranks, and hear of tasks.
         grants_in_state_folder=True,
-    )
-
-
-def _in_the_network(spec: VmSpec) -> tuple[str, ...]:
-    """What is needed on a subnetwork of a host project, where no role of this project counts."""
-    it = spec.existing
-    if it is None or it.project == spec.project_id:
-        return ()
-    return (
-        *(f"On {one.path}, roles/compute.networkUser;" for one in (it.subnetwork, *it.gpus)),
-        f"on the project {it.project}, roles/compute.networkViewer, to have it checked.",
     )
 
 

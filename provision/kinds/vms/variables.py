@@ -11,14 +11,12 @@ from provision.kinds import variables as parts
 from provision.settings.masking import seal_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from provision.catalogue.gpu_networks import Network
     from provision.deployment.deployment import Deployment, ResizeRequestSpec, RunInputs
     from provision.files.archive import Archive
     from provision.google.owner import Owner
     from provision.spec.cluster import Image, VmSpec
-    from provision.spec.networks import ExistingNetwork
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation
 
@@ -29,7 +27,7 @@ def variables(
     spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/mig`; see `Kind.variables` for the arguments."""
-    networks, group, existing = spec.gpu_networks, spec.group, spec.existing
+    networks, group = spec.gpu_networks, spec.group
     return {
         **parts.common(spec, owner, location),
         "gcs_mounts": [
@@ -37,8 +35,9 @@ def variables(
         ],
         "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
         "network_config": str(spec.network),
-        "existing": existing and _existing(existing, networks),
-        "gpu_networks": [] if existing else [dataclasses.asdict(network) for network in networks],
+        "gpu_networks": []
+        if spec.existing
+        else [dataclasses.asdict(network) for network in networks],
         "group": {
             "instance_count": group.size.first,
             "machine_type": group.machine_type,
@@ -80,19 +79,6 @@ def with_requests(
 def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
     """The variables with metadata and command sealed: they are named as the settings."""
     return seal_settings(variables)
-
-
-def _existing(it: ExistingNetwork, networks: Sequence[Network]) -> dict[str, Any]:
-    """The network of the first interface, and the others with the types that they have."""
-    types = [network.nic_type for network in networks for _ in range(network.subnets)]
-    return {
-        "network": it.path,
-        "subnetwork": it.subnetwork.path,
-        "interfaces": [
-            {"nic_type": nic_type, "subnetwork": one.path}
-            for nic_type, one in zip(types, it.gpus, strict=True)
-        ],
-    }
 
 
 def _files(archive: Archive | None) -> dict[str, str | None]:

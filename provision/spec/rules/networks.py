@@ -14,15 +14,17 @@ from provision.spec.rules.findings import Case, Finding, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NAMES: Final = ("network", "subnetwork", "gpu_subnetworks")
+_NEEDED: Final = ("network", "subnetwork")
+_RANGES: Final = ("gke_pods_range", "gke_services_range")
+_NAMES: Final = (*_NEEDED, "gpu_subnetworks")
 
 
 def _named(case: Case) -> Iterator[Finding]:
     settings = case.settings
-    if settings.orchestrator_type is Orchestrator.GKE:
-        return
     is_existing = settings.network_config is NetworkConfig.EXISTING
-    for name in _NAMES:
+    is_gke = settings.orchestrator_type is Orchestrator.GKE
+    needed = _NEEDED + _RANGES if is_gke else _NEEDED
+    for name in (*needed, "gpu_subnetworks") if not is_gke else needed:
         if is_existing and case.value(name) is None and name != "gpu_subnetworks":
             yield Finding(
                 code=Code.MISSING_SETTING,
@@ -39,6 +41,35 @@ def _named(case: Case) -> Iterator[Finding]:
                 why="only NETWORK_CONFIG=existing uses a network that is named",
                 fix=f"NETWORK_CONFIG=existing, or remove {case.name(name)}",
             )
+
+
+def _on_gke(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.orchestrator_type is not Orchestrator.GKE:
+        return
+    if settings.network_config is not NetworkConfig.EXISTING:
+        if case.asked("network_config"):
+            yield Finding(
+                code=Code.WITHOUT_EFFECT,
+                field="network_config",
+                what="has no effect with ORCHESTRATOR_TYPE=gke",
+                why="a GKE cluster gets the networks that its machine types need, unless it is"
+                " existing",
+                fix=f"remove {case.name('network_config')}, or NETWORK_CONFIG=existing",
+            )
+        return
+    types = [pool.vm_type for pool in settings.gke_node_pools or ()] or [settings.vm_type]
+    known = filter(None, map(machines.lookup, types))
+    several = next((it for it in known if it.gpu_network is not None), None)
+    if several is not None:
+        yield Finding(
+            field="network_config",
+            what=f"is not for GKE nodes of {several.name}",
+            why="they need networks of their own for their GPUs, which on a Shared VPC have to be"
+            " in the host project; this tool does not name them to GKE",
+            fix="a VM group (ORCHESTRATOR_TYPE=none) with GPU_SUBNETWORKS, machines with one"
+            " network, or remove NETWORK_CONFIG",
+        )
 
 
 def _together(case: Case) -> Iterator[Finding]:
@@ -107,7 +138,8 @@ def _shares(case: Case) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule(("network_config", *_NAMES, "orchestrator_type"), _named),
+    Rule(("network_config", *_NAMES, *_RANGES, "orchestrator_type"), _named),
+    Rule(("network_config", "orchestrator_type", "vm_type", "gke_node_pools"), _on_gke),
     Rule((*_NAMES, "zone"), _together),
     Rule(("network_config", "gpu_subnetworks", "vm_type"), _gpus),
     Rule(("project_id", "network_config", *_NAMES, "nfs_fileshare_list", "region"), _shares),

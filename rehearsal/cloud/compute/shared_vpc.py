@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rehearsal.cloud.compute.resources import Call, Resource
+    from rehearsal.cloud.store import Store
 
 _HOSTS, _ATTACHED = "compute/hosts", "compute/attached"
 _USE, _USE_EXTERNAL = "compute.subnetworks.use", "compute.subnetworks.useExternalIp"
@@ -32,6 +33,7 @@ _USERS = frozenset(
         "roles/owner",
     }
 )
+_HOST_AGENT = "roles/container.hostServiceAgentUser"
 _SEEN = frozenset(
     {
         "firewalls.list",
@@ -105,10 +107,48 @@ def check_agent(call: Call, template: Resource) -> None:
             raise _forbidden(_USE, name, f" (when acting as '{agent}')")
 
 
+def check_gke(store: Store, project: str, subnetwork: str) -> None:
+    """Refuse a cluster in a host project that does not share its subnetwork with GKE's account.
+
+    The words are those that people have met (terraform-google-kubernetes-engine 302 and 616).
+
+    Args:
+        store: The cloud's memory.
+        project: The project of the cluster.
+        subnetwork: The subnetwork's name.
+
+    Raises:
+        GoogleError: 400 or 403.
+    """
+    owner = subnetwork.split("/")[1]
+    if owner == project:
+        return
+    if (store.get(_ATTACHED, project) or {}).get("host") != owner:
+        words = f"Project {project} does not have an associated Shared-VPC host project."
+        raise GoogleError(400, words, status=None)
+    host = f"projects/{owner}"
+    robot = f"service-{projects.number(project)}@container-engine-robot.iam.gserviceaccount.com"
+    if not _has(store, host, robot, frozenset({_HOST_AGENT})):
+        raise GoogleError(
+            403,
+            "Kubernetes Engine Service Agent is missing required permissions on this project."
+            ' See Troubleshooting: required "container.hostServiceAgent.use" permission(s) for'
+            f' "{host}".',
+            status=None,
+        )
+    if not any(_has(store, it, robot, _USERS) for it in (subnetwork, host)):
+        words = f"Required 'compute.subnetworks.get' permission for '{subnetwork}'."
+        raise GoogleError(403, f"Google Compute Engine: {words}", status=None)
+
+
 def _may_use(call: Call, resource: str, agent: str) -> bool:
-    bindings = policies.get(call.store, resource, {}).get("bindings", [])
+    return _has(call.store, resource, agent, _USERS)
+
+
+def _has(store: Store, resource: str, agent: str, roles: frozenset[str]) -> bool:
+    bindings = policies.get(store, resource, {}).get("bindings", [])
     member = f"serviceAccount:{agent}"
-    return any(it["role"] in _USERS and member in it["members"] for it in bindings)
+    return any(it["role"] in roles and member in it["members"] for it in bindings)
 
 
 def _forbidden(permission: str, where: str, acting: str = "") -> GoogleError:

@@ -57,6 +57,30 @@ MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-centra
             "NETWORK_CONFIG=existing, or remove GPU_SUBNETWORKS",
         ),
         (
+            {**EXISTING, "ORCHESTRATOR_TYPE": "gke", "GKE_SERVICES_RANGE": "services"},
+            "GKE_PODS_RANGE",
+            "is required with NETWORK_CONFIG=existing",
+            "GKE_PODS_RANGE=<its name>",
+        ),
+        (
+            {"ORCHESTRATOR_TYPE": "gke", "GKE_PODS_RANGE": "pods"},
+            "GKE_PODS_RANGE",
+            "has no effect",
+            "NETWORK_CONFIG=existing, or remove GKE_PODS_RANGE",
+        ),
+        (
+            {
+                **EXISTING,
+                "ORCHESTRATOR_TYPE": "gke",
+                "VM_TYPE": "a3-megagpu-8g",
+                "GKE_PODS_RANGE": "pods",
+                "GKE_SERVICES_RANGE": "services",
+            },
+            "NETWORK_CONFIG",
+            "is not for GKE nodes of a3-megagpu-8g",
+            "a VM group",
+        ),
+        (
             {**EXISTING, "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
             "NFS_FILESHARE_LIST",
             "can't be made on a network of my-host",
