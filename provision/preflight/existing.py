@@ -69,13 +69,14 @@ def seen(ask: Callable[[], Any]) -> tuple[Any, GoogleApiError | None]:
         return None, error
 
 
-def unseen(case: Case, what: str, error: GoogleApiError) -> CheckNote:
+def unseen(case: Case, what: str, error: GoogleApiError, project: str = "") -> CheckNote:
     """The note that a part of the check could not be made.
 
     Args:
         case: What is checked.
         what: What could not be looked at, as a part of a sentence.
         error: Google's refusal.
+        project: Whose administrator lets one look; "" for that of the subnetwork's project.
     """
     return CheckNote(
         Problem(
@@ -83,7 +84,7 @@ def unseen(case: Case, what: str, error: GoogleApiError) -> CheckNote:
             setting=case.setting,
             what=f"could not look at {what}",
             why=error.message,
-            fix=f"ask an administrator of {case.it.project} for the role Compute Network Viewer"
-            " (roles/compute.networkViewer) there, to have it checked",
+            fix=f"ask an administrator of {project or case.it.project} for the role Compute Network"
+            " Viewer (roles/compute.networkViewer) there, to have it checked",
         )
     )

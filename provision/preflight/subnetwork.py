@@ -37,7 +37,7 @@ def _find(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     if first.is_abroad:
         apart = list(_attached(first))
         yield from apart
-        if apart:
+        if any(isinstance(one, Problem) for one in apart):
             return
     needed: list[FirewallRule] = []
     yield from _first(first, existing, needed)
@@ -75,10 +75,22 @@ def _of_gpus(
     if found is not None:
         network = str(found["network"]).partition("/v1/")[2]
         yield from _profile(case, kind, network)
+        if kind.profile is None and any(one.network == network for one in needed):
+            yield _taken(case, network)
     if kind.profile is None:
         cidr = found["ipCidrRange"] if found else case.unknown_range
         needed.append(firewall_rules.of_gpus(case.ctx.spec, number, network, cidr))
     yield from _each(case, found, refused)
+
+
+def _taken(case: Case, network: str) -> Problem:
+    return Problem(
+        code=Code.CONFLICTING_SETTINGS,
+        setting=case.setting,
+        what=f"{case.it.name} is in {network.rpartition('/')[2]}, where another interface is, too",
+        why="each interface of a VM needs a VPC network of its own, but those for RDMA",
+        fix="name a subnetwork of another network in its place",
+    )
 
 
 def _each(
@@ -130,7 +142,9 @@ def _attached(case: Case) -> Iterator[Finding]:
         lambda: case.ctx.answers.find(Service.COMPUTE, f"projects/{project}/getXpnHost")
     )
     known = (found or {}).get("name")
-    if refused is None and known != host:
+    if refused is not None:
+        yield unseen(case, f"the host project of {project}, whether it is {host}", refused, project)
+    elif known != host:
         other = f"attached to {known}" if known else "not attached to any host project"
         yield Problem(
             code=Code.RESOURCE_NOT_FOUND,

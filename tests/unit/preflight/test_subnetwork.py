@@ -72,6 +72,33 @@ def test_a_group_or_a_role_of_ones_own_may_have_the_right(check: Preflight, goog
         assert bool(problems) is not fits, (role_, member)
 
 
+def test_a_host_that_may_not_be_seen_is_a_note(check: Preflight, google: Google) -> None:
+    google.documents[PARENT] = {"projectId": "my-project", "projectNumber": "42"}
+    google.documents[f"{THERE}/subnetworks/gpus"] = SUBNETWORK
+    google.refusals |= {f"{PROJECT}/getXpnHost": 403, f"{THERE}/subnetworks/gpus/getIam": 403}
+
+    found = check(ABROAD)
+
+    assert found.problems == []
+    told = {note.what: note for note in found.notes}
+    note = told["could not look at the host project of my-project, whether it is my-host"]
+    assert "administrator of my-project" in note.fix
+    assert "could not see whether 42@cloudservices" in " ".join(told)
+
+
+def test_each_interface_of_gpus_has_a_network_of_its_own(check: Preflight, google: Google) -> None:
+    google.documents[f"{PROJECT}/global/networks/my-vpc"] = {"name": "my-vpc"}
+    for number in range(9):
+        name = "gpus" if not number else f"gpu-{number}"
+        google.documents[f"{REGION}/subnetworks/{name}"] = SUBNETWORK
+    google.documents["projects/my-project/zones/us-central1-a/machineTypes/a3-megagpu-8g"] = {}
+
+    found = check(EXISTING, gpu_subnetworks="gpu-{1..8}", vm_type="a3-megagpu-8g")
+
+    told = [it for it in found.problems if "where another interface is, too" in it.what]
+    assert [it.what.partition(" ")[0] for it in told] == [f"gpu-{it}" for it in range(1, 9)]
+
+
 def test_the_role_has_what_the_check_takes_only_where_it_is_made() -> None:
     base = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
     whole = {}
